@@ -1,4 +1,6 @@
-"""`python -m demo`: the whole scenario on a cluster that is up, with the chart installed (demo/run does both)."""
+"""`python -m demo`: the whole scenario on a cluster that is up, with the chart installed (demo/run
+does both).
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,17 @@ def describe(writers: dict[str, JsonDict]) -> str:
     words = []
     for name, writer in writers.items():
         status = writer.get("status", {})
-        words.append(f"{name} {status.get('state', 'new')} #{status.get('attempt', 0)} {status.get('records', 0):,} records")
+        words.append(
+            f"{name} {status.get('state', 'new')} #{status.get('attempt', 0)} {status.get('records', 0):,} records"
+        )
     return " | ".join(words)
 
 
 def wait_finished(world: World, *names: str, seconds: float) -> None:
-    """Wait until all of the writers have finished; raises DemoFailed at once when one has finally failed."""
+    """Wait until all of the writers have finished.
+
+    Raises DemoFailed at once when one has finally failed.
+    """
 
     def finished() -> tuple[bool | None, str]:
         writers = {name: writer for name, writer in world.writers().items() if name in names}
@@ -48,7 +55,11 @@ def wait_finished(world: World, *names: str, seconds: float) -> None:
 def wait_ready(world: World) -> None:
     def ready() -> tuple[bool | None, str]:
         found = cluster.condition(cluster.get("huditable", TABLE, "-n", NAMESPACE), "Ready")
-        return (True, "") if found.get("status") == "True" else (None, f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}")
+        return (
+            (True, "")
+            if found.get("status") == "True"
+            else (None, f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}")
+        )
 
     world.screen.wait("HudiTable flights to be Ready", ready, seconds=300, every=1.5)
 
@@ -73,7 +84,10 @@ def scenario(world: World) -> Kill:
         for entry in writer["status"].get("recentConflicts", []):
             groups = ", ".join(entry.get("fileGroups", []))
             again = entry.get("retriedAs") or "(a later attempt)"
-            screen.fact(f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as {again}")
+            screen.fact(
+                f"conflict: {name}'s {entry.get('instant')} against {entry.get('with')} on {groups}; repeated as "
+                f"{again}"
+            )
     return kill
 
 
@@ -95,13 +109,23 @@ def bars(findings: Findings) -> tuple[list[Bar], list[str]]:
         elif kill is not None and held.what == kill.instant:
             found.append(Bar(row, start, kill.at, "killed"))
         else:
-            found.append(Bar(row, start, abandoned_at(changes, held.what) or held.end or now, "refused" if held.what in refused else "failed"))
+            found.append(
+                Bar(
+                    row,
+                    start,
+                    abandoned_at(changes, held.what) or held.end or now,
+                    "refused" if held.what in refused else "failed",
+                )
+            )
     found.extend(Bar("lock", held.start, held.end or now, "lock") for held in protocol.intervals(changes, "/lock"))
     if kill is not None and "rolled back" in kill.times and not any(bar.row == "agent" for bar in found):
         end = kill.at + kill.times["rolled back"]
         found.append(Bar("agent", kill.at + kill.times.get("unlocked", 0.0), end, "rollback"))
     order = ["load", "live", "backfill", "encrypt"]
-    writers = sorted({bar.row for bar in found} - {"agent", "lock"}, key=lambda row: (order.index(row.split(" ")[0]) if row.split(" ")[0] in order else 9, row))
+    writers = sorted(
+        {bar.row for bar in found} - {"agent", "lock"},
+        key=lambda row: (order.index(row.split(" ")[0]) if row.split(" ")[0] in order else 9, row),
+    )
     return found, [*writers, "agent", "lock"]
 
 
@@ -117,7 +141,11 @@ def row_of(attempt: str) -> str:
 def abandoned_at(changes: list[protocol.Change], instant: str) -> float | None:
     """When the owner abandoned the instant; None when it never did."""
     for change in changes:
-        if change.key.endswith(f"/instant/{instant}") and change.value is not None and change.value.get("state") == "Abandoned":
+        if (
+            change.key.endswith(f"/instant/{instant}")
+            and change.value is not None
+            and change.value.get("state") == "Abandoned"
+        ):
             return change.at
     return None
 
@@ -173,7 +201,14 @@ def show(world: World, kill: Kill | None) -> bool:
     report.save_text(str(OUT / "summary.txt"))
     facts = {
         "checks": {check.name: {"good": check.good, "detail": check.detail} for check in results},
-        "kill": None if kill is None else {"instant": kill.instant, "pod": kill.pod, "files": [file.path for file in kill.files], "seconds": kill.times},
+        "kill": None
+        if kill is None
+        else {
+            "instant": kill.instant,
+            "pod": kill.pod,
+            "files": [file.path for file in kill.files],
+            "seconds": kill.times,
+        },
         "longestGapSeconds": checks.longest_gap(findings),
         "commits": findings.spark.commits,
     }
@@ -190,7 +225,7 @@ The cluster is still there. To look around:
     kubectl logs -n {OPERATOR_NAMESPACE} deployment/hudi-operator
 
 To remove everything:  make down
-Summary and picture: build/demo/summary.txt, build/demo/timeline.svg; logs of all pods: build/demo/logs"""
+Summary and picture: build/demo/summary.txt, build/demo/timeline.svg; logs of all pods: build/demo/logs"""  # noqa: E501 - text of a page or program
 
 
 def main() -> int:

@@ -1,4 +1,5 @@
-"""Checks at the end of the demo: its own ones, and those of the audit, with the expected rows computed by pandas.
+"""Checks at the end of the demo: its own ones, and those of the audit, with the expected rows
+computed by pandas.
 
 Each check has a descriptive name, and a detail that shows what was found.
 """
@@ -61,7 +62,11 @@ def collect(world: World, kill: Kill | None) -> Findings:
     for name in world.lake.files(EVENTS):
         if not name.endswith(".inprogress"):
             findings.executors.extend(from_event_log(world.lake.text(f"{EVENTS}/{name}"), files))
-    findings.executors = [executor for executor in findings.executors if executor.pod.startswith("encrypt-") and executor.pod in world.logs.seen]
+    findings.executors = [
+        executor
+        for executor in findings.executors
+        if executor.pod.startswith("encrypt-") and executor.pod in world.logs.seen
+    ]
     return findings
 
 
@@ -80,13 +85,19 @@ def run(findings: Findings) -> list[Check]:
 def audited(check: dict[str, Any]) -> Check:
     """One check of the audit. The audit had all of its inputs, so only ok is good."""
     words = "; ".join([check["sentence"], *check["findings"][:3]])
-    return Check(f"audit {check['name']}: {check['title']}", check["outcome"] == "ok", words if check["outcome"] in words else f"{check['outcome']}: {words}")
+    return Check(
+        f"audit {check['name']}: {check['title']}",
+        check["outcome"] == "ok",
+        words if check["outcome"] in words else f"{check['outcome']}: {words}",
+    )
 
 
 def succeeded(f: Findings) -> tuple[bool, str]:
     wrong = [name for name, writer in f.world.writers().items() if not cluster.is_true(writer, "Succeeded")]
     counted = {name: sum(f.owner(i.requested) == name for i in f.timeline) for name in WRITERS}
-    return not wrong and counted == COMMITS, f"commits: {', '.join(f'{n} {c}' for n, c in counted.items())}" + (f"; not succeeded: {wrong}" if wrong else "")
+    return not wrong and counted == COMMITS, f"commits: {', '.join(f'{n} {c}' for n, c in counted.items())}" + (
+        f"; not succeeded: {wrong}" if wrong else ""
+    )
 
 
 def conflict(f: Findings) -> tuple[bool, str]:
@@ -94,12 +105,24 @@ def conflict(f: Findings) -> tuple[bool, str]:
     real = [
         (name, entry)
         for name, entry in f.conflicts
-        if entry.get("instant") and entry.get("retriedAs") in completed and entry.get("fileGroups") and entry["instant"] not in completed
+        if entry.get("instant")
+        and entry.get("retriedAs") in completed
+        and entry.get("fileGroups")
+        and entry["instant"] not in completed
     ]
     if not real:
-        return False, f"{len(f.conflicts)} conflicts recorded, none with both instants and a file group: {f.conflicts[:2]}"
+        return (
+            False,
+            f"{len(f.conflicts)} conflicts recorded, none with both instants and a file group: {f.conflicts[:2]}",
+        )
     name, entry = real[0]
-    return True, f"{len(real)}; {name}'s {entry['instant']} against {entry.get('with')} on {entry['fileGroups'][0]}, repeated as {entry['retriedAs']}"  # type: ignore[index]
+    return (
+        True,
+        (
+            f"{len(real)}; {name}'s {entry['instant']} against {entry.get('with')} on {entry['fileGroups'][0]}, "
+            f"repeated as {entry['retriedAs']}"
+        ),
+    )  # type: ignore[index]
 
 
 def killed(f: Findings) -> tuple[bool, str]:
@@ -108,26 +131,44 @@ def killed(f: Findings) -> tuple[bool, str]:
     instant = f.kill.instant
     left = [name for name in f.files if instant in name and "rollback" not in name]
     good = "rolled back" in f.kill.times and not any(i.requested == instant for i in f.timeline) and not left
-    return good, f"{instant}: " + (f"files left: {left[:3]}" if left else f"gone with its {len(f.kill.files)}+ data files")
+    return good, f"{instant}: " + (
+        f"files left: {left[:3]}" if left else f"gone with its {len(f.kill.files)}+ data files"
+    )
 
 
 def others_went_on(f: Findings) -> tuple[bool, str]:
     if f.kill is None or "settled" not in f.kill.times:
         return False, "nothing was settled"
     begin, end = f.kill.at, f.kill.at + f.kill.times["settled"]
-    between = [i for i in f.timeline if i.completed and begin < moment(i.completed).timestamp() < end and f.owner(i.requested) not in {"", "backfill"}]
-    return bool(between), f"{len(between)} commit(s) of other writers in these {end - begin:.1f} s; longest gap between commits {longest_gap(f):.1f} s"
+    between = [
+        i
+        for i in f.timeline
+        if i.completed
+        and begin < moment(i.completed).timestamp() < end
+        and f.owner(i.requested) not in {"", "backfill"}
+    ]
+    return (
+        bool(between),
+        (
+            f"{len(between)} commit(s) of other writers in these {end - begin:.1f} s; longest gap between commits "
+            f"{longest_gap(f):.1f} s"
+        ),
+    )
 
 
 def longest_gap(f: Findings) -> float:
     """Longest time between two commits of the writers that ran together, in seconds."""
-    moments = sorted(moment(i.completed).timestamp() for i in f.timeline if i.completed and f.owner(i.requested) not in {"", "load"})
+    moments = sorted(
+        moment(i.completed).timestamp() for i in f.timeline if i.completed and f.owner(i.requested) not in {"", "load"}
+    )
     return max((later - earlier for earlier, later in itertools.pairwise(moments)), default=0.0)
 
 
 def both_executors(f: Findings) -> tuple[bool, str]:
     working = [e for e in f.executors if e.tasks and e.files]
-    return len(working) >= 2, "; ".join(f"{e.pod}: {len(e.tasks)} tasks, {len(e.files)} files" for e in f.executors) or "no event log found"
+    return len(working) >= 2, "; ".join(
+        f"{e.pod}: {len(e.tasks)} tasks, {len(e.files)} files" for e in f.executors
+    ) or "no event log found"
 
 
 def no_pod(f: Findings) -> tuple[bool, str]:
@@ -136,7 +177,9 @@ def no_pod(f: Findings) -> tuple[bool, str]:
         if pod["metadata"]["labels"].get("hudioperator.io/role") == "agent":
             continue
         if pod["metadata"].get("finalizers") or pod["status"].get("phase") not in {"Succeeded", "Failed"}:
-            left.append(f"{pod['metadata']['name']} {pod['status'].get('phase')} {pod['metadata'].get('finalizers', '')}")
+            left.append(
+                f"{pod['metadata']['name']} {pod['status'].get('phase')} {pod['metadata'].get('finalizers', '')}"
+            )
     return not left, ", ".join(left) or "writers' pods have ended and carry no finalizer"
 
 
@@ -145,7 +188,11 @@ def no_key(f: Findings) -> tuple[bool, str]:
     left = []
     for key, value in f.world.watch.latest(f"/tables/{table}/").items():
         part = key.split(f"/tables/{table}/", 1)[1]
-        if part == "lock" or part.startswith(("instant/", "queue/")) or (part.startswith(("writer/", "alive/")) and not _of_agent(f, part, value)):
+        if (
+            part == "lock"
+            or part.startswith(("instant/", "queue/"))
+            or (part.startswith(("writer/", "alive/")) and not _of_agent(f, part, value))
+        ):
             left.append(part)
     return bool(table) and not left, ", ".join(left) or "no lock, instant, ticket or registration of a writer"
 
@@ -154,7 +201,10 @@ def _of_agent(f: Findings, part: str, value: dict[str, object]) -> bool:
     if value.get("role") == "agent":
         return True
     inc = part.split("/", 1)[1]
-    return any(change.value is not None and change.value.get("role") == "agent" for change in f.world.watch.changes(f"/writer/{inc}"))
+    return any(
+        change.value is not None and change.value.get("role") == "agent"
+        for change in f.world.watch.changes(f"/writer/{inc}")
+    )
 
 
 CHECKS: list[tuple[str, Callable[[Findings], tuple[bool, str]]]] = [

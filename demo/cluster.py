@@ -55,7 +55,9 @@ def is_true(resource: JsonDict, kind: str) -> bool:
 
 def host_pids(namespace: str, pod: str) -> list[int]:
     """Process ids of a pod's containers on this machine."""
-    done = subprocess.run([str(ROOT / "hack" / "cluster" / "cluster"), "host-pid", namespace, pod], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(ROOT / "hack" / "cluster" / "cluster"), "host-pid", namespace, pod], capture_output=True, text=True
+    )
     return [int(line) for line in done.stdout.split()]
 
 
@@ -116,4 +118,6 @@ class PodLogs:
 
     def _follow(self, name: str) -> None:
         with (self.directory / f"{name}.log").open("wb") as out:
-            self._followed[name] = subprocess.Popen(["kubectl", "logs", "-n", self.namespace, "-f", name], stdout=out, stderr=subprocess.DEVNULL)
+            self._followed[name] = subprocess.Popen(
+                ["kubectl", "logs", "-n", self.namespace, "-f", name], stdout=out, stderr=subprocess.DEVNULL
+            )

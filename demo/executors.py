@@ -1,4 +1,6 @@
-"""Work of each executor pod, from Spark's event log: finished tasks, and data files by their write token."""
+"""Work of each executor pod, from Spark's event log: finished tasks, and data files by
+their write token.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Executor:
 
 
 def from_event_log(text: str, files: list[DataFile]) -> list[Executor]:
-    """Executors of the application with their finished tasks, and those of ``files`` that these tasks wrote."""
+    """Executors of the application with their finished tasks, and those of ``files`` that these
+    tasks wrote.
+    """
     prefix, application = "", ""
     found: dict[str, Executor] = {}
     for line in text.splitlines():
@@ -36,7 +40,9 @@ def from_event_log(text: str, files: list[DataFile]) -> list[Executor]:
         elif kind == "SparkListenerTaskEnd" and event.get("Task End Reason", {}).get("Reason") == "Success":
             info = event["Task Info"]
             if info["Executor ID"] in found:
-                found[info["Executor ID"]].tasks.add(f"{info.get('Partition ID', info['Index'])}-{event['Stage ID']}-{info['Task ID']}")
+                found[info["Executor ID"]].tasks.add(
+                    f"{info.get('Partition ID', info['Index'])}-{event['Stage ID']}-{info['Task ID']}"
+                )
     for executor in found.values():
         executor.files = [file for file in files if file.token in executor.tasks]
     return list(found.values())

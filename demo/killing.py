@@ -15,7 +15,9 @@ from demo.screen import DemoFailed
 from demo.world import NAMESPACE, World
 
 KILLS = 4
-"""Maximum number of kills. A kill may come too late for its instant; then the writer of the next commit is killed as well."""
+"""Maximum number of kills. A kill may come too late for its instant; then the writer of the next
+commit is killed as well.
+"""
 
 
 @dataclass
@@ -28,15 +30,22 @@ class Kill:
     files: list[DataFile]
     at: float
     times: dict[str, float] = field(default_factory=dict)
-    """Seconds from the kill until each of: fenced, proven, unlocked, rolled back, settled, next attempt's pod."""
+    """Seconds from the kill until each of: fenced, proven, unlocked, rolled back, settled, next
+    attempt's pod.
+    """
     next_pod: str = ""
 
 
 def kill_while_writing(world: World, writer: str) -> Kill:
-    """Kill the driver's JVM of ``writer`` as soon as S3 shows an inflight instant with a data file, after at least one commit."""
+    """Kill the driver's JVM of ``writer`` as soon as S3 shows an inflight instant with a data file,
+    after at least one commit.
+    """
     for _ in range(KILLS):
         kill = _kill_once(world, writer)
-        world.screen.fact(f"SIGKILL to the JVM of pod {kill.pod}: instant {kill.instant} was inflight with {len(kill.files)} data file(s) on S3:")
+        world.screen.fact(
+            f"SIGKILL to the JVM of pod {kill.pod}: instant {kill.instant} was inflight with {len(kill.files)} data "
+            "file(s) on S3:"
+        )
         for file in kill.files:
             world.screen.fact(f"    {file.path} ({file.size:,} bytes)")
         if not _completed(world, kill.instant, seconds=2):
@@ -52,7 +61,9 @@ def _kill_once(world: World, writer: str) -> Kill:
         instants = _instants(world, writer)
         timeline = {instant.requested: instant for instant in world.lake.timeline(world.path)}
         done = [i for i in instants if i in timeline and timeline[i].completed]
-        pending = [i for i in instants if i in timeline and not timeline[i].completed and "inflight" in timeline[i].states]
+        pending = [
+            i for i in instants if i in timeline and not timeline[i].completed and "inflight" in timeline[i].states
+        ]
         seen = f"{writer}: {len(done)} commit(s), {len(pending)} instant(s) inflight"
         if not done or not pending or pending[-1] in tried:
             return None, seen
@@ -72,7 +83,9 @@ def _kill_once(world: World, writer: str) -> Kill:
 
 
 def _instants(world: World, writer: str) -> dict[str, str]:
-    """Instants of the writer's attempts, as recorded in etcd before their files were made, with the attempt."""
+    """Instants of the writer's attempts, as recorded in etcd before their files were made,
+    with the attempt.
+    """
     changes = world.watch.changes()
     who = attempts(changes)
     found = {}
@@ -85,11 +98,18 @@ def _instants(world: World, writer: str) -> dict[str, str]:
 
 
 def _first_files(world: World, instant: str) -> list[DataFile]:
-    """Poll quickly until a data file of the instant is on S3; empty when the instant ends before one is seen."""
+    """Poll quickly until a data file of the instant is on S3.
+
+    Empty when the instant ends before one is seen.
+    """
     partitions = [name for name in world.lake.names(world.path) if not name.startswith(".")]
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        listed = {f"{partition}/{name}": size for partition in partitions for name, size in world.lake.files(f"{world.path}/{partition}").items()}
+        listed = {
+            f"{partition}/{name}": size
+            for partition in partitions
+            for name, size in world.lake.files(f"{world.path}/{partition}").items()
+        }
         files = [file for file in data_files(listed) if file.instant == instant]
         names = world.lake.names(f"{world.path}/.hoodie/timeline")
         if any(name.startswith(f"{instant}_") for name in names) or f"{instant}.deltacommit.inflight" not in names:
@@ -101,7 +121,9 @@ def _first_files(world: World, instant: str) -> list[DataFile]:
 
 
 def _holds_lock(world: World, attempt: str) -> bool:
-    return any(value.get("attempt") == attempt for key, value in world.watch.latest("/lock").items() if key.endswith("/lock"))
+    return any(
+        value.get("attempt") == attempt for key, value in world.watch.latest("/lock").items() if key.endswith("/lock")
+    )
 
 
 def _completed(world: World, instant: str, *, seconds: float) -> bool:
@@ -120,7 +142,11 @@ def follow(world: World, kill: Kill, writer: str) -> None:
         record = next((s for s in settlings(world.watch.changes("/settle/")) if s.attempt == kill.attempt), None)
         if record is not None:
             _note(kill, record)
-        following = [(name, at) for name, (_, at) in world.logs.seen.items() if _is_driver(name, writer) and at.timestamp() > kill.at and name != kill.pod]
+        following = [
+            (name, at)
+            for name, (_, at) in world.logs.seen.items()
+            if _is_driver(name, writer) and at.timestamp() > kill.at and name != kill.pod
+        ]
         if following:
             kill.next_pod, moment = min(following, key=lambda pair: pair[1])
             kill.times.setdefault("next attempt's pod", moment.timestamp() - kill.at)
@@ -141,7 +167,10 @@ PROVEN = ("Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 
 
 def _note(kill: Kill, record: Settling) -> None:
-    """Translate phases into steps for people. A phase that passed too quickly to be seen has the time of the next one."""
+    """Translate phases into steps for people.
+
+    A phase that passed too quickly to be seen has the time of the next one.
+    """
     phases = record.phases
     steps = {
         "fenced": ("Fenced", "Terminating", *PROVEN),

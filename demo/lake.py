@@ -1,4 +1,6 @@
-"""The object store, used by a client outside the cluster: uploads, listings, and Hudi's file names."""
+"""The object store, used by a client outside the cluster: uploads, listings, and
+Hudi's file names.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,16 @@ BASE_FILE = re.compile(r"^(?P<file_id>.+)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{
 LOG_FILE = re.compile(r"^\.(?P<file_id>.+)_(?P<instant>\d{17,})\.log\.\d+_(?P<token>\d+-\d+-\d+)(?:\.cdc)?$")
 NO_DATA = re.compile(r"^\.hoodie_partition_metadata(?:\.parquet|\.orc)?$")
 NO_INSTANT = re.compile(r"^history$|^\d{17,}.*\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""Entries of a timeline's folder besides its instants: the archive; and, on a store with rename, files that Hudi renames to an instant's file."""
+"""Entries of a timeline's folder besides its instants: the archive; and, on a store with rename,
+files that Hudi renames to an instant's file.
+"""
 
 
 class UnknownName(ValueError):
-    """A file with an unknown name. It must not be ignored, because its meaning may decide whether a test passes."""
+    """A file with an unknown name.
+
+    It must not be ignored, because its meaning may decide whether a test passes.
+    """
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,9 @@ class DataFile:
 
 def moment(instant: str) -> datetime:
     """The time of an instant's name or of its completion time."""
-    return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC, microsecond=int(instant[14:17] or 0) * 1000)
+    return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(
+        tzinfo=UTC, microsecond=int(instant[14:17] or 0) * 1000
+    )
 
 
 class Lake:
@@ -119,17 +128,25 @@ def parse_timeline(names: list[str]) -> list[Instant]:
                 continue
             raise UnknownName(f"{name!r} in a timeline")
         requested, completed, first, second = match.groups()
-        action, state = (first, second) if second else ("commit", first) if first == "inflight" else (first, "completed")
+        action, state = (
+            (first, second) if second else ("commit", first) if first == "inflight" else (first, "completed")
+        )
         key = (requested, action == "savepoint")
         before = found.get(key, Instant(requested, action, frozenset(), ""))
-        # A completed file names the final action (compaction becomes commit); `<t>.inflight` alone is copy-on-write's commit.
+        # A completed file names the final action (compaction becomes commit); `<t>.inflight` alone
+        # is copy-on-write's commit.
         keep = before.states and not completed
-        found[key] = Instant(requested, before.action if keep else action, before.states | {state}, completed or before.completed)
+        found[key] = Instant(
+            requested, before.action if keep else action, before.states | {state}, completed or before.completed
+        )
     return list(found.values())
 
 
 def data_files(files: dict[str, int]) -> list[DataFile]:
-    """Data files among the objects of a table, without the metadata table's; raises UnknownName for an object that is neither a data file nor Hudi's own."""
+    """Data files among the objects of a table, without the metadata table's.
+
+    Raises UnknownName for an object that is neither a data file nor Hudi's own.
+    """
     found = []
     for path, size in files.items():
         folder, _, name = path.rpartition("/")

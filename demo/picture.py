@@ -1,4 +1,6 @@
-"""The timeline as a text picture: the instants of each writer over time, conflict, kill, rollback."""
+"""The timeline as a text picture: the instants of each writer over time,
+conflict, kill, rollback.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from rich.text import Text
 
 WIDTH = 100
 LABEL = 20
-STYLES = {"commit": "green", "refused": "yellow", "killed": "red", "failed": "red", "rollback": "magenta", "lock": "cyan", "pending": "white"}
+STYLES = {
+    "commit": "green",
+    "refused": "yellow",
+    "killed": "red",
+    "failed": "red",
+    "rollback": "magenta",
+    "lock": "cyan",
+    "pending": "white",
+}
 FILL = {"commit": "█", "refused": "▒", "killed": "▒", "failed": "▒", "rollback": "█", "lock": "▄", "pending": "░"}
 END = {"refused": "✗", "killed": "☠", "failed": "!", "rollback": "↺"}
 LEGEND = "█ instant until its commit  ▒✗ refused: conflict  ▒☠ writer killed  ▒! failed  ↺ rolled back  ▄ lock"

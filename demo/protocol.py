@@ -1,6 +1,7 @@
 """The lock service during the demo: one watch on all of the table's keys, from its start on.
 
-The operator does not need this; the demo uses it to show which incarnation held what over time (docs/design/contracts.md, section 1).
+The operator does not need this; the demo uses it to show which incarnation held what over time
+(docs/design/contracts.md, section 1).
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ JsonDict = dict[str, Any]
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one key; ``value`` is None for a deletion; ``at`` is when this program saw it, Unix seconds."""
+    """One change of one key; ``value`` is None for a deletion.
+
+    ``at`` is when this program saw it, Unix seconds.
+    """
 
     at: float
     revision: int
@@ -51,7 +55,10 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self) -> bool:
-        """Record the current revision, at which the watch starts; False when etcd does not answer."""
+        """Record the current revision, at which the watch starts.
+
+        False when etcd does not answer.
+        """
         done = subprocess.run([*self._command, "get", self.prefix, "-w", "json"], capture_output=True, text=True)
         if done.returncode != 0:
             return False
@@ -63,8 +70,13 @@ class Watch:
         return subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=True).stdout
 
     def keys(self) -> str:
-        """All keys of all tables, as ``etcdctl get -w json`` prints them. The writers' certificate may read two ranges, but not the keys between them."""
-        found = [json.loads(self.ask("get", "--prefix", part, "-w", "json")) for part in ("/hudi/control/", "/hudi/tables/")]
+        """All keys of all tables, as ``etcdctl get -w json`` prints them.
+
+        The writers' certificate may read two ranges, but not the keys between them.
+        """
+        found = [
+            json.loads(self.ask("get", "--prefix", part, "-w", "json")) for part in ("/hudi/control/", "/hudi/tables/")
+        ]
         return json.dumps({"kvs": [pair for answer in found for pair in answer.get("kvs") or []]})
 
     def start(self) -> None:
@@ -108,7 +120,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class Held:
-    """An interval in which an incarnation held the lock or had an instant recorded as its own; ``end`` 0 = still."""
+    """An interval in which an incarnation held the lock or had an instant recorded as its own.
+
+    ``end`` 0 = still.
+    """
 
     what: str
     attempt: str
@@ -120,7 +135,11 @@ class Held:
 
 def attempts(changes: list[Change]) -> dict[str, str]:
     """Attempt of each incarnation ever registered."""
-    return {c.value["inc"]: c.value.get("attempt", "") for c in changes if c.value and "/writer/" in c.key and "inc" in c.value}
+    return {
+        c.value["inc"]: c.value.get("attempt", "")
+        for c in changes
+        if c.value and "/writer/" in c.key and "inc" in c.value
+    }
 
 
 def intervals(changes: list[Change], part: str) -> list[Held]:

@@ -1,4 +1,6 @@
-"""The audit of a table from outside the cluster, in a process with its own Spark session (see hudi_runtime.audit for the checks)."""
+"""The audit of a table from outside the cluster, in a process with its own Spark session (see
+hudi_runtime.audit for the checks).
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,23 @@ from demo.screen import DemoFailed
 class TableAnswers:
     """Results of one Spark session: the audit's report, and the commits' metadata."""
 
-    def __init__(self, lake: Lake, path: str, output: Path, *, expected: pd.DataFrame | None = None, keys: str = "", seconds: float = 600) -> None:
-        """`expected`: the rows that the table must have; `keys`: its keys as `etcdctl get -w json` prints them."""
-        environment = dict(os.environ, AWS_ACCESS_KEY_ID=lake.access_key, AWS_SECRET_ACCESS_KEY=lake.secret_key, TZ="UTC")
+    def __init__(
+        self,
+        lake: Lake,
+        path: str,
+        output: Path,
+        *,
+        expected: pd.DataFrame | None = None,
+        keys: str = "",
+        seconds: float = 600,
+    ) -> None:
+        """`expected`: the rows that the table must have.
+
+        `keys`: its keys as `etcdctl get -w json` prints them.
+        """
+        environment = dict(
+            os.environ, AWS_ACCESS_KEY_ID=lake.access_key, AWS_SECRET_ACCESS_KEY=lake.secret_key, TZ="UTC"
+        )
         places = [str(ROOT), str(ROOT / "spark-images"), str(ROOT / "operator"), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(places)
         environment["PYSPARK_PYTHON"] = sys.executable
@@ -37,10 +53,18 @@ class TableAnswers:
         with log.open("wb") as out:
             done = subprocess.run(
                 [sys.executable, "-m", "demo.spark_read", lake.endpoint, path, str(output)],
-                env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=seconds, cwd=output,
-            )  # fmt: skip
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=seconds,
+                cwd=output,
+            )
         if done.returncode != 0:
-            raise DemoFailed(f"Spark could not read the table, see {log}: {log.read_text(errors='replace').strip().splitlines()[-1:]}")
+            raise DemoFailed(
+                f"Spark could not read the table, see {log}: "
+                f"{log.read_text(errors='replace').strip().splitlines()[-1:]}"
+            )
         self.commits: list[dict[str, Any]] = json.loads((output / "commits.json").read_text())
         self.text = (output / "audit.txt").read_text()
         self._checks: list[dict[str, Any]] = json.loads((output / "audit.json").read_text())["checks"]

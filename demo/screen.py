@@ -1,4 +1,7 @@
-"""Output of the demo: steps, facts and waits; with a spinner on a terminal, as plain lines elsewhere."""
+"""Output of the demo: steps, facts and waits.
+
+With a spinner on a terminal, as plain lines elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class Screen:
         """Report an event."""
         self.console.print(f"[{self.elapsed():5.0f} s]   {text}", markup=False)
 
-    def wait(self, what: str, probe: Callable[[], tuple[Answer | None, str]], *, seconds: float, every: float = 1.0) -> Answer:
+    def wait(
+        self, what: str, probe: Callable[[], tuple[Answer | None, str]], *, seconds: float, every: float = 1.0
+    ) -> Answer:
         """Call ``probe`` until it returns an answer; the observation of each call is shown.
 
         Raises DemoFailed after ``seconds``.

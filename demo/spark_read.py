@@ -1,7 +1,8 @@
-"""Reads the table with Spark, in a separate process: `python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
+"""Reads the table with Spark, in a separate process:
+`python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
 
-Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys of OUTPUT/keys.json if they exist; and
-`commits.json`: the metadata of each completed instant.
+Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys
+of OUTPUT/keys.json if they exist; and `commits.json`: the metadata of each completed instant.
 """
 
 from __future__ import annotations
@@ -38,10 +39,19 @@ def jars() -> str:
 
 
 def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    """Completed commits in order of completion: instant, completion time, extra metadata, file groups, records."""
+    """Completed commits in order of completion: instant, completion time, extra metadata, file
+    groups, records.
+    """
     jvm: Any = spark.sparkContext._jvm
-    configuration = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(spark.sparkContext._jsc.hadoopConfiguration())
-    client = jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder().setConf(configuration).setBasePath(path).build()
+    configuration = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(
+        spark.sparkContext._jsc.hadoopConfiguration()
+    )
+    client = (
+        jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        .setConf(configuration)
+        .setBasePath(path)
+        .build()
+    )
     timeline = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
     found = []
     for instant in timeline.getInstants():
@@ -51,7 +61,11 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
             {
                 "instant": instant.requestedTime(),
                 "completed": instant.getCompletionTime(),
-                "extra": {str(entry.getKey()): str(entry.getValue()) for entry in metadata.getExtraMetadata().entrySet() if entry.getKey() != "schema"},
+                "extra": {
+                    str(entry.getKey()): str(entry.getValue())
+                    for entry in metadata.getExtraMetadata().entrySet()
+                    if entry.getKey() != "schema"
+                },
                 "fileGroups": [f"{stat.getPartitionPath()}/{stat.getFileId()}" for stat in stats],
                 "records": sum(int(stat.getNumWrites()) for stat in stats),
             }
@@ -62,8 +76,14 @@ def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
 def main(endpoint: str, table: str, output: Path) -> None:
     options = storage_options(endpoint)
     # The optimizing compiler does not pay off in a process of one minute.
-    java = f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC {os.environ.get('SPARK_READ_JAVA_OPTIONS', '')}"
-    spark = session({"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java}, options)
+    java = (
+        f"{SETTINGS['spark.driver.extraJavaOptions']} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+        f"{os.environ.get('SPARK_READ_JAVA_OPTIONS', '')}"
+    )
+    spark = session(
+        {"spark.driver.extraClassPath": jars(), "spark.master": "local[2]", "spark.driver.extraJavaOptions": java},
+        options,
+    )
     path = f"s3a://{table}"
     expected, keys = output / "expected.parquet", output / "keys.json"
     report = audit(

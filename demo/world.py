@@ -1,4 +1,6 @@
-"""Names shared by all parts of the demo, and its preparation before the scenario starts: storage, Secrets, watches."""
+"""Names shared by all parts of the demo, and its preparation before the scenario starts: storage,
+Secrets, watches.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,16 @@ class World:
 
 def secret(namespace: str, name: str, values: dict[str, str]) -> None:
     text = kubectl(
-        "create", "secret", "generic", name, "-n", namespace, "--dry-run=client", "-o", "yaml", *[f"--from-literal={k}={v}" for k, v in values.items()]
+        "create",
+        "secret",
+        "generic",
+        name,
+        "-n",
+        namespace,
+        "--dry-run=client",
+        "-o",
+        "yaml",
+        *[f"--from-literal={k}={v}" for k, v in values.items()],
     )
     cluster.apply(text)
 
@@ -102,11 +113,17 @@ def read_secret(namespace: str, name: str) -> dict[str, str]:
     """Decoded values; empty when there is no such Secret."""
     if not cluster.exists("secret", name, "-n", namespace):
         return {}
-    return {key: base64.b64decode(value).decode() for key, value in cluster.get("secret", name, "-n", namespace).get("data", {}).items()}
+    return {
+        key: base64.b64decode(value).decode()
+        for key, value in cluster.get("secret", name, "-n", namespace).get("data", {}).items()
+    }
 
 
 def prepare(screen: Screen) -> World:
-    """Prepare storage with the CSV files, the namespace with Secrets, and watches; remains of an earlier run are deleted first."""
+    """Prepare storage with the CSV files, the namespace with Secrets, and watches.
+
+    Remains of an earlier run are deleted first.
+    """
     remove_former_run(screen)
     lake = storage(screen)
     path = fresh_path(lake)
@@ -131,7 +148,9 @@ def remove_former_run(screen: Screen) -> None:
     def gone() -> tuple[bool | None, str]:
         if not cluster.exists("namespace", NAMESPACE):
             return True, ""
-        return None, ", ".join(kubectl("get", "hudi,pods", "-n", NAMESPACE, "-o", "name").split()) or "namespace terminating"
+        return None, ", ".join(
+            kubectl("get", "hudi,pods", "-n", NAMESPACE, "-o", "name").split()
+        ) or "namespace terminating"
 
     screen.wait(f"the end of namespace {NAMESPACE}", gone, seconds=180)
 
@@ -177,14 +196,20 @@ def upload(screen: Screen, lake: Lake) -> None:
     for name, rows in files.items():
         if not lake.exists(f"landing/{name}"):
             lake.upload_csv(f"landing/{name}", rows)
-    screen.fact(f"{len(files)} CSV files in s3a://landing, {sum(len(rows) for name, rows in files.items() if name.startswith('flights/'))} flights")
+    screen.fact(
+        f"{len(files)} CSV files in s3a://landing, "
+        f"{sum(len(rows) for name, rows in files.items() if name.startswith('flights/'))} flights"
+    )
 
 
 def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str], Way] = Forward) -> tuple[Watch, Way]:
     """Watch the lock service with the writers' own certificate: one table's keys, or all."""
     identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
     if not identity:
-        raise DemoFailed(f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its own etcd?")
+        raise DemoFailed(
+            f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its "
+            "own etcd?"
+        )
     directory = OUT / "etcd"
     directory.mkdir(parents=True, exist_ok=True)
     for name, value in identity.items():
@@ -197,7 +222,10 @@ def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str]
     command = [
         etcdctl(),
         f"--endpoints=https://127.0.0.1:{port}",
-        *[f"--{flag}={directory / name}" for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))],
+        *[
+            f"--{flag}={directory / name}"
+            for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))
+        ],
     ]
     watch = Watch(command, f"/hudi/tables/{table}/" if table else "/hudi/tables/")
 

@@ -1,8 +1,11 @@
-"""An example of a receiver of commits (docs/use/callbacks.md): `receiver.py FOLDER [PORT]`. It needs only Python's standard library.
+"""An example of a receiver of commits (docs/use/callbacks.md): `receiver.py FOLDER [PORT]`.
 
-Each event is stored once, as one line of FOLDER/events.jsonl: a repeat is recognized by its id, answered 2xx and dropped. The answer is sent after
-the line is on disk: an event that was answered 2xx is not sent again. With TOKEN in the environment, requests without
-`Authorization: Bearer TOKEN` are refused.
+It needs only Python's standard library.
+
+Each event is stored once, as one line of FOLDER/events.jsonl: a repeat is recognized by its id,
+answered 2xx and dropped. The answer is sent after the line is on disk: an event that was answered
+2xx is not sent again. With TOKEN in the environment, requests without `Authorization: Bearer TOKEN`
+are refused.
 """
 
 from __future__ import annotations

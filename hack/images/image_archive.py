@@ -4,9 +4,10 @@
     image_archive.py prune LAYOUT                       remove the blobs that none of them refers to
     image_archive.py write LAYOUT NAME [DIGEST] <HAVE   write NAME as a tar to standard output
 
-HAVE is a list of digests, one per line: blobs in containerd's content store. containerd accepts an archive
-whose manifest refers to such blobs, so that after a change of a few files only these are sent, and not a gigabyte.
-Nothing is written when containerd's image of this name is DIGEST and LAYOUT has the same one.
+HAVE is a list of digests, one per line: blobs in containerd's content store. containerd accepts an
+archive whose manifest refers to such blobs, so that after a change of a few files only these are
+sent, and not a gigabyte. Nothing is written when containerd's image of this name is DIGEST and
+LAYOUT has the same one.
 """
 
 import io

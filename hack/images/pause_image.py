@@ -1,4 +1,5 @@
-"""Write a one-file image as a docker archive to standard output: `pause_image.py FILE NAME`, the file as /pause.
+"""Write a one-file image as a docker archive to standard output: `pause_image.py FILE NAME`, the
+file as /pause.
 
 The image that containerd needs for every pod's first process; it is made without any image tool.
 """
@@ -26,7 +27,9 @@ def main(program: Path, name: str) -> None:
     """Layer, configuration and manifest, as `docker save` writes them."""
     layer = archive(pause=program.read_bytes())
     root = {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}
-    config = json.dumps({"architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/pause"]}, "rootfs": root}).encode()
+    config = json.dumps(
+        {"architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/pause"]}, "rootfs": root}
+    ).encode()
     manifest = json.dumps([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]).encode()
     sys.stdout.buffer.write(archive(**{"config.json": config, "layer.tar": layer, "manifest.json": manifest}))
 

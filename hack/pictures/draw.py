@@ -29,7 +29,12 @@ FILLS = {
     "locked": ("#fdf3dc", "#2e240d"),
     "failed": ("#fdecee", "#34161b"),
 }
-INK = {"text": ("#1f2328", "#e6edf3"), "soft": ("#57606a", "#9da7b3"), "line": ("#57606a", "#8b949e"), "edge": ("#8c959f", "#6e7681")}
+INK = {
+    "text": ("#1f2328", "#e6edf3"),
+    "soft": ("#57606a", "#9da7b3"),
+    "line": ("#57606a", "#8b949e"),
+    "edge": ("#8c959f", "#6e7681"),
+}
 SANS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SIZES = {"title": 15.0, "head": 13.5, "text": 12.0, "mono": 11.0}
@@ -56,10 +61,17 @@ class Canvas:
     texts: list[tuple[float, float, float, float, str]] = field(default_factory=list)
 
     def box(self, x: float, y: float, w: float, h: float, fill: str, *, frame: str = "edge", radius: int = 8) -> None:
-        self.shapes.append(f'<rect class="f-{fill} {frame}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius}"/>')
+        self.shapes.append(
+            f'<rect class="f-{fill} {frame}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{radius}"/>'
+        )
 
-    def text(self, x: float, y: float, text: str, style: str, *, anchor: str = "start", soft: bool = False, under: str = "") -> None:
-        """One line on baseline `y`. `under`: fill of a rectangle that hides shapes below the text."""
+    def text(
+        self, x: float, y: float, text: str, style: str, *, anchor: str = "start", soft: bool = False, under: str = ""
+    ) -> None:
+        """One line on baseline `y`.
+
+        `under`: fill of a rectangle that hides shapes below the text.
+        """
         w, size = width(text, style), SIZES[style]
         left = x - {"start": 0, "middle": w / 2, "end": w}[anchor]
         area = (left, y - size * 0.8, left + w, y + size * 0.25)
@@ -70,9 +82,13 @@ class Canvas:
                 raise Wrong(f"{text!r} lies over {other[4]!r}")
         self.texts.append((*area, text))
         if under:
-            self.shapes.append(f'<rect class="f-{under}" x="{left - 3:g}" y="{area[1]:g}" width="{w + 6:g}" height="{size * 1.1:g}"/>')
+            self.shapes.append(
+                f'<rect class="f-{under}" x="{left - 3:g}" y="{area[1]:g}" width="{w + 6:g}" height="{size * 1.1:g}"/>'
+            )
         shade = " soft" if soft else ""
-        self.shapes.append(f'<text class="{style}{shade}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>')
+        self.shapes.append(
+            f'<text class="{style}{shade}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
+        )
 
     def line(self, points: list[list[float]], *, both: bool = False, dashed: bool = False) -> None:
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
@@ -81,9 +97,11 @@ class Canvas:
 
     def svg(self, title: str) -> str:
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.wide:g} {self.high:g}" width="{self.wide:g}" height="{self.high:g}" role="img">\n'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.wide:g} {self.high:g}" width="{self.wide:g}" '
+            f'height="{self.high:g}" role="img">\n'
             f"<title>{escape(title)}</title>\n<style>\n{style_sheet()}</style>\n"
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" '
+            'orient="auto">'
             '<path class="tip" d="M0,0 L8,4 L0,8 z"/></marker>'
             '<marker id="tail" viewBox="0 0 8 8" refX="0.5" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
             '<path class="tip" d="M8,0 L0,4 L8,8 z"/></marker></defs>\n'
@@ -105,10 +123,16 @@ def style_sheet() -> str:
         return "\n".join(rules)
 
     fonts = "\n".join(
-        f".{name} {{ font-family: {MONO if name == 'mono' else SANS}; font-size: {size:g}px;{' font-weight: 600;' if name in ('title', 'head') else ''} }}"
+        (
+            f".{name} {{ font-family: {MONO if name == 'mono' else SANS}; font-size: "
+            f"{size:g}px;{' font-weight: 600;' if name in ('title', 'head') else ''} }}"
+        )
         for name, size in SIZES.items()
     )
-    shapes = ".line { fill: none; stroke-width: 1.5; } .dashed, .dash { stroke-dasharray: 5 4; } .lane { stroke-width: 1; stroke-dasharray: 2 4; }"
+    shapes = (
+        ".line { fill: none; stroke-width: 1.5; } .dashed, .dash { stroke-dasharray: 5 4; } .lane { stroke-width: "
+        "1; stroke-dasharray: 2 4; }"
+    )
     return f"{fonts}\n{shapes}\n{colours(0)}\n@media (prefers-color-scheme: dark) {{\n{colours(1)}\n}}\n"
 
 
@@ -139,7 +163,14 @@ def draw_map(source: dict[str, Any]) -> str:
         canvas.line(arrow["points"], both=bool(arrow.get("both")))
         x, y = arrow["label"]
         for row, text in enumerate(arrow["says"]):
-            canvas.text(x, y + row * 15, text, "text", anchor=arrow.get("anchor", "start"), under="page" if not arrow.get("inside") else "")
+            canvas.text(
+                x,
+                y + row * 15,
+                text,
+                "text",
+                anchor=arrow.get("anchor", "start"),
+                under="page" if not arrow.get("inside") else "",
+            )
     return canvas.svg(source["title"])
 
 
@@ -181,7 +212,15 @@ def _step(body: Canvas, step: dict[str, Any], number: int, y: float, centre: dic
     for row, style, baseline in ((text, "text", y + 14), (names, "mono", y + 39)):
         if row:
             half = width(row, style) / 2
-            body.text(min(max(middle, 18 + half), body.wide - 18 - half), baseline, row, style, anchor="middle", soft=style == "mono", under=fill)
+            body.text(
+                min(max(middle, 18 + half), body.wide - 18 - half),
+                baseline,
+                row,
+                style,
+                anchor="middle",
+                soft=style == "mono",
+                under=fill,
+            )
     if begin == end:
         body.shapes.append(f'<circle class="tip" cx="{begin:g}" cy="{y + 24:g}" r="4"/>')
     else:

@@ -1,4 +1,7 @@
-"""``P/control/agents/<agent>/<T>``: everything an agent needs to know about a table that it serves."""
+"""``P/control/agents/<agent>/<T>``.
+
+Everything an agent needs to know about a table that it serves.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from hudi_contract.words import Adoption
 
 @dataclass(frozen=True, kw_only=True)
 class Window(Record):
-    """The window that is open, or that opens next. A run begins only at or after the first moment and before the second."""
+    """The window that is open, or that opens next.
+
+    A run begins only at or after the first moment and before the second.
+    """
 
     from_ms: Ms
     until_ms: Ms

@@ -1,4 +1,7 @@
-"""The exponential back-off of operator, agents and drivers. Jitter is left to the caller, which may use randomness."""
+"""The exponential back-off of operator, agents and drivers.
+
+Jitter is left to the caller, which may use randomness.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ _MOST_STEPS = 60
 
 
 def exponential(failures: int, *, first: float, longest: float) -> float:
-    """The wait after this many failures in a row, in the unit of ``first``: ``first`` after one failure, doubled with each further one, at most ``longest``.
+    """The wait after this many failures in a row, in the unit of ``first``.
+
+    ``first`` after one failure, doubled with each further one, at most ``longest``.
 
     0 when nothing has failed.
     """

@@ -1,4 +1,7 @@
-"""``job.json``: one attempt of a HudiWriter as the operator describes it to the driver; of an agent, its name."""
+"""``job.json``: one attempt of a HudiWriter as the operator describes it to the driver.
+
+Of an agent, its name.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +203,9 @@ class ConflictPolicy(Record):
     in_process: Count = 3
     """Retries of a batch within the attempt."""
     serialize_after: Count = 0
-    """Races that it loses to one other writer in a row before the two take turns; 0: they never do."""
+    """Races that it loses to one other writer in a row before the two take turns; 0:
+    they never do.
+    """
     early_detection: bool = False
     """Whether a write stops when it finds a marker file of a pending write."""
 

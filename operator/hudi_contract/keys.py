@@ -1,4 +1,7 @@
-"""Key names in etcd, from ``protocol.json``, the data file that the Java module and the protocol model read as well."""
+"""Key names in etcd, from the data file ``protocol.json``.
+
+The Java module and the protocol model read the same file.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ class Kind(StrEnum):
         return str(protocol()["keys"][self]["range"])
 
     def of(self, name: str = "") -> str:
-        """Key relative to the range of its table, as used by the runtime and the protocol's log. Raises ValueError when a name is missing or superfluous."""
+        """Key relative to the range of its table, as used by the runtime and the protocol's log.
+
+        Raises ValueError when a name is missing or superfluous.
+        """
         if self.single == bool(name):
             raise ValueError(f"key {self}: a name is {'superfluous' if name else 'missing'}")
         return _PLACEHOLDER.sub(lambda _: name, str(protocol()["keys"][self]["path"]))
@@ -173,7 +179,10 @@ def key(prefix: str, table_id: str, kind: str, name: str = "") -> str:
 
 
 def kind_of(path: str) -> tuple[str, str]:
-    """Kind and name of a path below a table's range: ``writer/abc`` is ``("writer", "abc")``; ``("", path)`` when unknown."""
+    """Kind and name of a path below a table's range: ``writer/abc`` is ``("writer", "abc")``.
+
+    ``("", path)`` when unknown.
+    """
     head, _, tail = path.partition("/")
     entry = protocol()["keys"].get(head)
     if entry is None or bool(tail) != bool(_PLACEHOLDER.search(str(entry["path"]))):

@@ -1,7 +1,10 @@
-"""Names that several parts compute independently and must agree on: table ids, pods, attempts, agents, labels, finalizers.
+"""Names that several parts compute independently and must agree on.
 
-Every name is deterministic, so a repeated action finds the object that an earlier one created and does not create a second one (I6). The Java module
-computes the table id with the same rule; both sides are tested against the same examples.
+Table ids, pods, attempts, agents, labels, finalizers.
+
+Every name is deterministic, so a repeated action finds the object that an earlier one created and
+does not create a second one (I6). The Java module computes the table id with the same rule; both
+sides are tested against the same examples.
 """
 
 from __future__ import annotations
@@ -19,9 +22,13 @@ TABLE_KIND = "HudiTable"
 WRITER_KIND = "HudiWriter"
 
 EVIDENCE_FINALIZER = f"{GROUP}/evidence"
-"""Finalizer of driver, executor and agent pods. It keeps the pod object until its proof of death is recorded (F14)."""
+"""Finalizer of driver, executor and agent pods. It keeps the pod object until its proof of death is
+recorded (F14).
+"""
 SETTLE_FINALIZER = f"{GROUP}/settle"
-"""Finalizer of HudiTable and HudiWriter. It keeps the object until none of its incarnations can hold the lock."""
+"""Finalizer of HudiTable and HudiWriter. It keeps the object until none of its incarnations can
+hold the lock.
+"""
 
 LABEL_TABLE = f"{GROUP}/table"
 LABEL_WRITER = f"{GROUP}/writer"
@@ -41,7 +48,9 @@ _S3_ALIASES = ("s3", "s3n")
 
 
 def canonical_path(path: str) -> str:
-    """Canonical spelling of a base path: scheme in lower case, ``s3``/``s3n`` as ``s3a``, no repeated and no trailing ``/``.
+    """Canonical spelling of a base path.
+
+    Scheme in lower case, ``s3``/``s3n`` as ``s3a``, no repeated and no trailing ``/``.
 
     Bucket and key keep their case. A path without a scheme keeps its leading ``/``.
     """
@@ -59,10 +68,13 @@ _DEFAULT_PORTS = {"hdfs": ":8020", "abfs": ":80", "abfss": ":443"}
 
 
 def place(path: str) -> str:
-    """The path with host spellings normalized. Use it only to tell whether two paths may name the same place, never to access one.
+    """The path with host spellings normalized.
 
-    Hosts and buckets are lower case without a final dot, the scheme's default port is omitted, ``abfs`` and ``abfss`` are equal. Two buckets that differ in
-    case only count as one: that refuses more than necessary. A name service and its hosts are not recognized as the same.
+    Use it only to tell whether two paths may name the same place, never to access one.
+
+    Hosts and buckets are lower case without a final dot, the scheme's default port is omitted,
+    ``abfs`` and ``abfss`` are equal. Two buckets that differ in case only count as one: that
+    refuses more than necessary. A name service and its hosts are not recognized as the same.
     """
     scheme, _, rest = canonical_path(path).partition("://")
     authority, slash, folder = rest.partition("/")
@@ -87,12 +99,18 @@ def table_id(path: str) -> str:
 
 
 def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
-    """``<writer, at most 40>-<first 8 of uid>-<number>``: at most 63 characters, different for a writer that was deleted and recreated."""
+    """``<writer, at most 40>-<first 8 of uid>-<number>``.
+
+    At most 63 characters, different for a writer that was deleted and recreated.
+    """
     return f"{writer_name[:40].rstrip('-.')}-{writer_uid[:8]}-{number}"
 
 
 def driver_number(pod_name: str) -> int | None:
-    """Attempt number at the end of a driver pod's name; None when it is not the name of a driver pod."""
+    """Attempt number at the end of a driver pod's name.
+
+    None when it is not the name of a driver pod.
+    """
     tail = pod_name.rpartition("-")[2]
     return int(tail) if tail.isdigit() else None
 
@@ -118,12 +136,21 @@ def agent_name(
     own: Mapping[str, Any] | None = None,
     callback_secret: str = "",
 ) -> str:
-    """Name of the agent that serves tables with this access to storage. Tables with equal access in one namespace share one agent.
+    """Name of the agent that serves tables with this access to storage.
 
-    ``own``: the table that has an agent of its own, and its settings for that agent's pods; None: the table shares its agent. ``callback_secret``: name of
-    the Secret for a receiver of commits, which is mounted into the agent's pod; empty when there is none.
+    Tables with equal access in one namespace share one agent.
+
+    ``own``: the table that has an agent of its own, and its settings for that agent's pods; None:
+    the table shares its agent. ``callback_secret``: name of the Secret for a receiver of commits,
+    which is mounted into the agent's pod; empty when there is none.
     """
-    access: list[Any] = [namespace, service_account, sorted([r["name"], r["as"]] for r in secret_refs), dict(storage_options), image]
+    access: list[Any] = [
+        namespace,
+        service_account,
+        sorted([r["name"], r["as"]] for r in secret_refs),
+        dict(storage_options),
+        image,
+    ]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
     key = json.dumps(access, sort_keys=True, separators=(",", ":"))
     return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:10]}"
@@ -170,7 +197,10 @@ def executor_labels(*, table: str, writer: str, number: int, driver_pod: str) ->
 
 
 def agent_labels(*, agent: str, generation: int, table: str = "") -> dict[str, str]:
-    """Labels of an agent pod. ``table`` is set only for a table's own agent: any other agent serves several tables."""
+    """Labels of an agent pod.
+
+    ``table`` is set only for a table's own agent: any other agent serves several tables.
+    """
     labels = {
         **common_labels(ROLE_AGENT),
         LABEL_ROLE: ROLE_AGENT,
@@ -181,7 +211,10 @@ def agent_labels(*, agent: str, generation: int, table: str = "") -> dict[str, s
 
 
 def agent_executor_labels(*, table: str, generation: int, agent_pod: str) -> dict[str, str]:
-    """Labels of the executors of an agent of ``table``'s own. The agent's name is omitted, because that label identifies agents."""
+    """Labels of the executors of an agent of ``table``'s own.
+
+    The agent's name is omitted, because that label identifies agents.
+    """
     return {
         **common_labels(ROLE_EXECUTOR),
         LABEL_TABLE: label_value(table),

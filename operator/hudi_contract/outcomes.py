@@ -1,6 +1,7 @@
 """How a process ends: classes of failures, exit codes, and codes of errors.
 
-Exit codes and error codes are defined in ``protocol.json``, which the Java module reads as well: its JVM halts with two of them.
+Exit codes and error codes are defined in ``protocol.json``, which the Java module reads as well:
+its JVM halts with two of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from hudi_contract.keys import protocol
 
 
 class FailureClass(StrEnum):
-    """Why an attempt failed, as reported by the runtime. It determines back-off and retry limits in the operator."""
+    """Why an attempt failed, as reported by the runtime.
+
+    It determines back-off and retry limits in the operator.
+    """
 
     USER_ERROR = "UserError"
     INFRASTRUCTURE = "Infrastructure"
@@ -78,9 +82,15 @@ class ErrorCode(StrEnum):
         return str({**data["errors"], **data["runtimeErrors"]}[self])
 
 
-EXIT_CODES: Mapping[FailureClass, int] = MappingProxyType({FailureClass(name): int(code) for name, code in protocol()["exitCodes"].items()})
+EXIT_CODES: Mapping[FailureClass, int] = MappingProxyType(
+    {FailureClass(name): int(code) for name, code in protocol()["exitCodes"].items()}
+)
 """Exit code of a process that fails with a class; 0 is success."""
-FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType({code: kind for kind, code in reversed(list(EXIT_CODES.items()))})
-"""The class of an exit code in the absence of a termination message: the first one in ``protocol.json`` with that code."""
+FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType(
+    {code: kind for kind, code in reversed(list(EXIT_CODES.items()))}
+)
+"""The class of an exit code in the absence of a termination message: the first one in
+``protocol.json`` with that code.
+"""
 HALTS = (FailureClass.FENCED, FailureClass.HEARTBEAT_LOST)
 """Classes whose exit code is one that the JVM itself halts with."""

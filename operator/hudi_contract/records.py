@@ -1,8 +1,11 @@
-"""Values of etcd, read into known types. All tolerant reading is in this module (F46).
+"""Values of etcd, read into known types.
 
-Fields that this version does not know are left alone. A field that does not match contracts.md is omitted; when a decision depends on it
-(a *vital* field), or when the value is not a JSON object, nothing of the value is trusted except what follows from the key's name. Either way the
-key and the reason are kept for people, and no reader raises.
+All tolerant reading is in this module (F46).
+
+Fields that this version does not know are left alone. A field that does not match contracts.md is
+omitted; when a decision depends on it (a *vital* field), or when the value is not a JSON object,
+nothing of the value is trusted except what follows from the key's name. Either way the key and the
+reason are kept for people, and no reader raises.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ class Stored:
     mod_revision: int
     lease: int = 0
     unreadable: str = ""
-    """Why nothing of the value is trusted except what follows from the key's name; empty when the value is trusted."""
+    """Why nothing of the value is trusted except what follows from the key's name; empty when the
+    value is trusted.
+    """
     doubts: tuple[str, ...] = ()
     """Every part of the value that is not trusted, with the reason."""
 
@@ -93,7 +98,9 @@ _KINDS: Mapping[str, _Kind] = {
     Kind.QUEUE: _Kind(tk.Ticket),
     Kind.INSTANT: _Kind(tk.InstantRecord, frozenset({"inc", "action", "state", "claimedBy"})),
     Kind.SETTLE: _Kind(SettleRecord, frozenset({"phase", "proofs", "pods", "instants"})),
-    Kind.REPORT.of(TIMELINE): _Kind(rp.TimelineReport, frozenset({"agentInc", "exists", "error", "pending", "foreign"})),
+    Kind.REPORT.of(TIMELINE): _Kind(
+        rp.TimelineReport, frozenset({"agentInc", "exists", "error", "pending", "foreign"})
+    ),
     Kind.REPORT.of(attempt_report("")): _Kind(rp.AttemptReport),
     Kind.REPORT.of(CALLBACK): _Kind(rp.CallbackReport),
     **{Kind.DONE.of(name): kind for name, kind in _DONE.items()},
@@ -105,8 +112,13 @@ _UNKNOWN = _Kind(Record)
 # ---- reading
 
 
-def stored(kind: str, name: str, raw: object, *, create_revision: int = 0, mod_revision: int = 0, lease: int = 0) -> Stored:
-    """The value of ``<kind>/<name>``, from bytes of etcd or from JSON that is already parsed. Never raises."""
+def stored(
+    kind: str, name: str, raw: object, *, create_revision: int = 0, mod_revision: int = 0, lease: int = 0
+) -> Stored:
+    """The value of ``<kind>/<name>``, from bytes of etcd or from JSON that is already parsed.
+
+    Never raises.
+    """
     value, wrong = _decode(raw) if isinstance(raw, bytes) else (raw, "")
     doubts: list[str] = []
     unreadable = wrong or ("" if isinstance(value, dict) else f"is a JSON {_json_type(value)}, not an object")
@@ -154,7 +166,9 @@ def _kind(kind: str, name: str) -> _Kind:
     """The entry of the table with the longest matching prefix of the key."""
     key = f"{kind}/{name}" if name else kind
     exact = _KINDS.get(kind) or _KINDS.get(key)
-    return exact or next((found for begin, found in _KINDS.items() if begin[-1:] in "/-" and key.startswith(begin)), _UNKNOWN)
+    return exact or next(
+        (found for begin, found in _KINDS.items() if begin[-1:] in "/-" and key.startswith(begin)), _UNKNOWN
+    )
 
 
 def _said_by_name(kind: str, name: str) -> JsonDict:
@@ -168,5 +182,8 @@ def _said_by_name(kind: str, name: str) -> JsonDict:
 
 
 def ticket_owner(name: str) -> str:
-    """Incarnation in the name ``<inc>-<nonce>`` of a ticket; both are UUIDs with hyphens of their own."""
+    """Incarnation in the name ``<inc>-<nonce>`` of a ticket.
+
+    Both are UUIDs with hyphens of their own.
+    """
     return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]

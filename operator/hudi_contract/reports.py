@@ -1,4 +1,7 @@
-"""Reports of agents and attempts: ``report/<kind>`` in etcd, and the termination message of a process. For people and status only."""
+"""Reports of agents and attempts.
+
+``report/<kind>`` in etcd, and the termination message of a process. For people and status only.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,10 @@ class BucketSettings(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineReport(Record):
-    """`report/timeline`, written by the agent at most once per 5 s, and immediately after a change."""
+    """`report/timeline`, written by the agent at most once per 5 s.
+
+    It is written immediately after a change.
+    """
 
     at_ms: Ms = 0
     agent_inc: str = ""
@@ -90,7 +96,9 @@ class TimelineReport(Record):
     pending_count: Count = 0
     active_length: Count = 0
     foreign: tuple[ReportedInstant, ...] = ()
-    """Foreign instants (I7): pending without a record, or completed by a writer without this lock. The first 20."""
+    """Foreign instants (I7): pending without a record, or completed by a writer without this lock.
+    The first 20.
+    """
     commits_since: Mapping[str, Count] = field(default_factory=dict)
     """Writers' commits since the last run, by table service."""
     read_cost: ReadCost | None = field(default=None, metadata=LEFT_OUT)
@@ -126,7 +134,10 @@ class Turn(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptReport(Record):
-    """`report/attempt/<attempt>`, of a writer's driver. Other writers read the stage and the turn (spark-images/hudi_runtime/writer/fairness.py)."""
+    """`report/attempt/<attempt>`, of a writer's driver.
+
+    Other writers read the stage and the turn (spark-images/hudi_runtime/writer/fairness.py).
+    """
 
     attempt: str = ""
     inc: str = ""
@@ -149,7 +160,10 @@ class AttemptReport(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackReport(CallbackPosition):
-    """`report/callback`, written by the agent at most once per 5 s: the position, and the commits after it."""
+    """`report/callback`, written by the agent at most once per 5 s.
+
+    The position, and the commits after it.
+    """
 
     inc: str = ""
     undelivered: Count = 0

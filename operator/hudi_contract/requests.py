@@ -1,4 +1,7 @@
-"""Requests of the operator to an agent (``request/<id>``), and the agent's records of its work (``done/<action>``)."""
+"""Requests of the operator to an agent, and the agent's records of its work.
+
+The requests are ``request/<id>``, the records ``done/<action>``.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ class RestoreRequest(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapRequest(Record):
-    """`request/bootstrap`: put after the agent reported the empty table, as long as the gate was never open."""
+    """`request/bootstrap`: put after the agent reported the empty table.
+
+    It is put only as long as the gate was never open.
+    """
 
     id: str
     kind: RequestKind = RequestKind.BOOTSTRAP
@@ -78,7 +84,10 @@ class BootstrapRequest(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataRequest(Record):
-    """`request/metadata`: put while the gate is closed and drained; an agent serves it when `metadataTable` in its own assignment is that nonce."""
+    """`request/metadata`: put while the gate is closed and drained.
+
+    An agent serves it when `metadataTable` in its own assignment is that nonce.
+    """
 
     id: str
     kind: RequestKind = RequestKind.METADATA
@@ -107,7 +116,10 @@ class MetadataDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapDone(Record):
-    """`done/bootstrap`: `Running` is written before the work, with the failure counted. A record of another `tableUID` does not count."""
+    """`done/bootstrap`: `Running` is written before the work, with the failure counted.
+
+    A record of another `tableUID` does not count.
+    """
 
     table_uid: str = ""
     mode: str = ""
@@ -130,7 +142,10 @@ class BootstrapDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapMark(Record):
-    """Metadata of a bootstrap's commit. It identifies the commit when its agent died before it recorded the result."""
+    """Metadata of a bootstrap's commit.
+
+    It identifies the commit when its agent died before it recorded the result.
+    """
 
     table_uid: str = ""
     mode: str = BootstrapMode.FULL_RECORD
@@ -158,7 +173,10 @@ class SavepointDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreDone(Record):
-    """`done/restore-<nonce>`, kept forever. `Running` is written before the work; the gate stays closed until it is `Completed`."""
+    """`done/restore-<nonce>`, kept forever.
+
+    `Running` is written before the work; the gate stays closed until it is `Completed`.
+    """
 
     nonce: str = ""
     savepoint: str = ""
@@ -191,8 +209,8 @@ class RestoreDone(Record):
 class ServiceDone(Record):
     """`done/service-<kind>`: the last run of a table service.
 
-    `Running` is written before the work, with the failure counted and the time of the next try set, so that a run that kills its process is not
-    repeated without a pause.
+    `Running` is written before the work, with the failure counted and the time of the next try set,
+    so that a run that kills its process is not repeated without a pause.
     """
 
     service: str = ""
@@ -209,12 +227,17 @@ class ServiceDone(Record):
     """The last tick that was served."""
     inc: str = ""
     left_out: Count = 0
-    """Partitions that the last clustering skipped. It runs again when fewer must be skipped, without a further commit or tick."""
+    """Partitions that the last clustering skipped. It runs again when fewer must be skipped,
+    without a further commit or tick.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted(Record):
-    """One service in `done/counted`, written before each archival, because some of the counted commits leave the timeline."""
+    """One service in `done/counted`, written before each archival.
+
+    Some of the counted commits leave the timeline then.
+    """
 
     up_to: Time = ""
     """Completion time up to which its last run saw commits."""
@@ -225,7 +248,10 @@ class Counted(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Created(Record):
-    """`done/create`: written before a table is created. A table that is found later may be a creation that this HudiTable left half done."""
+    """`done/create`: written before a table is created.
+
+    A table that is found later may be a creation that this HudiTable left half done.
+    """
 
     table_uid: str = ""
 
@@ -240,14 +266,21 @@ class ForeignInstant(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign(Record):
-    """`done/foreign`: completed instants of writers without this lock (past the clock when seen), while they are in the active timeline."""
+    """`done/foreign`: completed instants of writers without this lock (past the clock when seen).
+
+    They are kept while they are in the active timeline.
+    """
 
     instants: tuple[ForeignInstant, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Abandoned(Record):
-    """`done/abandoned-<inc>`: instants that were rolled back because their living owner abandoned them; swept once more when it is settled or has left."""
+    """`done/abandoned-<inc>`.
+
+    Instants that were rolled back because their living owner abandoned them; swept once more when
+    it is settled or has left.
+    """
 
     inc: str = ""
     instants: tuple[Time, ...] = ()
@@ -255,7 +288,10 @@ class Abandoned(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackPosition(Record):
-    """`done/callback`: how far the receiver of commits answered 2xx. Created at the first listing with a callback, deleted at the first one without."""
+    """`done/callback`: how far the receiver of commits answered 2xx.
+
+    Created at the first listing with a callback, deleted at the first one without.
+    """
 
     completion_time: Time = NOTHING_YET
     """Every commit that completed until then is delivered."""
@@ -264,7 +300,9 @@ class CallbackPosition(Record):
     delivered: Count = 0
     """Number of acknowledged events."""
     archived_to: Time = ""
-    """Largest requested time among commits that were archived before delivery, and reported as such; empty when there are none."""
+    """Largest requested time among commits that were archived before delivery, and reported as
+    such; empty when there are none.
+    """
     lost: Count = 0
     """Number of those commits."""
     at_ms: Ms = 0
@@ -281,7 +319,10 @@ REQUESTS: Mapping[RequestKind, type[Record]] = {
 
 
 def request_id(kind: RequestKind, name: Any = "") -> str:
-    """Id of a request; the agent's record of it has the same name below ``done/``. ``name``: the service, savepoint or nonce of the request."""
+    """Id of a request; the agent's record of it has the same name below ``done/``.
+
+    ``name``: the service, savepoint or nonce of the request.
+    """
     return f"{kind}-{name}" if name else str(kind)
 
 

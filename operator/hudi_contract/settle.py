@@ -1,7 +1,10 @@
-"""Settle records: the write-ahead record in etcd that makes settling a dead incarnation resumable (I6).
+"""Settle records: they make settling a dead incarnation resumable (I6).
 
-A record only moves forward through its phases, except that a Swept record without an outcome for an instant goes back to
-RollingBack. It is changed by compare-and-set on its mod revision alone, by the operator and (RollingBack → Swept) by the agent.
+A settle record is the write-ahead record in etcd.
+
+A record only moves forward through its phases, except that a Swept record without an outcome for an
+instant goes back to RollingBack. It is changed by compare-and-set on its mod revision alone, by the
+operator and (RollingBack → Swept) by the agent.
 """
 
 from __future__ import annotations
@@ -37,14 +40,18 @@ class Reason(StrEnum):
     DELETED = "Deleted"
     SUSPENDED = "Suspended"
     ENDED_FOR_CHANGE = "EndedForChange"
-    """The table's gate is closed for a change, and an attempt that was asked to end for it did not."""
+    """The table's gate is closed for a change, and an attempt that was asked to end for
+    it did not.
+    """
     CLOCK_SKEW = "ClockSkew"
     ADOPTED = "Adopted"
     """A synthetic incarnation: instants that a table's writers left before its adoption."""
 
 
 FENCE_ALONE = "Fenced"
-"""Reason of a record that is recreated for a fence without one; no incarnation is fenced for this reason."""
+"""Reason of a record that is recreated for a fence without one; no incarnation is fenced
+for this reason.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +68,10 @@ class Proof(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPod(Record):
-    """A pod that may run code of the incarnation. Once listed here, it needs a proof even when its object vanishes."""
+    """A pod that may run code of the incarnation.
+
+    Once listed here, it needs a proof even when its object vanishes.
+    """
 
     name: str = ""
     node: str = ""
@@ -85,7 +95,8 @@ class SettledInstant(Record):
 class SettleRecord(Record):
     """How far the settling of a fenced incarnation has come.
 
-    The operator moves it from Fenced to RollingBack and from Swept to Settled; the agent fills `instants` and moves it from RollingBack to Swept.
+    The operator moves it from Fenced to RollingBack and from Swept to Settled; the agent fills
+    `instants` and moves it from RollingBack to Swept.
     """
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"phase"})
@@ -115,7 +126,10 @@ class SettleRecord(Record):
 
     @classmethod
     def of(cls, *, inc: str, reason: str, now_ms: int, **identity: str) -> Self:
-        """Record of an incarnation that is about to be fenced. ``identity``: attempt, role, namespace, pod, pod_uid, boot_id, node, app_id."""
+        """Record of an incarnation that is about to be fenced.
+
+        ``identity``: attempt, role, namespace, pod, pod_uid, boot_id, node, app_id.
+        """
         return cls(inc=inc, reason=reason, times={Phase.Fenced.name: now_ms}, **identity)  # type: ignore[arg-type]
 
     def moved(self, phase: Phase, *, now_ms: int) -> Self:
@@ -123,12 +137,17 @@ class SettleRecord(Record):
         return self.but(phase=phase, times={**self.times, phase.name: now_ms})
 
     def with_pods(self, pods: Mapping[str, NamedPod]) -> Self:
-        """The record with pods that may run code of this incarnation, by uid; once false, ``evidence`` stays false (F26)."""
+        """The record with pods that may run code of this incarnation, by uid.
+
+        Once false, ``evidence`` stays false (F26).
+        """
         known = dict(self.pods)
         for uid, pod in pods.items():
             before = known.get(uid)
             evidence = pod.evidence and (before is None or before.evidence)
-            known[uid] = NamedPod(name=pod.name, node=pod.node or (before.node if before is not None else ""), evidence=evidence)
+            known[uid] = NamedPod(
+                name=pod.name, node=pod.node or (before.node if before is not None else ""), evidence=evidence
+            )
         return self.but(pods=known)
 
     def with_proofs(self, proofs: Mapping[str, Proof]) -> Self:
@@ -141,7 +160,10 @@ class SettleRecord(Record):
         return frozenset(self.proofs)
 
     def without_outcome(self, instants: Iterable[str]) -> tuple[str, ...]:
-        """The ``instants`` for which the agent has recorded no outcome (I4: they must not be forgotten)."""
+        """The ``instants`` for which the agent has recorded no outcome.
+
+        They must not be forgotten (I4).
+        """
         return tuple(t for t in instants if (found := self.instants.get(t)) is None or found.outcome is None)
 
     @property

@@ -1,7 +1,10 @@
-"""How a record is written in JSON: a frozen dataclass whose fields, types and defaults are its shape.
+"""How a record is written in JSON.
 
-The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer fields: a value of another type is an error that
-names field and rule, a field that this version does not know is kept unchanged and written back (`more`).
+A frozen dataclass whose fields, types and defaults are its shape.
+
+The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer
+fields: a value of another type is an error that names field and rule, a field that this version
+does not know is kept unchanged and written back (`more`).
 """
 
 from __future__ import annotations
@@ -32,12 +35,18 @@ class ShapeError(ValueError):
 
 def text(limit: int = 1 << 16) -> Check:
     """A text of at most ``limit`` characters."""
-    return lambda value: "" if isinstance(value, str) and len(value) <= limit else f"is not a text of at most {limit} characters"
+    return lambda value: (
+        "" if isinstance(value, str) and len(value) <= limit else f"is not a text of at most {limit} characters"
+    )
 
 
 def whole(most: int = (1 << 63) - 1) -> Check:
     """A whole number from 0 to ``most``. A bool is not a number."""
-    return lambda value: "" if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else f"is not a whole number from 0 to {most}"
+    return lambda value: (
+        ""
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+        else f"is not a whole number from 0 to {most}"
+    )
 
 
 def integer(value: object) -> str:
@@ -86,7 +95,9 @@ def at(where: str, wrong: str) -> str:
 Count = Annotated[int, whole()]
 """0 or more."""
 Ms = Annotated[int, whole(MAX_MS)]
-"""Unix milliseconds of the writing host's wall clock: for people and metrics, never for a decision."""
+"""Unix milliseconds of the writing host's wall clock: for people and metrics, never
+for a decision.
+"""
 Time = Annotated[str, text(32)]
 """Time of an instant, `yyyyMMddHHmmssSSS`, or another short text."""
 Free = Any
@@ -125,7 +136,13 @@ def type_of(hint: Any) -> Type:
         return dataclasses.replace(inner, write=lambda value: None if value is None else inner.write(value))
     if origin is tuple:
         item = type_of(arguments[0])
-        return Type(listed(item.check), lambda v: tuple(map(item.read, v)), lambda v: [item.write(one) for one in v], f"[{item.name}]", item.parts)
+        return Type(
+            listed(item.check),
+            lambda v: tuple(map(item.read, v)),
+            lambda v: [item.write(one) for one in v],
+            f"[{item.name}]",
+            item.parts,
+        )
     if origin is not None and issubclass(origin, Mapping):
         item = type_of(arguments[1])
         return Type(
@@ -147,8 +164,17 @@ def _plain(hint: Any) -> Type:
         words = [word.value for word in hint]
         return Type(one_of(*words), hint, str, " | ".join(words))
     if issubclass(hint, Enum):  # an ordered enum is written by name
-        return Type(one_of(*(word.name for word in hint)), lambda name: hint[name], lambda value: value.name, " | ".join(word.name for word in hint))
-    known = {str: Type(text(), _same, str, "text"), int: Type(integer, _same, int, "number"), bool: Type(flag, _same, bool, "true | false")}
+        return Type(
+            one_of(*(word.name for word in hint)),
+            lambda name: hint[name],
+            lambda value: value.name,
+            " | ".join(word.name for word in hint),
+        )
+    known = {
+        str: Type(text(), _same, str, "text"),
+        int: Type(integer, _same, int, "number"),
+        bool: Type(flag, _same, bool, "true | false"),
+    }
     if hint not in known:
         raise TypeError(f"records have no fields of type {hint}")
     return known[hint]
@@ -170,7 +196,10 @@ class Field:
 
 
 def json_name(attribute: str) -> str:
-    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``; a trailing ``_`` avoids a Python keyword and is not written."""
+    """``pod_uid`` is ``podUID``, ``at_ms`` is ``atMs``.
+
+    A trailing ``_`` avoids a Python keyword and is not written.
+    """
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), re.sub(r"_uid\b", "UID", attribute.rstrip("_")))
 
 
@@ -209,7 +238,10 @@ class Record:
 
     @classmethod
     def known(cls, value: object) -> Self:
-        """Read a record tolerantly: a field that is absent, or not of its type, has its default. Raises ShapeError for a field without a default."""
+        """Read a record tolerantly: a field that is absent, or not of its type, has its default.
+
+        Raises ShapeError for a field without a default.
+        """
         found = value if isinstance(value, Mapping) else {}
         said: JsonDict = {}
         for one in fields_of(cls):
@@ -253,7 +285,9 @@ def _read_fields(record: type[Record]) -> tuple[Field, ...]:
             default = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
             optional = types.NoneType in typing.get_args(hints[one.name])
             name = str(one.metadata.get("name") or json_name(one.name))
-            found.append(Field(one.name, name, type_of(hints[one.name]), default, bool(one.metadata.get("left out")), optional))
+            found.append(
+                Field(one.name, name, type_of(hints[one.name]), default, bool(one.metadata.get("left out")), optional)
+            )
     return tuple(found)
 
 

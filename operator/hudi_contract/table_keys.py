@@ -1,4 +1,8 @@
-"""Records of the lock protocol: gate and admissions, registrations and heartbeats, lock, owners of instants (docs/design/protocol.md)."""
+"""Records of the lock protocol.
+
+Gate and admissions, registrations and heartbeats, lock, owners of instants
+(docs/design/protocol.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,9 @@ class Durations(Record):
     silence_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
     max_clock_skew_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
     drain_seconds: Count | None = field(default=None, metadata=LEFT_OUT)
-    """D: after this time, a request that was in flight when its sender died has either arrived or failed."""
+    """D: after this time, a request that was in flight when its sender died has either
+    arrived or failed.
+    """
 
     @property
     def drain(self) -> int:
@@ -34,7 +40,10 @@ class Durations(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Gate(Record):
-    """Controls who may acquire the table's lock, and under which mode, versions and durations. No gate: nobody may."""
+    """Controls who may acquire the table's lock, and under which mode, versions and durations.
+
+    No gate: nobody may.
+    """
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"state"})
 
@@ -65,15 +74,23 @@ class Gate(Record):
     non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
     """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""
     adopted: bool = field(default=False, metadata=LEFT_OUT)
-    """The gate was open for this HudiTable before: instants that were pending without an owner until then have been handled."""
+    """The gate was open for this HudiTable before: instants that were pending without an owner
+    until then have been handled.
+    """
     restore_baseline: str = field(default="", metadata=LEFT_OUT)
-    """Nonce of `spec.restore` when the gate first opened for this HudiTable: it is never executed."""
+    """Nonce of `spec.restore` when the gate first opened for this HudiTable: it
+    is never executed.
+    """
     restoring: str = field(default="", metadata=LEFT_OUT)
     """Nonce of the restore for which the gate is closed, with no writer left."""
     closed_for: str = field(default="", metadata=LEFT_OUT)
-    """The change for which the gate is closed, in words: a run that reads it between two commits ends (F44)."""
+    """The change for which the gate is closed, in words: a run that reads it between two commits
+    ends (F44).
+    """
     closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When the gate was closed for a change; `changeTimeoutSeconds` starts then, for any operator."""
+    """When the gate was closed for a change; `changeTimeoutSeconds` starts then,
+    for any operator.
+    """
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""
 
@@ -151,7 +168,11 @@ class Ticket(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class InstantRecord(Record):
-    """The owner of an instant. The record is put before any file of the instant (F12), and deleted when the instant is completed or gone."""
+    """The owner of an instant.
+
+    The record is put before any file of the instant (F12), and deleted when the instant is
+    completed or gone.
+    """
 
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
 
@@ -192,7 +213,10 @@ class Fence(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Sighting(Record):
-    """The node on which an incarnation was seen alive, while that node reported the registered boot id (F43)."""
+    """The node on which an incarnation was seen alive.
+
+    It counts while that node reported the registered boot id (F43).
+    """
 
     inc: str = ""
     pod_uid: str = ""

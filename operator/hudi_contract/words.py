@@ -1,6 +1,9 @@
-"""Enums of the protocol: states, roles, results, services, modes. Each is written to JSON as its value.
+"""Enums of the protocol: states, roles, results, services, modes.
 
-They are strings as well (`StrEnum`), so an unknown value of a newer version can be shown, and is never taken for a known one.
+Each is written to JSON as its value.
+
+They are strings as well (`StrEnum`), so an unknown value of a newer version can be shown, and is
+never taken for a known one.
 """
 
 from __future__ import annotations
@@ -100,7 +103,10 @@ class Stage(StrEnum):
 
 
 class Service(StrEnum):
-    """Table services, in the order in which an agent considers them; the value is the field of `spec.services`."""
+    """Table services, in the order in which an agent considers them.
+
+    The value is the field of `spec.services`.
+    """
 
     COMPACTION = "compaction"
     CLUSTERING = "clustering"
@@ -192,7 +198,10 @@ class Deletes(StrEnum):
 
 
 class AgentError(StrEnum):
-    """Why an agent cannot serve a table; besides these, the value of a failure class (`outcomes.FailureClass`)."""
+    """Why an agent cannot serve a table.
+
+    Besides these, the value of a failure class (`outcomes.FailureClass`).
+    """
 
     TABLE_MISMATCH = "TableMismatch"
     TABLE_NOT_FOUND = "TableNotFound"

@@ -1,8 +1,12 @@
-"""Operator for Apache Hudi tables on Kubernetes: many writers, one lock in etcd that outlives its lease.
+"""Operator for Apache Hudi tables on Kubernetes.
 
-From the bottom up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan` (pure decisions), then side by side `control`
-(the loop) and `adapters` (etcd, Kubernetes), and on top `observability`, `handlers` and `main`, which wires them. Below all of it is hudi_contract,
-which agents and drivers share. The invariants (I1, I2, …) are those of docs/design/protocol.md; each package names the ones that it keeps.
+Many writers, one lock in etcd that outlives its lease.
+
+From the bottom up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan`
+(pure decisions), then side by side `control` (the loop) and `adapters` (etcd, Kubernetes), and on
+top `observability`, `handlers` and `main`, which wires them. Below all of it is hudi_contract,
+which agents and drivers share. The invariants (I1, I2, …) are those of docs/design/protocol.md;
+each package names the ones that it keeps.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ import sys
 
 _PROTOBUF = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
 
-# etcd3's generated stubs predate what protobuf's C++ runtime accepts; the choice is made at the first protobuf import
-# of the process and cannot be changed afterwards.
+# etcd3's generated stubs predate what protobuf's C++ runtime accepts; the choice is made at the
+# first protobuf import of the process and cannot be changed afterwards.
 if "google.protobuf" not in sys.modules:
     os.environ.setdefault(_PROTOBUF, "python")
 

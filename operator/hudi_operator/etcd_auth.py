@@ -1,7 +1,10 @@
-"""``python -m hudi_operator.etcd_auth``: creates the users and roles of docs/design/contracts.md §1, then enables authentication.
+"""``python -m hudi_operator.etcd_auth``.
 
-Run it once per etcd, with a certificate whose common name is ``root``; running it again changes nothing. Users are identified by the
-common name of their client certificate, so their passwords are random and not stored.
+Creates the users and roles of docs/design/contracts.md §1, then enables authentication.
+
+Run it once per etcd, with a certificate whose common name is ``root``; running it again changes
+nothing. Users are identified by the common name of their client certificate, so their passwords are
+random and not stored.
 """
 
 from __future__ import annotations
@@ -33,14 +36,21 @@ def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
 
 
 def set_up(connection: Connection, prefix: str) -> None:
-    """Create missing users and roles, and enable authentication. Raises Retryable while etcd does not answer, Fatal when it refuses."""
+    """Create missing users and roles, and enable authentication.
+
+    Raises Retryable while etcd does not answer, Fatal when it refuses.
+    """
     for role in (ROOT, *grants(prefix)):
         _once(connection, "RoleAdd", rpc.messages.AuthRoleAddRequest(name=role))
         _once(connection, "UserAdd", rpc.messages.AuthUserAddRequest(name=role, password=secrets.token_urlsafe(32)))
         _once(connection, "UserGrantRole", rpc.messages.AuthUserGrantRoleRequest(user=role, role=role))
     for role, ranges in grants(prefix).items():
         for key, write in ranges:
-            _once(connection, "RoleGrantPermission", rpc.messages.AuthRoleGrantPermissionRequest(name=role, perm=rpc.read_write(key, write=write)))
+            _once(
+                connection,
+                "RoleGrantPermission",
+                rpc.messages.AuthRoleGrantPermissionRequest(name=role, perm=rpc.read_write(key, write=write)),
+            )
     _once(connection, "AuthEnable", rpc.messages.AuthEnableRequest())
 
 
@@ -54,7 +64,10 @@ def _once(connection: Connection, method: str, request: Message) -> None:
 
 
 def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
-    """Set up, waiting for etcd at most ``wait_seconds``. Returns the reason of a failure; empty on success."""
+    """Set up, waiting for etcd at most ``wait_seconds``.
+
+    Returns the reason of a failure; empty on success.
+    """
     deadline = time.monotonic() + wait_seconds
     connection = Connection(config)
     while True:
@@ -71,7 +84,10 @@ def run(config: EtcdConfig, *, wait_seconds: float = WAIT_SECONDS) -> str:
 
 
 def main() -> int:
-    """Entry point; returns the exit code. Every option can also be set in the environment, by the names that pods use."""
+    """Entry point; returns the exit code.
+
+    Every option can also be set in the environment, by the names that pods use.
+    """
     parser = argparse.ArgumentParser(prog="hudi_operator.etcd_auth", description=(__doc__ or "").splitlines()[0])
     for name, variable, what in (
         ("endpoints", "ENDPOINTS", "https://host:port, comma separated"),
@@ -81,10 +97,16 @@ def main() -> int:
         ("key", "KEY", "key of the client certificate"),
     ):
         default = os.environ.get(f"HUDI_OPERATOR_ETCD_{variable}") or (PREFIX if name == "prefix" else None)
-        parser.add_argument(f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})")
+        parser.add_argument(
+            f"--{name}", default=default, required=default is None, help=f"{what} (HUDI_OPERATOR_ETCD_{variable})"
+        )
     arguments = parser.parse_args()
     config = EtcdConfig(
-        endpoints=tuple(arguments.endpoints.split(",")), prefix=arguments.prefix, ca_file=arguments.cacert, cert_file=arguments.cert, key_file=arguments.key
+        endpoints=tuple(arguments.endpoints.split(",")),
+        prefix=arguments.prefix,
+        ca_file=arguments.cacert,
+        cert_file=arguments.cert,
+        key_file=arguments.key,
     )
     problem = run(config)
     print(problem or f"etcd authentication is enabled, roles for {config.prefix} are set", file=sys.stderr)

@@ -1,6 +1,7 @@
 """kopf as an event source: an event only names the table that must be looked at again.
 
-kopf's change detection, finalizers and state annotations are not used; the registry is explicit, so that tests can build one.
+kopf's change detection, finalizers and state annotations are not used; the registry is explicit, so
+that tests can build one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 
 
 def settings() -> kopf.OperatorSettings:
-    """Settings of kopf: request time-outs, no posted events, no scanning for resources, which never change."""
+    """Settings of kopf: request time-outs and no posted events.
+
+    Resources are not scanned, because they never change.
+    """
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.scanning.disabled = True
@@ -42,7 +46,10 @@ def settings() -> kopf.OperatorSettings:
 
 
 def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
-    """Handlers for tables, writers and pods. ``enqueue`` must be cheap and callable from the event loop."""
+    """Handlers for tables, writers and pods.
+
+    ``enqueue`` must be cheap and callable from the event loop.
+    """
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
@@ -77,7 +84,10 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
 
 
 def tables_of_pod(pod: JsonDict, index: TableIndex) -> set[Key]:
-    """Tables that a pod works for: one for drivers and executors, all served tables for an agent."""
+    """Tables that a pod works for.
+
+    One for drivers and executors, all served tables for an agent.
+    """
     meta = pod["metadata"]
     namespace, labels = str(meta["namespace"]), meta.get("labels") or {}
     if labels.get(naming.LABEL_TABLE):
@@ -89,7 +99,10 @@ def tables_of_pod(pod: JsonDict, index: TableIndex) -> set[Key]:
 
 
 class EtcdRouter:
-    """Turns changes in etcd into table keys. Heartbeats and the traffic of healthy commits are ignored."""
+    """Turns changes in etcd into table keys.
+
+    Heartbeats and the traffic of healthy commits are ignored.
+    """
 
     def __init__(self, prefix: str, index: TableIndex, enqueue: Enqueue) -> None:
         self._pattern = re.compile(rf"^{re.escape(prefix)}/(?:control|tables)/([0-9a-f]{{16}})/([a-z]+)")
@@ -98,7 +111,11 @@ class EtcdRouter:
 
     def route(self, changes: list[Change]) -> None:
         """Enqueue the tables of these changes; call it on the event loop."""
-        ids = {match.group(1) for change in changes if (match := self._pattern.match(change.key)) and _is_news(match.group(2), deleted=change.deleted)}
+        ids = {
+            match.group(1)
+            for change in changes
+            if (match := self._pattern.match(change.key)) and _is_news(match.group(2), deleted=change.deleted)
+        }
         for table_id in ids:
             for key in self._index.of_id(table_id):
                 self._enqueue(key)

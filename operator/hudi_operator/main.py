@@ -193,7 +193,10 @@ def _hand_over(loop: asyncio.AbstractEventLoop, callback: Any) -> None:
 
 
 async def wait_for_api(api: ApiServer, probes: observability.Probes) -> None:
-    """Wait until the API server answers and serves our kinds. Raises Fatal for a Kubernetes that is too old."""
+    """Wait until the API server answers and serves our kinds.
+
+    Raises Fatal for a Kubernetes that is too old.
+    """
     last = ""
     while True:
         problem = await _api_problem(api)
@@ -214,7 +217,10 @@ async def _api_problem(api: ApiServer) -> str:
         served = await api.request("GET", f"/apis/{naming.API_VERSION}")
     except ApiError as error:
         if error.status == 404:
-            return f"the API server does not serve {naming.API_VERSION}: install the CustomResourceDefinitions huditables and hudiwriters"
+            return (
+                f"the API server does not serve {naming.API_VERSION}: install the CustomResourceDefinitions "
+                "huditables and hudiwriters"
+            )
         return f"API server: {error} ({error.status})"
     except Retryable as error:
         return str(error)
@@ -227,14 +233,19 @@ def check_version(major: str, minor: str) -> None:
     digits = re.match(r"\d+", minor)
     found = (int(major), int(digits.group()) if digits else 0)
     if found < OLDEST_KUBERNETES:
-        raise Fatal(f"Kubernetes {found[0]}.{found[1]} is too old: 1.30 is needed, because admission policies guard the evidence of pods' deaths")
+        raise Fatal(
+            f"Kubernetes {found[0]}.{found[1]} is too old: 1.30 is needed, because admission policies guard the "
+            "evidence of pods' deaths"
+        )
 
 
 def main() -> int:
     """Entry point; returns the exit code."""
     observability.configure_logging(
         as_json=os.environ.get("HUDI_OPERATOR_LOG_FORMAT", "text") == "json",
-        level=logging.getLevelNamesMapping().get(os.environ.get("HUDI_OPERATOR_LOG_LEVEL", "INFO").upper(), logging.INFO),
+        level=logging.getLevelNamesMapping().get(
+            os.environ.get("HUDI_OPERATOR_LOG_LEVEL", "INFO").upper(), logging.INFO
+        ),
     )
     path = os.environ.get("HUDI_OPERATOR_CONFIG", DEFAULT_CONFIG)
     try:

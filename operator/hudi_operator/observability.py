@@ -43,7 +43,9 @@ class _Format(logging.Formatter):
             message = f"{message}\n{self.formatException(record.exc_info)}"
         at = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if self._json:
-            return json.dumps({"time": at, "level": record.levelname.lower(), "logger": record.name, "message": message})
+            return json.dumps(
+                {"time": at, "level": record.levelname.lower(), "logger": record.name, "message": message}
+            )
         return f"{at} {record.levelname[0]} {record.name.removeprefix('hudi_operator.')}: {message}"
 
 
@@ -65,32 +67,78 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._states: dict[str, int] = {}
-        self.reconciles = Counter("hudi_operator_reconciles", "Reconciles by outcome", ["outcome"], registry=self.registry)
-        self.reconcile_seconds = Histogram("hudi_operator_reconcile_seconds", "Duration of a reconcile", buckets=_LATENCY, registry=self.registry)
-        self.phase_seconds = Histogram(
-            "hudi_operator_settle_phase_seconds", "Time spent in a phase of settling", ["phase"], buckets=_PHASES, registry=self.registry
+        self.reconciles = Counter(
+            "hudi_operator_reconciles", "Reconciles by outcome", ["outcome"], registry=self.registry
         )
-        self.fences = Counter("hudi_operator_fences", "Incarnations fenced, by reason", ["reason"], registry=self.registry)
+        self.reconcile_seconds = Histogram(
+            "hudi_operator_reconcile_seconds", "Duration of a reconcile", buckets=_LATENCY, registry=self.registry
+        )
+        self.phase_seconds = Histogram(
+            "hudi_operator_settle_phase_seconds",
+            "Time spent in a phase of settling",
+            ["phase"],
+            buckets=_PHASES,
+            registry=self.registry,
+        )
+        self.fences = Counter(
+            "hudi_operator_fences", "Incarnations fenced, by reason", ["reason"], registry=self.registry
+        )
         self.attempts = Counter("hudi_operator_attempts", "Driver pods created", registry=self.registry)
         self.agents = Counter("hudi_operator_agents", "Agent pods created", registry=self.registry)
-        self.conflicts = Counter("hudi_operator_write_conflicts", "Write conflicts that writers reported", registry=self.registry)
-        self.commits = Counter("hudi_operator_commits", "Commits that the tables' agents have reported", ["namespace", "table"], registry=self.registry)
+        self.conflicts = Counter(
+            "hudi_operator_write_conflicts", "Write conflicts that writers reported", registry=self.registry
+        )
+        self.commits = Counter(
+            "hudi_operator_commits",
+            "Commits that the tables' agents have reported",
+            ["namespace", "table"],
+            registry=self.registry,
+        )
         self.last_completion = Gauge(
-            "hudi_operator_last_commit_timestamp_seconds", "When the last commit of a table completed", ["namespace", "table"], registry=self.registry
+            "hudi_operator_last_commit_timestamp_seconds",
+            "When the last commit of a table completed",
+            ["namespace", "table"],
+            registry=self.registry,
         )
-        self.pending = Gauge("hudi_operator_pending_instants", "Instants of a table that are not completed", ["namespace", "table"], registry=self.registry)
+        self.pending = Gauge(
+            "hudi_operator_pending_instants",
+            "Instants of a table that are not completed",
+            ["namespace", "table"],
+            registry=self.registry,
+        )
         self.conditions = Gauge(
-            "hudi_operator_table_condition", "1 while a condition of a table is True", ["namespace", "table", "condition"], registry=self.registry
+            "hudi_operator_table_condition",
+            "1 while a condition of a table is True",
+            ["namespace", "table", "condition"],
+            registry=self.registry,
         )
-        self.writers = Gauge("hudi_operator_writers", "HudiWriters of a table by state", ["namespace", "table", "state"], registry=self.registry)
-        self.ended = Counter("hudi_operator_attempts_ended", "Attempts that ended, by class", ["class"], registry=self.registry)
+        self.writers = Gauge(
+            "hudi_operator_writers",
+            "HudiWriters of a table by state",
+            ["namespace", "table", "state"],
+            registry=self.registry,
+        )
+        self.ended = Counter(
+            "hudi_operator_attempts_ended", "Attempts that ended, by class", ["class"], registry=self.registry
+        )
         self.callback = {
             "undelivered": Gauge(
-                "hudi_operator_callback_undelivered", "Commits that are not delivered to the receiver yet", ["namespace", "table"], registry=self.registry
+                "hudi_operator_callback_undelivered",
+                "Commits that are not delivered to the receiver yet",
+                ["namespace", "table"],
+                registry=self.registry,
             ),
-            "failures": Gauge("hudi_operator_callback_failures", "Consecutive failed deliveries", ["namespace", "table"], registry=self.registry),
+            "failures": Gauge(
+                "hudi_operator_callback_failures",
+                "Consecutive failed deliveries",
+                ["namespace", "table"],
+                registry=self.registry,
+            ),
             "archivedUndelivered": Gauge(
-                "hudi_operator_callback_archived_undelivered", "Commits archived before they were delivered", ["namespace", "table"], registry=self.registry
+                "hudi_operator_callback_archived_undelivered",
+                "Commits archived before they were delivered",
+                ["namespace", "table"],
+                registry=self.registry,
             ),
         }
         self.callback_since = Gauge(
@@ -99,13 +147,23 @@ class Metrics:
             ["namespace", "table"],
             registry=self.registry,
         )
-        self.queue_length = Gauge("hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry)
+        self.queue_length = Gauge(
+            "hudi_operator_queue_length", "Tables that wait for a reconcile", registry=self.registry
+        )
         self.tables = Gauge("hudi_operator_tables", "HudiTables", registry=self.registry)
         self.clock = Gauge(
-            "hudi_operator_api_clock_offset_seconds", "Offset of the API server's clock from the operator's, within a second", registry=self.registry
+            "hudi_operator_api_clock_offset_seconds",
+            "Offset of the API server's clock from the operator's, within a second",
+            registry=self.registry,
         )
         self.leader = Gauge("hudi_operator_leader", "1 on the replica that leads", registry=self.registry)
-        self.etcd_seconds = Histogram("hudi_operator_etcd_seconds", "Duration of a call to etcd", ["action"], buckets=_LATENCY, registry=self.registry)
+        self.etcd_seconds = Histogram(
+            "hudi_operator_etcd_seconds",
+            "Duration of a call to etcd",
+            ["action"],
+            buckets=_LATENCY,
+            registry=self.registry,
+        )
 
     def etcd_call(self, action: str, seconds: float) -> None:
         """One call to etcd."""
@@ -117,7 +175,10 @@ class Metrics:
         self.reconcile_seconds.observe(seconds)
 
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """Update gauges from status, even without a change (after a restart, F54), and count actions that changed something."""
+        """Update gauges from status, and count actions that changed something.
+
+        Gauges are updated even without a change (after a restart, F54).
+        """
         self._shown(observed, done)
         if observed.api_now_ms is not None:
             self.clock.set((observed.api_now_ms - observed.now_ms) / 1000)
@@ -174,7 +235,12 @@ class Metrics:
             self._timeline(namespace, name, status)
         states = dict.fromkeys(self._states, 0)
         for writer in observed.writers:
-            state = str((written.get((naming.WRITER_KIND, writer["metadata"]["name"])) or writer.get("status") or {}).get("state") or "Waiting")
+            state = str(
+                (written.get((naming.WRITER_KIND, writer["metadata"]["name"])) or writer.get("status") or {}).get(
+                    "state"
+                )
+                or "Waiting"
+            )
             states[state] = states.get(state, 0) + 1
         self._states.update(states)
         for state, number in states.items():
@@ -185,7 +251,9 @@ class Metrics:
         timeline = status.get("timeline") or {}
         self.pending.labels(namespace, name).set(int(timeline.get("pendingCount") or 0))
         if timeline.get("lastCommitTime"):
-            self.last_completion.labels(namespace, name).set(datetime.fromisoformat(timeline["lastCommitTime"]).timestamp())
+            self.last_completion.labels(namespace, name).set(
+                datetime.fromisoformat(timeline["lastCommitTime"]).timestamp()
+            )
         for kind in SHOWN_CONDITIONS:
             self.conditions.labels(namespace, name, kind).set(int(conditions.is_true(dict(status), kind)))
 
@@ -203,7 +271,10 @@ class Metrics:
             self.commits.labels(action.namespace, action.name).inc(more)
 
     def _phase(self, times: Mapping[str, int]) -> None:
-        """Observe the duration of the phase before the newest one, from the two newest times of a record."""
+        """Observe the duration of the phase before the newest one.
+
+        It is computed from the two newest times of a record.
+        """
         newest = sorted(((at, phase) for phase, at in times.items()), reverse=True)[:2]
         if len(newest) == 2:
             (ended, _), (began, phase) = newest
@@ -217,10 +288,16 @@ class Metrics:
 
 
 class Probes:
-    """``/healthz``: the event loop is running. ``/readyz``: the operator has started; followers are ready, too."""
+    """``/healthz``: the event loop is running.
+
+    ``/readyz``: the operator has started; followers are ready, too.
+    """
 
     def __init__(self, *, stalled_after: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
-        """``stalled_after``: seconds without a :meth:`beat` after which the process counts as hung."""
+        """``stalled_after``: how long a process may be silent, in seconds.
+
+        After so long without a :meth:`beat` it counts as hung.
+        """
         self._clock = clock
         self._stalled_after = stalled_after
         self._beat = clock()

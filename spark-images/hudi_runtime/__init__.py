@@ -1,4 +1,6 @@
-"""The Python that runs inside Spark pods: the driver of one attempt (`writer`), the agent of a table (`agent`), and the audit.
+"""The Python that runs inside Spark pods.
+
+The driver of one attempt (`writer`), the agent of a table (`agent`), and the audit.
 
     process      the process itself: failures, etcd, the Java session, Spark, SIGTERM, reports
     job          the operator's orders: job.json, Hudi's options, how versions of a record merge
@@ -7,14 +9,18 @@
       writer     the driver of one attempt: batches become commits
       api        the public interface for user code; the only package whose names are stable
     settle       finishes what dead writers and abandoned instants have left: look, roll back, sweep
-      services   compaction, clustering, expiry, cleaning, archival: when they are due, and how they run
-        agent    the agent of any number of tables; adoption, bootstrap, savepoints, restores, reports
+      services   compaction, clustering, expiry, cleaning, archival: when they are due, and
+                 how they run
+        agent    the agent of any number of tables; adoption, bootstrap,
+                 savepoints, restores, reports
     callback     sends a table's commits to a receiver; run by the agent
     audit        checks whether a table holds what it should; reads only
 
-Each package imports only from the packages above it in its own tower: `read`, `writer` and `api` do not import `settle`, `services`, `agent` and
-`callback`, and these do not import those (import-linter). So no code that a driver runs can roll back, sweep, clean or archive.
+Each package imports only from the packages above it in its own tower: `read`, `writer` and `api` do
+not import `settle`, `services`, `agent` and `callback`, and these do not import those
+(import-linter). So no code that a driver runs can roll back, sweep, clean or archive.
 
-This package does not enforce safety. Lock, fence and publication checks live in the Java session (docs/design/protocol.md). This package runs sources,
-reads the timeline, which is authoritative, classifies failures, and - in the agent - rolls back exactly the instants of settled incarnations.
+This package does not enforce safety. Lock, fence and publication checks live in the Java session
+(docs/design/protocol.md). This package runs sources, reads the timeline, which is authoritative,
+classifies failures, and - in the agent - rolls back exactly the instants of settled incarnations.
 """

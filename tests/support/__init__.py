@@ -1,7 +1,8 @@
 """What tiers and campaigns share; it imports neither of them.
 
-`harness` starts real parts, `cluster` acts on a real cluster, `world` simulates what planners see, `model` is the executable protocol,
-`trace` checks logs against it, `evidence` says what a page of results stands on.
+`harness` starts real parts, `cluster` acts on a real cluster, `world` simulates what planners see,
+`model` is the executable protocol, `trace` checks logs against it, `evidence` says what a page of
+results stands on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The CRDs as data, and what the types of hudi_operator.api declare, in the same form, so that the two can be compared."""
+"""The CRDs as data, and what the types of hudi_operator.api declare, in the same form, so that the
+two can be compared.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,26 @@ from tests.support import ROOT
 
 JsonDict = dict[str, Any]
 
-#: What a type says of a value. The rest (descriptions, rules between fields, how lists are merged) stands in the CRDs alone.
+#: What a type says of a value. The rest (descriptions, rules between fields, how lists are merged)
+# stands in the CRDs alone.
 KEYWORDS = (
-    "type", "format", "enum", "minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "maxProperties", "required",
-    "default", "anyOf", "x-kubernetes-int-or-string",
-)  # fmt: skip
+    "type",
+    "format",
+    "enum",
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "maxProperties",
+    "required",
+    "default",
+    "anyOf",
+    "x-kubernetes-int-or-string",
+)
 
 
 @cache
@@ -28,7 +45,10 @@ def _text(plural: str) -> str:
 
 
 def crd(plural: str) -> JsonDict:
-    """The CRD of ``huditables`` or ``hudiwriters``; a copy of its own, in which nothing stands at two places at once."""
+    """The CRD of ``huditables`` or ``hudiwriters``.
+
+    A copy of its own, in which nothing stands at two places at once.
+    """
     found: JsonDict = json.loads(_text(plural))
     return found
 
@@ -40,7 +60,10 @@ def schema(plural: str, part: str) -> JsonDict:
 
 
 def fields(node: JsonDict, at: str) -> Iterator[tuple[str, JsonDict]]:
-    """Every value below ``node`` with its path; ``[]`` is an item of a list, ``{}`` an entry of a map."""
+    """Every value below ``node`` with its path.
+
+    ``[]`` is an item of a list, ``{}`` an entry of a map.
+    """
     for name, value in node.get("properties", {}).items():
         yield f"{at}.{name}", value
         yield from fields(value, f"{at}.{name}")
@@ -123,12 +146,17 @@ def wrong_object_defaults(node: JsonDict, at: str = "spec") -> list[str]:
 
 
 def refused(value: Any, node: JsonDict, at: str) -> list[str]:
-    """What the API server would refuse of a value, or leave out because the schema does not have it."""
+    """What the API server would refuse of a value, or leave out because the schema does
+    not have it.
+    """
     if isinstance(value, dict) and "properties" in node:
         found = [f"{at}.{name}: not in the CRD" for name in value if name not in node["properties"]]
         found += [f"{at}.{name}: required" for name in node.get("required", ()) if name not in value]
         return found + [
-            said for name, entry in value.items() if name in node["properties"] for said in refused(entry, node["properties"][name], f"{at}.{name}")
+            said
+            for name, entry in value.items()
+            if name in node["properties"]
+            for said in refused(entry, node["properties"][name], f"{at}.{name}")
         ]
     if isinstance(value, list) and "items" in node:
         found = [f"{at}: {len(value)} items, at most {node['maxItems']}"] if len(value) > node["maxItems"] else []
@@ -149,7 +177,10 @@ def completed(value: Any, node: JsonDict) -> Any:
     if not isinstance(value, dict):
         return value
     entries = node.get("additionalProperties")
-    filled = {name: completed(entry, entries if isinstance(entries, dict) else node.get("properties", {}).get(name, {})) for name, entry in value.items()}
+    filled = {
+        name: completed(entry, entries if isinstance(entries, dict) else node.get("properties", {}).get(name, {}))
+        for name, entry in value.items()
+    }
     for name, field in node.get("properties", {}).items():
         if name not in filled and "default" in field:
             filled[name] = completed(field["default"], field)

@@ -1,4 +1,6 @@
-"""The audit's answer about a table that has come to rest: what says "ask again" is asked again, and has to end."""
+"""The audit's answer about a table that has come to rest: what says "ask again" is asked again, and
+has to end.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 TIMES = 6
-"""How often the audit is run at most. One run takes seconds, and what it met (a clean, a settling) usually has ended when it is over."""
+"""How often the audit is run at most. One run takes seconds, and what it met (a clean, a settling)
+usually has ended when it is over.
+"""
 PAUSE = 3.0
 """Seconds between two runs."""
 
@@ -21,10 +25,12 @@ def settled(
     times: int = TIMES,
     pause: float = PAUSE,
 ) -> T:
-    """The first answer whose checks (as JSON, all of those in `wanted`) have the outcomes that are wanted.
+    """The first answer whose checks (as JSON, all of those in `wanted`) have the outcomes
+    that are wanted.
 
-    Asked again only while every other outcome is of a check that says so itself (`askAgain`): a violation is never looked at twice here.
-    AssertionError with the checks that differ, and how often was asked.
+    Asked again only while every other outcome is of a check that says so itself (`askAgain`): a
+    violation is never looked at twice here. AssertionError with the checks that differ, and how
+    often was asked.
     """
     for asked in range(1, times + 1):
         answer = ask()
@@ -36,5 +42,11 @@ def settled(
         if asked == times or not all(check["askAgain"] for check in wrong):
             break
         time.sleep(pause)
-    told = "\n".join(f"{one['name']}: {one['outcome']}, wanted {wanted[one['name']]}: {one['sentence']}: {'; '.join(one['findings'])}" for one in wrong)
+    told = "\n".join(
+        (
+            f"{one['name']}: {one['outcome']}, wanted {wanted[one['name']]}: {one['sentence']}: "
+            f"{'; '.join(one['findings'])}"
+        )
+        for one in wrong
+    )
     raise AssertionError(f"asked {asked} of at most {times} times:\n{told}")

@@ -1,4 +1,6 @@
-"""Seeds of random tests: a new one in each run, printed also when all is well, so that any run can be repeated."""
+"""Seeds of random tests: a new one in each run, printed also when all is well, so that any run can
+be repeated.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ VARIABLE = "RANDOM_SEED"
 
 
 def drawn() -> int:
-    """The seed of this run: `RANDOM_SEED` when it is set, else a new one. Raises ValueError when that is no whole number."""
+    """The seed of this run: `RANDOM_SEED` when it is set, else a new one.
+
+    Raises ValueError when that is no whole number.
+    """
     given = os.environ.get(VARIABLE, "")
     if not given:
         return int.from_bytes(os.urandom(4), "big")

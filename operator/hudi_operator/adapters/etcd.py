@@ -1,6 +1,9 @@
-"""The operator's side of the lock protocol in etcd: reads of one table and the transactions of docs/design/contracts.md §2.
+"""The operator's side of the lock protocol in etcd.
 
-Every transaction is written to the protocol log (docs/design/contracts.md §3), whatever its outcome.
+Reads of one table and the transactions of docs/design/contracts.md §2.
+
+Every transaction is written to the protocol log (docs/design/contracts.md §3),
+whatever its outcome.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ ACTOR = "operator"
 
 
 class Revisions:
-    """Highest revision seen of each cluster. It detects an etcd that was set back to an older state (protocol.md, Assumptions).
+    """Highest revision seen of each cluster.
+
+    It detects an etcd that was set back to an older state (protocol.md, Assumptions).
 
     It is persisted as an annotation of the leader's Lease, which is not in this etcd.
     """
@@ -90,8 +95,18 @@ class RevisionNotes:
 class EtcdStore:
     """Implements :class:`hudi_operator.model.ports.EtcdPort`."""
 
-    def __init__(self, connection: Connection, prefix: str, *, revisions: Revisions, observe: Callable[[str, float], None] | None = None) -> None:
-        """``observe`` receives the name and the duration in seconds of each call; None: calls are not measured."""
+    def __init__(
+        self,
+        connection: Connection,
+        prefix: str,
+        *,
+        revisions: Revisions,
+        observe: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """``observe`` receives the name and the duration in seconds of each call.
+
+        None: calls are not measured.
+        """
         self._connection = connection
         self._prefix = prefix
         self._observe = observe or (lambda name, seconds: None)
@@ -115,7 +130,10 @@ class EtcdStore:
             operations.append(rpc.get(assignment_key(self._prefix, agent, table_id)))
         answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
         groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
-        for stored, prefix, names in ((answer.responses[0], control, _CONTROL_GROUPS), (answer.responses[1], table, _TABLE_GROUPS)):
+        for stored, prefix, names in (
+            (answer.responses[0], control, _CONTROL_GROUPS),
+            (answer.responses[1], table, _TABLE_GROUPS),
+        ):
             for pair in stored.response_range.kvs:
                 _sort_in(groups, pair.key.decode(errors="backslashreplace")[len(prefix) :], names, pair)
         if agent and answer.responses[2].response_range.kvs:
@@ -127,7 +145,14 @@ class EtcdStore:
     async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
         """gate-put: compare the gate's mod revision (0 = absent)."""
         key, state = self.keys(table_id).of(Kind.GATE), Gate.known(value).state
-        return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)], [rpc.put(key, _encode(value))], key=Kind.GATE.of(), detail=state)
+        return await self._txn(
+            "gate-put",
+            table_id,
+            [rpc.mod_is(key, expected_mod)],
+            [rpc.put(key, _encode(value))],
+            key=Kind.GATE.of(),
+            detail=state,
+        )
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
         """admit: create the key; also True when it exists."""
@@ -138,18 +163,29 @@ class EtcdStore:
 
     async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
         """Withdraw an admission."""
-        return await self._txn("delete-admit", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.ADMIT, attempt))], key=Kind.ADMIT.of(attempt))
+        return await self._txn(
+            "delete-admit",
+            table_id,
+            [],
+            [rpc.delete(self.keys(table_id).of(Kind.ADMIT, attempt))],
+            key=Kind.ADMIT.of(attempt),
+        )
 
     async def put_assignment(self, table_id: str, *, agent: str, value: JsonDict | None) -> bool:
         """Assign a table to an agent, or withdraw the assignment (None)."""
         key = assignment_key(self._prefix, agent, table_id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("assign", table_id, [], [operation], key=f"agents/{agent}", detail="withdrawn" if value is None else None)
+        return await self._txn(
+            "assign", table_id, [], [operation], key=f"agents/{agent}", detail="withdrawn" if value is None else None
+        )
 
     async def fence(self, table_id: str, *, inc: str, attempt: str, settle: JsonDict, if_not_alive: bool) -> bool:
-        """fence (I2): puts settle record and fence, and deletes heartbeat and admission, in one transaction.
+        """fence (I2): puts the settle record and the fence.
 
-        ``if_not_alive`` (reason LeaseGone, F29): an owner that obtained a new lease meanwhile is not fenced.
+        The same transaction deletes heartbeat and admission.
+
+        ``if_not_alive`` (reason LeaseGone, F29): an owner that obtained a new lease meanwhile is
+        not fenced.
         """
         keys, reason = self.keys(table_id), SettleRecord.known(settle).reason
         fence, alive = keys.of(Kind.FENCE, inc), keys.of(Kind.ALIVE, inc)
@@ -163,20 +199,30 @@ class EtcdStore:
         ]
         if attempt:
             success.append(rpc.delete(keys.of(Kind.ADMIT, attempt)))
-        return await self._txn("fence", table_id, compare, success, key=Kind.FENCE.of(inc), detail=reason, attempt=attempt)
+        return await self._txn(
+            "fence", table_id, compare, success, key=Kind.FENCE.of(inc), detail=reason, attempt=attempt
+        )
 
     async def adopt(self, table_id: str, *, inc: str, settle: JsonDict, gate_mod: int) -> bool:
-        """adopt (I7): puts settle record, fence and a record for each instant that it names in one transaction, which compares the gate that was read."""
+        """adopt (I7): puts settle record, fence and a record for each instant that it names.
+
+        All of it is one transaction, which compares the gate that was read.
+        """
         keys, told = self.keys(table_id), SettleRecord.from_json(settle)
         fence, record = keys.of(Kind.FENCE, inc), keys.of(Kind.SETTLE, inc)
         instants = {keys.of(Kind.INSTANT, t): item for t, item in told.instants.items()}
         compare = [rpc.mod_is(keys.of(Kind.GATE), gate_mod), rpc.version_is(record, 0)]
         compare += [rpc.version_is(key, 0) for key in instants]
-        success = [rpc.put(record, _encode(settle)), rpc.put(fence, _encode(Fence(inc=inc, reason=told.reason, at_ms=_now_ms()).to_json()))]
+        success = [
+            rpc.put(record, _encode(settle)),
+            rpc.put(fence, _encode(Fence(inc=inc, reason=told.reason, at_ms=_now_ms()).to_json())),
+        ]
         for key, item in instants.items():
             owned = InstantRecord(inc=inc, action=item.action, state=InstantState.PENDING, at_ms=_now_ms())
             success.append(rpc.put(key, _encode(owned.to_json())))
-        return await self._txn("adopt", table_id, compare, success, key=Kind.SETTLE.of(inc), detail=",".join(sorted(told.instants)))
+        return await self._txn(
+            "adopt", table_id, compare, success, key=Kind.SETTLE.of(inc), detail=",".join(sorted(told.instants))
+        )
 
     async def revoke_lease(self, lease: int) -> None:
         """Revoke a lease; a lease that no longer exists is success."""
@@ -191,13 +237,19 @@ class EtcdStore:
         key = self.keys(table_id).of(Kind.SETTLE, inc)
         operations = [rpc.put(key, _encode(value))]
         return await self._txn(
-            "settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations, key=Kind.SETTLE.of(inc), detail=SettleRecord.known(value).phase.name
+            "settle-update",
+            table_id,
+            [rpc.mod_is(key, expected_mod)],
+            operations,
+            key=Kind.SETTLE.of(inc),
+            detail=SettleRecord.known(value).phase.name,
         )
 
     async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
         """unlock (I1): delete exactly this lock, and only of a fenced incarnation.
 
-        The create revision identifies one acquisition permanently, so the transaction deletes the lock of the owner that was read here.
+        The create revision identifies one acquisition permanently, so the transaction deletes the
+        lock of the owner that was read here.
         """
         key = self.keys(table_id).of(Kind.LOCK)
         answer = await self._send("read-lock", rpc.txn_request([], [rpc.get(key)]), writes=False)
@@ -205,12 +257,17 @@ class EtcdStore:
         if not found or found[0].create_revision != create_revision or found[0].read(Lock).inc != inc:
             return False
         compare = [rpc.created_at(key, create_revision), rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]
-        return await self._txn("unlock", table_id, compare, [rpc.delete(key)], key=Kind.LOCK.of(), detail=inc, token=create_revision)
+        return await self._txn(
+            "unlock", table_id, compare, [rpc.delete(key)], key=Kind.LOCK.of(), detail=inc, token=create_revision
+        )
 
-    async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
+    async def finish_settle(
+        self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]
+    ) -> bool:
         """settled: the record becomes Settled and the other keys of ``inc`` are deleted.
 
-        Instants that do not fit into one transaction are deleted before it, each as it was read and under the same record.
+        Instants that do not fit into one transaction are deleted before it, each as it was read and
+        under the same record.
         """
         key = self.keys(table_id).of(Kind.SETTLE, inc)
         unchanged = rpc.mod_is(key, expected_mod)
@@ -218,13 +275,17 @@ class EtcdStore:
         while len(rest) > _MAX_OPERATIONS // 2:
             chunk, rest = rest[: _MAX_OPERATIONS // 2], rest[_MAX_OPERATIONS // 2 :]
             compare, operations = self._instant_deletions(table_id, chunk)
-            if not await self._txn("settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc), detail="instants"):
+            if not await self._txn(
+                "settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc), detail="instants"
+            ):
                 return False
         compare, operations = self._instant_deletions(table_id, rest)
         operations += [rpc.put(key, _encode(value)), rpc.delete(self.keys(table_id).of(Kind.WRITER, inc))]
         return await self._txn("settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc))
 
-    def _instant_deletions(self, table_id: str, instants: Sequence[tuple[str, int]]) -> tuple[list[Message], list[Message]]:
+    def _instant_deletions(
+        self, table_id: str, instants: Sequence[tuple[str, int]]
+    ) -> tuple[list[Message], list[Message]]:
         keys = [(self.keys(table_id).of(Kind.INSTANT, instant), revision) for instant, revision in instants]
         return [rpc.mod_is(key, revision) for key, revision in keys], [rpc.delete(key) for key, _ in keys]
 
@@ -237,19 +298,39 @@ class EtcdStore:
 
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Delete a report."""
-        return await self._txn("delete-report", table_id, [], [rpc.delete(self.keys(table_id).of(Kind.REPORT, kind))], key=Kind.REPORT.of(kind))
+        return await self._txn(
+            "delete-report",
+            table_id,
+            [],
+            [rpc.delete(self.keys(table_id).of(Kind.REPORT, kind))],
+            key=Kind.REPORT.of(kind),
+        )
 
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
         """Put a request for the agent, or withdraw it (None)."""
         key = self.keys(table_id).of(Kind.REQUEST, id)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("request", table_id, [], [operation], key=Kind.REQUEST.of(id), detail="withdrawn" if value is None else value.get("nonce"))
+        return await self._txn(
+            "request",
+            table_id,
+            [],
+            [operation],
+            key=Kind.REQUEST.of(id),
+            detail="withdrawn" if value is None else value.get("nonce"),
+        )
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
         """see: put the sighting of an incarnation, or delete it (None)."""
         key = self.keys(table_id).of(Kind.SEEN, inc)
         operation = rpc.delete(key) if value is None else rpc.put(key, _encode(value))
-        return await self._txn("see", table_id, [], [operation], key=Kind.SEEN.of(inc), detail="forgotten" if value is None else Sighting.known(value).node)
+        return await self._txn(
+            "see",
+            table_id,
+            [],
+            [operation],
+            key=Kind.SEEN.of(inc),
+            detail="forgotten" if value is None else Sighting.known(value).node,
+        )
 
     # ---- transport
 
@@ -265,9 +346,24 @@ class EtcdStore:
         token: int | None = None,
         attempt: str = "",
     ) -> bool:
-        entry: JsonDict = {"v": 1, "ts": _now_ms(), "table": table_id, "actor": ACTOR, "role": ACTOR, "action": action, "rev": 0, "ok": False}
+        entry: JsonDict = {
+            "v": 1,
+            "ts": _now_ms(),
+            "table": table_id,
+            "actor": ACTOR,
+            "role": ACTOR,
+            "action": action,
+            "rev": 0,
+            "ok": False,
+        }
         entry["key"] = key
-        entry.update({name: value for name, value in (("detail", detail), ("token", token), ("attempt", attempt or None)) if value is not None})
+        entry.update(
+            {
+                name: value
+                for name, value in (("detail", detail), ("token", token), ("attempt", attempt or None))
+                if value is not None
+            }
+        )
         try:
             answer = await self._send(action, rpc.txn_request(compare, success), writes=True)
         except (Retryable, Fatal) as error:
@@ -290,7 +386,10 @@ class EtcdStore:
 
 
 def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair: Message) -> None:
-    """Sort one key-value pair into its field of EtcdFacts; keys that this version does not know are ignored."""
+    """Sort one key-value pair into its field of EtcdFacts.
+
+    Keys that this version does not know are ignored.
+    """
     head, _, rest = path.partition("/")
     if not rest and head in _SINGLE:
         groups[head] = _stored(head, "", pair)
@@ -299,7 +398,9 @@ def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair:
 
 
 def _stored(kind: str, name: str, pair: Message) -> Stored:
-    return records.stored(kind, name, pair.value, create_revision=pair.create_revision, mod_revision=pair.mod_revision, lease=pair.lease)
+    return records.stored(
+        kind, name, pair.value, create_revision=pair.create_revision, mod_revision=pair.mod_revision, lease=pair.lease
+    )
 
 
 def _encode(value: JsonDict) -> bytes:

@@ -1,9 +1,12 @@
-"""Transport to etcd: etcd3's raw stubs on threads of their own, one endpoint at a time, every call with a deadline.
+"""Transport to etcd: etcd3's raw stubs on threads of their own.
 
-The only module that imports etcd3. It uses only that library's channel-free stubs and messages: the library's own lock, watch and
-retry layers lose locks and events (a contended lock raises TypeError, an acquire that timed out enters the block without the lock).
-Reasons for the channel options: without gRPC keep-alives a half-open connection is never noticed, without a ping time-out only after 70 s, and
-with the default reconnect back-off the connection returns 20 s late after an outage.
+It uses one endpoint at a time, and every call has a deadline.
+
+The only module that imports etcd3. It uses only that library's channel-free stubs and messages: the
+library's own lock, watch and retry layers lose locks and events (a contended lock raises TypeError,
+an acquire that timed out enters the block without the lock). Reasons for the channel options:
+without gRPC keep-alives a half-open connection is never noticed, without a ping time-out only after
+70 s, and with the default reconnect back-off the connection returns 20 s late after an outage.
 """
 
 from __future__ import annotations
@@ -40,8 +43,22 @@ _CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 _UNREACHABLE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
-_REFUSED = frozenset({grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED})
-_DEFINITE = frozenset({grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE})
+_REFUSED = frozenset(
+    {
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.UNIMPLEMENTED,
+    }
+)
+_DEFINITE = frozenset(
+    {
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.OUT_OF_RANGE,
+    }
+)
 
 Message = Any
 """A protobuf message of etcd3's generated, untyped code."""
@@ -51,7 +68,9 @@ Event = kv_pb2.Event
 
 
 class Connection:
-    """Channel to one of several etcd members; sticky until a call fails, then the next member is used.
+    """Channel to one of several etcd members.
+
+    Sticky until a call fails, then the next member is used.
 
     Certificates are read again for each channel, so that rotated files are picked up.
     """
@@ -71,7 +90,10 @@ class Connection:
         return self._config.endpoints[self._index % len(self._config.endpoints)]
 
     def channel(self) -> Any:
-        """The channel in use, created when there is none. Raises Retryable when the certificates cannot be read."""
+        """The channel in use, created when there is none.
+
+        Raises Retryable when the certificates cannot be read.
+        """
         with self._lock:
             if self._channel is None:
                 self._channel = self._open(self.endpoint)
@@ -92,24 +114,37 @@ class Connection:
         return grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
 
     def failed(self, channel: Any) -> None:
-        """Switch away from the member behind ``channel``, unless another caller has already done so."""
+        """Switch away from the member behind ``channel``.
+
+        Nothing is done when another caller has already switched.
+        """
         with self._lock:
             if self._channel is not channel:
                 return
             self._channel = None
             self._index += 1
         channel.close()
-        LOG.warning("etcd: %s does not answer, using %s", self._config.endpoints[(self._index - 1) % len(self._config.endpoints)], self.endpoint)
+        LOG.warning(
+            "etcd: %s does not answer, using %s",
+            self._config.endpoints[(self._index - 1) % len(self._config.endpoints)],
+            self.endpoint,
+        )
 
-    async def call(self, stub: Callable[[Any], Any], method: str, request: Message, *, writes: bool, timeout: float | None = None) -> Message:
+    async def call(
+        self, stub: Callable[[Any], Any], method: str, request: Message, *, writes: bool, timeout: float | None = None
+    ) -> Message:
         """Run one unary call on a thread.
 
         Raises Fatal (refused), Retryable (definitely not done) or, when ``writes``, OutcomeUnknown.
         """
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, lambda: self.call_now(stub, method, request, writes=writes, timeout=timeout))
+        return await loop.run_in_executor(
+            self._pool, lambda: self.call_now(stub, method, request, writes=writes, timeout=timeout)
+        )
 
-    def call_now(self, stub: Callable[[Any], Any], method: str, request: Message, *, writes: bool, timeout: float | None = None) -> Message:
+    def call_now(
+        self, stub: Callable[[Any], Any], method: str, request: Message, *, writes: bool, timeout: float | None = None
+    ) -> Message:
         """As :meth:`call`, in the calling thread."""
         channel = self.channel()
         try:
@@ -201,7 +236,9 @@ def prefix_end(prefix: str) -> bytes:
 def watch_request(prefix: str, *, start_revision: int) -> Message:
     """Watch all keys with a prefix from a revision on (0 = now)."""
     return rpc_pb2.WatchRequest(
-        create_request=rpc_pb2.WatchCreateRequest(key=prefix.encode(), range_end=prefix_end(prefix), start_revision=start_revision, progress_notify=True)
+        create_request=rpc_pb2.WatchCreateRequest(
+            key=prefix.encode(), range_end=prefix_end(prefix), start_revision=start_revision, progress_notify=True
+        )
     )
 
 

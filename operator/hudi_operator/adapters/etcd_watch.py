@@ -1,7 +1,8 @@
 """Resumable watch of one prefix: it delivers changes, or asks for a full look.
 
-It resumes from the last event's mod revision + 1, not from a header's revision (during catch-up the header is ahead of the
-events: 4000 of 5000 events were lost that way when measured). After a compaction it starts from now and asks for a full look.
+It resumes from the last event's mod revision + 1, not from a header's revision (during catch-up the
+header is ahead of the events: 4000 of 5000 events were lost that way when measured). After a
+compaction it starts from now and asks for a full look.
 """
 
 from __future__ import annotations
@@ -36,10 +37,23 @@ class Change:
 
 
 class PrefixWatch:
-    """A watch on its own thread. ``on_changes`` and ``on_lost`` are called on that thread and must only hand the changes over."""
+    """A watch on its own thread.
 
-    def __init__(self, connection: Connection, prefix: str, *, on_changes: Callable[[list[Change]], None], on_lost: Callable[[], None]) -> None:
-        """``on_lost`` is called when events may have been missed, and once after the first connection."""
+    ``on_changes`` and ``on_lost`` are called on that thread and must only hand the changes over.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        prefix: str,
+        *,
+        on_changes: Callable[[list[Change]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        """``on_lost`` is called when events may have been missed.
+
+        It is called once more after the first connection.
+        """
         self._connection = connection
         self._prefix = prefix
         self._on_changes = on_changes
@@ -98,7 +112,11 @@ class PrefixWatch:
     def _take(self, response: Message) -> bool:
         """Handle one response; False when the server has ended the watch."""
         if response.compact_revision:
-            LOG.warning("watch of %s: revisions before %d are compacted, looking at everything", self._prefix, response.compact_revision)
+            LOG.warning(
+                "watch of %s: revisions before %d are compacted, looking at everything",
+                self._prefix,
+                response.compact_revision,
+            )
             self._next_revision = 0
             return False
         if response.canceled:
@@ -109,7 +127,10 @@ class PrefixWatch:
             self._next_revision = response.header.revision + 1
             self._on_lost()
         if response.events:
-            changes = [Change(e.kv.key.decode(errors="replace"), e.type == rpc.Event.DELETE, e.kv.mod_revision) for e in response.events]
+            changes = [
+                Change(e.kv.key.decode(errors="replace"), e.type == rpc.Event.DELETE, e.kv.mod_revision)
+                for e in response.events
+            ]
             self._next_revision = changes[-1].revision + 1
             self._on_changes(changes)
         return True

@@ -11,7 +11,9 @@ from hudi_operator.model.ports import Retryable
 
 
 def pod_identity(config: PodEtcdConfig) -> Mapping[str, bytes]:
-    """Content of ``podEtcd.secretDir`` by file name, read again at each call, so that rotated files are picked up; empty without TLS.
+    """Content of ``podEtcd.secretDir`` by file name; empty without TLS.
+
+    It is read again at each call, so that rotated files are picked up.
 
     Raises Retryable.
     """
@@ -21,4 +23,6 @@ def pod_identity(config: PodEtcdConfig) -> Mapping[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in ETCD_FILES}
     except OSError as error:
-        raise Retryable(f"the pods' identity for etcd cannot be read (podEtcd.secretDir): {error}", delay=10.0) from error
+        raise Retryable(
+            f"the pods' identity for etcd cannot be read (podEtcd.secretDir): {error}", delay=10.0
+        ) from error

@@ -1,6 +1,9 @@
-"""The API server through kubernetes.aio: live reads, writes with preconditions, every call with a deadline.
+"""The API server through kubernetes.aio.
 
-Objects are plain JSON: the generated client's models do not know our kinds, and reject unknown fields.
+Live reads, writes with preconditions, every call with a deadline.
+
+Objects are plain JSON: the generated client's models do not know our kinds, and
+reject unknown fields.
 """
 
 from __future__ import annotations
@@ -96,7 +99,10 @@ async def load_configuration(context: str = "") -> client.Configuration:
 
 
 def own_namespace(default: str = "default") -> str:
-    """Namespace of this pod (POD_NAMESPACE, or the service account's); ``default`` outside a cluster."""
+    """Namespace of this pod (POD_NAMESPACE, or the service account's).
+
+    ``default`` outside a cluster.
+    """
     if os.environ.get("POD_NAMESPACE"):
         return os.environ["POD_NAMESPACE"]
     try:
@@ -114,7 +120,9 @@ class ApiServer:
         self._timeout = timeout
         self._permits = asyncio.Semaphore(_PARALLEL_REQUESTS)
         self.clock_offset_ms: int | None = None
-        """Offset of the API server's wall clock from this process's, from its last prompt answer; None: there was none yet."""
+        """Offset of the API server's wall clock from this process's, from its last prompt answer;
+        None: there was none yet.
+        """
 
     async def close(self) -> None:
         """Close the connections."""
@@ -130,10 +138,18 @@ class ApiServer:
         content_type: str = "application/json",
         timeout: float | None = None,
     ) -> JsonDict:
-        """One request. Raises ApiError for an error status, Retryable or OutcomeUnknown when there is no answer."""
+        """One request.
+
+        Raises ApiError for an error status, Retryable or OutcomeUnknown when there is no answer.
+        """
         headers = {"Accept": "application/json", "Content-Type": content_type}
         arguments = await self._client.param_serialize(
-            method, path, query_params=list((query or {}).items()), header_params=headers, body=body, auth_settings=["BearerToken"]
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params=headers,
+            body=body,
+            auth_settings=["BearerToken"],
         )
         limit = aiohttp.ClientTimeout(total=timeout or self._timeout)
         try:
@@ -151,10 +167,13 @@ class ApiServer:
         return answer if isinstance(answer, dict) else {}
 
     def _compare_clocks(self, date: str | None, sent: float, received: float) -> None:
-        # A date has whole seconds: between the two moments measured here, the server's clock was between the date and one second later.
+        # A date has whole seconds: between the two moments measured here, the server's clock was
+        # between the date and one second later.
         if date and 0 <= received - sent < _PROMPT_SECONDS:
             with suppress(ValueError, TypeError):
-                self.clock_offset_ms = round(1000 * (parsedate_to_datetime(date).timestamp() + 0.5 - (sent + received) / 2))
+                self.clock_offset_ms = round(
+                    1000 * (parsedate_to_datetime(date).timestamp() + 0.5 - (sent + received) / 2)
+                )
 
 
 def _message(raw: bytes) -> str:
@@ -179,7 +198,9 @@ def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
     if error.status == 403 and "being terminated" in str(error):
         return Retryable(message, delay=10.0)
     if error.status >= 500:
-        return OutcomeUnknown(message, delay=error.retry_after) if writes else Retryable(message, delay=error.retry_after)
+        return (
+            OutcomeUnknown(message, delay=error.retry_after) if writes else Retryable(message, delay=error.retry_after)
+        )
     return Fatal(message)
 
 
@@ -194,7 +215,10 @@ class KubernetesStore:
     # ---- reads
 
     def clock_offset_ms(self) -> int | None:
-        """Milliseconds by which the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+        """Milliseconds by which the API server's wall clock is ahead of this process's.
+
+        The value is exact to about a second. None: not known yet.
+        """
         return self._api.clock_offset_ms
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
@@ -207,7 +231,10 @@ class KubernetesStore:
             raise translate(error, f"read {kind} {namespace}/{name}", writes=False) from error
 
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
-        """Every object, page by page. A list without resourceVersion is a quorum read of etcd, not a read from a cache (I11)."""
+        """Every object, page by page.
+
+        A list without resourceVersion is a quorum read of etcd, not a read from a cache (I11).
+        """
         items: list[JsonDict] = []
         query = {"limit": str(_PAGE)}
         query.update({key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value})
@@ -239,7 +266,10 @@ class KubernetesStore:
     # ---- writes
 
     async def create(self, manifest: JsonDict, *, timeout: float | None = None) -> bool:
-        """Create; False when an object of that name exists. ``timeout``: seconds, when the usual ones are too many."""
+        """Create; False when an object of that name exists.
+
+        ``timeout``: seconds, when the usual ones are too many.
+        """
         kind, meta = manifest["kind"], manifest["metadata"]
         try:
             path, query = RESOURCES[kind].path(meta.get("namespace", "")), {"fieldManager": FIELD_MANAGER}
@@ -251,14 +281,24 @@ class KubernetesStore:
         return True
 
     async def apply(self, manifest: JsonDict) -> None:
-        """Server-side apply; the operator takes back its fields from other managers. An object with a differing immutable field is recreated."""
+        """Server-side apply; the operator takes back its fields from other managers.
+
+        An object with a differing immutable field is recreated.
+        """
         try:
             await self._apply(manifest)
         except Fatal:
-            found = await self.get(manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"])
+            found = await self.get(
+                manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+            )
             if not (manifest.get("immutable") and found is not None and found.get("immutable")):
                 raise
-            await self.delete(manifest["kind"], found["metadata"]["namespace"], found["metadata"]["name"], uid=found["metadata"]["uid"])
+            await self.delete(
+                manifest["kind"],
+                found["metadata"]["namespace"],
+                found["metadata"]["name"],
+                uid=found["metadata"]["uid"],
+            )
             await self._apply(manifest)
 
     async def _apply(self, manifest: JsonDict) -> None:
@@ -266,18 +306,27 @@ class KubernetesStore:
         path = RESOURCES[kind].path(meta.get("namespace", ""), meta["name"])
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         try:
-            await self._api.request("PATCH", path, body=manifest, query=query, content_type="application/apply-patch+yaml")
+            await self._api.request(
+                "PATCH", path, body=manifest, query=query, content_type="application/apply-patch+yaml"
+            )
         except ApiError as error:
             raise translate(error, f"apply {kind} {_name(meta)}") from error
 
-    async def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        """Delete with the uid as precondition. Another uid under that name means that the object is gone."""
+    async def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None
+    ) -> None:
+        """Delete with the uid as precondition.
+
+        Another uid under that name means that the object is gone.
+        """
         body: JsonDict = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if uid:
             body["preconditions"] = {"uid": uid}
         if grace_seconds is not None:
             if grace_seconds <= 0:
-                raise Fatal(f"delete {kind} {namespace}/{name}: a grace period of 0 would delete by force, which proves nothing")
+                raise Fatal(
+                    f"delete {kind} {namespace}/{name}: a grace period of 0 would delete by force, which proves nothing"
+                )
             body["gracePeriodSeconds"] = grace_seconds
         try:
             await self._api.request("DELETE", RESOURCES[kind].path(namespace, name), body=body)
@@ -286,8 +335,13 @@ class KubernetesStore:
                 return
             raise translate(error, f"delete {kind} {namespace}/{name}") from error
 
-    async def patch_finalizers(self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = "") -> None:
-        """JSON patch that tests resourceVersion; nothing is sent when the finalizers are already correct."""
+    async def patch_finalizers(
+        self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = ""
+    ) -> None:
+        """JSON patch that tests resourceVersion.
+
+        Nothing is sent when the finalizers are already correct.
+        """
         obj = await self.get(kind, namespace, name)
         if obj is None or (uid and obj["metadata"]["uid"] != uid):
             return
@@ -301,7 +355,9 @@ class KubernetesStore:
             {"op": "add", "path": "/metadata/finalizers", "value": wanted},
         ]
         try:
-            await self._api.request("PATCH", RESOURCES[kind].path(namespace, name), body=patch, content_type="application/json-patch+json")
+            await self._api.request(
+                "PATCH", RESOURCES[kind].path(namespace, name), body=patch, content_type="application/json-patch+json"
+            )
         except ApiError as error:
             if error.status == 404:
                 return
@@ -310,12 +366,21 @@ class KubernetesStore:
             raise translate(error, f"finalizers of {kind} {namespace}/{name}") from error
 
     async def _changed(self, kind: str, namespace: str, name: str, resource_version: str) -> bool:
-        """Whether an object has changed: the answer to a JSON patch with a failed test (422) does not name the test as the reason (F49)."""
+        """Whether an object has changed.
+
+        The answer to a JSON patch with a failed test (422) does not name the test as
+        the reason (F49).
+        """
         obj = await self.get(kind, namespace, name)
         return obj is None or obj["metadata"]["resourceVersion"] != resource_version
 
-    async def replace_status(self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict) -> None:
-        """PUT to the status subresource, which ignores everything but status and resourceVersion."""
+    async def replace_status(
+        self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict
+    ) -> None:
+        """PUT to the status subresource.
+
+        It ignores everything but status and resourceVersion.
+        """
         body = {
             "apiVersion": naming.API_VERSION,
             "kind": kind,
@@ -323,14 +388,22 @@ class KubernetesStore:
             "status": status,
         }
         try:
-            await self._api.request("PUT", f"{RESOURCES[kind].path(namespace, name)}/status", body=body, query={"fieldManager": FIELD_MANAGER})
+            await self._api.request(
+                "PUT",
+                f"{RESOURCES[kind].path(namespace, name)}/status",
+                body=body,
+                query={"fieldManager": FIELD_MANAGER},
+            )
         except ApiError as error:
             if error.status == 404:
                 return
             raise translate(error, f"status of {kind} {namespace}/{name}") from error
 
     async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:
-        """Emit an event named by (object, reason, ``key``). An event with that name is created only once."""
+        """Emit an event named by (object, reason, ``key``).
+
+        An event with that name is created only once.
+        """
         digest = hashlib.sha256(f"{regarding.get('uid')}/{reason}/{key}".encode()).hexdigest()[:16]
         manifest = {
             "apiVersion": "events.k8s.io/v1",

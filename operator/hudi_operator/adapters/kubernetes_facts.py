@@ -43,14 +43,22 @@ def _containers(spec: JsonDict, status: JsonDict) -> Iterator[tuple[JsonDict, st
     """Every status with the kind of its container."""
     sidecars = {item.get("name") for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"}
     yield from ((item, "container") for item in status.get("containerStatuses") or ())
-    yield from ((item, "sidecar" if item.get("name") in sidecars else "init") for item in status.get("initContainerStatuses") or ())
+    yield from (
+        (item, "sidecar" if item.get("name") in sidecars else "init")
+        for item in status.get("initContainerStatuses") or ()
+    )
     yield from ((item, "ephemeral") for item in status.get("ephemeralContainerStatuses") or ())
 
 
 def _container(status: JsonDict, kind: str) -> ContainerFacts:
     state = status.get("state") or {}
     terminated = state.get("terminated")
-    ran = terminated is not None or "running" in state or "terminated" in (status.get("lastState") or {}) or bool(status.get("containerID"))
+    ran = (
+        terminated is not None
+        or "running" in state
+        or "terminated" in (status.get("lastState") or {})
+        or bool(status.get("containerID"))
+    )
     return ContainerFacts(
         name=status.get("name", ""),
         started=ran,

@@ -1,8 +1,9 @@
 """Leader election by a Lease, with its own thread, loop and connection.
 
-The election of kubernetes.aio uses the wall clock, sends requests without a deadline, and lets a leader that was frozen continue
-for ``renewDeadlineSeconds`` after it wakes up. Here the deadline counts from the *send* time of the last acknowledged renewal, on the
-monotonic clock, and a leader that misses it exits at once: no part of a former leader keeps running.
+The election of kubernetes.aio uses the wall clock, sends requests without a deadline, and lets a
+leader that was frozen continue for ``renewDeadlineSeconds`` after it wakes up. Here the deadline
+counts from the *send* time of the last acknowledged renewal, on the monotonic clock, and a leader
+that misses it exits at once: no part of a former leader keeps running.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Leader:
         self._valid_until = 0.0
         self._stop = threading.Event()
         self._seen: tuple[str, float] = ("", 0.0)
-        """Last state of the Lease from another replica, and when, on our clock, it was first seen."""
+        """Last state of the Lease from another replica, and when, on our clock, it
+        was first seen.
+        """
         self._thread = threading.Thread(target=self._run, name="leader-election", daemon=True)
 
     @property
@@ -83,7 +86,10 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Release the Lease, so that the next leader need not wait. The caller must have stopped acting."""
+        """Release the Lease, so that the next leader need not wait.
+
+        The caller must have stopped acting.
+        """
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
@@ -131,7 +137,11 @@ class Leader:
         os._exit(EXIT_LEASE_LOST)
 
     async def _round(self, api: ApiServer) -> float:
-        """Acquire or renew. Returns the time until which the Lease is held, on our monotonic clock; 0 when it is not held."""
+        """Acquire or renew.
+
+        Returns the time until which the Lease is held, on our monotonic clock; 0 when it
+        is not held.
+        """
         sent = time.monotonic()
         try:
             lease = await self._read(api)
@@ -172,7 +182,10 @@ class Leader:
         return bool((lease.get("spec") or {}).get("holderIdentity") == self._identity)
 
     def _expired(self, lease: JsonDict) -> bool:
-        """True when it was released, or unchanged for its whole duration on our clock: clocks of other hosts do not count."""
+        """True when it was released, or unchanged for its whole duration on our clock.
+
+        Clocks of other hosts do not count.
+        """
         spec = lease.get("spec") or {}
         if not spec.get("holderIdentity"):
             return True

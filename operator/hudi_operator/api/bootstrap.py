@@ -13,7 +13,10 @@ PARQUET = "Parquet"
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Source of a table's first rows, and what is written: full records, or only Hudi's own columns."""
+    """Source of a table's first rows, and what is written.
+
+    Full records, or only Hudi's own columns.
+    """
 
     path: str = text(at="source.path", required=True, way_required=True, at_least=1, at_most=1024)
     format: str = text(at="source.format", unset=PARQUET, required=True, way_required=True, choices=(PARQUET,))
@@ -26,15 +29,25 @@ class Bootstrap:
 
 
 def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
-    """Why a table at ``table_path`` cannot be bootstrapped like this (field, value, rule); empty when it can. ``policy`` is ``spec.adoption.policy``."""
+    """Why a table at ``table_path`` cannot be bootstrapped like this (field, value, rule).
+
+    Empty when it can. ``policy`` is ``spec.adoption.policy``.
+    """
     field, source, table = "spec.bootstrap.source.path", bootstrap.canonical_path, naming.canonical_path(table_path)
     if bootstrap.mode != FULL_RECORD:
-        # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be distinguished from remains of the first one (R13, I5).
+        # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be
+        # distinguished from remains of the first one (R13, I5).
         return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/use/migrate.md"
     if policy == "Adopt":
-        return "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap creates a new table, an adopted one already exists"
+        return (
+            "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap creates a new table, an adopted "
+            "one already exists"
+        )
     if naming.path_scheme(bootstrap.path) != naming.path_scheme(table_path):
-        return f"{field}: {bootstrap.path} has another scheme than {table_path}: the dataset is read with the table's access"
+        return (
+            f"{field}: {bootstrap.path} has another scheme than {table_path}: the dataset is read with the "
+            "table's access"
+        )
     if f"{source}/".startswith(f"{table}/"):
         return f"{field}: {bootstrap.path} lies in the table {table_path}: the dataset must be elsewhere"
     if f"{table}/".startswith(f"{source}/"):

@@ -10,12 +10,17 @@ from hudi_operator.api.fields import flag, number, text
 WHERE = "spec.commitCallback"
 SECRET_DIR = "/etc/hudi/callback"  # noqa: S105 - a folder
 SECRET_KEYS = ("bearerToken", "headers", "ca.crt")
-"""Keys of the Secret that are mounted into the pod. ``token`` is not one of them: a Secret with a service account token is not for callbacks."""
+"""Keys of the Secret that are mounted into the pod. ``token`` is not one of them: a Secret with a
+service account token is not for callbacks.
+"""
 
 
 @dataclass(frozen=True)
 class Callback:
-    """The receiver to which commits are posted. ``secret``: name of the Secret with headers, token and CA; empty when there is none."""
+    """The receiver to which commits are posted.
+
+    ``secret``: name of the Secret with headers, token and CA; empty when there is none.
+    """
 
     url: str = text(required=True, at_least=10, at_most=1024)
     secret: str = text(at="secretRef.name", unset="", required=True, at_least=1, at_most=253)
@@ -25,4 +30,9 @@ class Callback:
 
     def order(self) -> CallbackOrder:
         """The callback in the agent's assignment."""
-        return CallbackOrder(url=self.url, timeout_seconds=self.timeout_seconds, secret=bool(self.secret), table_services=self.table_services)
+        return CallbackOrder(
+            url=self.url,
+            timeout_seconds=self.timeout_seconds,
+            secret=bool(self.secret),
+            table_services=self.table_services,
+        )

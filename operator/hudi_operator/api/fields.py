@@ -1,8 +1,10 @@
 """Declarations of CRD fields beside their types, and the reader of objects with such declarations.
 
-With ``text``, ``number``, ``flag`` and so on a dataclass declares the CRD's schema of each field: name, type, default, bounds, choices. ``read`` creates
-a value of the class, and repeats the validation of the API server: an object may have been stored under a CRD of another release. A test
-compares declarations and CRDs (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between fields, are only in the CRDs.
+With ``text``, ``number``, ``flag`` and so on a dataclass declares the CRD's schema of each field:
+name, type, default, bounds, choices. ``read`` creates a value of the class, and repeats the
+validation of the API server: an object may have been stored under a CRD of another release. A test
+compares declarations and CRDs (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between
+fields, are only in the CRDs.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Declared:
     """The CRD's schema of one field of a class."""
 
     at: tuple[str, ...]
-    """Path to the value within the object that the class describes. Empty: the fields of ``record`` are fields of that object itself."""
+    """Path to the value within the object that the class describes. Empty: the fields of ``record``
+    are fields of that object itself.
+    """
     schema: Mapping[str, Any]
     """Keywords of the CRD's schema; of a record only its type."""
     default: object = NOTHING
@@ -75,10 +79,18 @@ def text(
     pattern: str = "",
     form: str = "",
 ) -> Any:
-    """A string; ``at_least`` and ``at_most`` are numbers of characters, ``form`` is a format of OpenAPI."""
+    """A string. ``at_least`` and ``at_most`` are numbers of characters.
+
+    ``form`` is a format of OpenAPI.
+    """
     schema = _string(choices=choices, at_least=at_least, at_most=at_most, pattern=pattern, form=form)
     return _declare(
-        at, schema, default, "" if unset is NOTHING and default is NOTHING and not required else unset, required=required, way_required=way_required
+        at,
+        schema,
+        default,
+        "" if unset is NOTHING and default is NOTHING and not required else unset,
+        required=required,
+        way_required=way_required,
     )
 
 
@@ -94,8 +106,12 @@ def number(
     form: str = "int32",
 ) -> Any:
     """A whole number."""
-    bounds = {keyword: value for keyword, value in (("maximum", at_most), ("multipleOf", multiple_of)) if value is not None}
-    return _declare(at, {"type": "integer", "format": form, "minimum": at_least, **bounds}, default, unset, required=required)
+    bounds = {
+        keyword: value for keyword, value in (("maximum", at_most), ("multipleOf", multiple_of)) if value is not None
+    }
+    return _declare(
+        at, {"type": "integer", "format": form, "minimum": at_least, **bounds}, default, unset, required=required
+    )
 
 
 def flag(default: object = NOTHING, *, at: str | None = None, unset: object = NOTHING) -> Any:
@@ -112,7 +128,9 @@ def quantity(at: str | None = None) -> Any:
     """A Kubernetes quantity, as a number or a string."""
     either = [{"type": "integer"}, {"type": "string"}]
     pattern = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
-    return _declare(at, {"anyOf": either, "x-kubernetes-int-or-string": True, "maxLength": 32, "pattern": pattern}, NOTHING, None)
+    return _declare(
+        at, {"anyOf": either, "x-kubernetes-int-or-string": True, "maxLength": 32, "pattern": pattern}, NOTHING, None
+    )
 
 
 def texts(
@@ -125,21 +143,39 @@ def texts(
     length: tuple[int | None, int] | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A list of ``at_least`` to ``at_most`` strings, each with a number of characters within ``length``."""
+    """A list of ``at_least`` to ``at_most`` strings.
+
+    Each string has a number of characters within ``length``.
+    """
     shortest, longest = length or (None, None)
     items = _string(choices=choices, at_least=shortest, at_most=longest)
     bounds = {} if at_least is None else {"minItems": at_least}
-    return _declare(at, {"type": "array", **bounds, "maxItems": at_most, "items": items}, NOTHING, NOTHING if required else unset, required=required)
+    return _declare(
+        at,
+        {"type": "array", **bounds, "maxItems": at_most, "items": items},
+        NOTHING,
+        NOTHING if required else unset,
+        required=required,
+    )
 
 
 def text_map(*, at: str | None = None, at_most: int, longest: int, pattern: str = "") -> Any:
-    """A map of strings with at most ``at_most`` entries and values of at most ``longest`` characters."""
+    """A map of strings with at most ``at_most`` entries.
+
+    Values have at most ``longest`` characters.
+    """
     values = _string(at_most=longest, pattern=pattern)
     return _declare(at, {"type": "object", "maxProperties": at_most, "additionalProperties": values}, NOTHING, {})
 
 
-def record(kind: type[Any], *, at: str | None = None, optional: bool = False, required: bool = False, plain: bool = False) -> Any:
-    """An object. When it is absent: None if ``optional``, else one with its own defaults. ``at=""``: its fields are those of the object around it."""
+def record(
+    kind: type[Any], *, at: str | None = None, optional: bool = False, required: bool = False, plain: bool = False
+) -> Any:
+    """An object.
+
+    When it is absent: None if ``optional``, else one with its own defaults. ``at=""``: its fields
+    are those of the object around it.
+    """
     unset = NOTHING if required or at == "" else None if optional else kind
     return _declare(at, {"type": "object"}, NOTHING, {} if plain else unset, required=required, kind=kind, plain=plain)
 
@@ -149,8 +185,21 @@ def records(kind: type[Any], *, at: str | None = None, at_most: int, plain: bool
     return _declare(at, {"type": "array", "maxItems": at_most}, NOTHING, (), kind=kind, plain=plain)
 
 
-def _string(*, choices: tuple[str, ...] = (), at_least: int | None = None, at_most: int | None = None, pattern: str = "", form: str = "") -> JsonDict:
-    said = {"minLength": at_least, "maxLength": at_most, "enum": list(choices) or None, "pattern": pattern or None, "format": form or None}
+def _string(
+    *,
+    choices: tuple[str, ...] = (),
+    at_least: int | None = None,
+    at_most: int | None = None,
+    pattern: str = "",
+    form: str = "",
+) -> JsonDict:
+    said = {
+        "minLength": at_least,
+        "maxLength": at_most,
+        "enum": list(choices) or None,
+        "pattern": pattern or None,
+        "format": form or None,
+    }
     return {"type": "string"} | {keyword: value for keyword, value in said.items() if value is not None}
 
 
@@ -178,7 +227,10 @@ def _declare(
 
 
 def declarations(kind: type[Any]) -> tuple[tuple[str, Declared], ...]:
-    """The declared fields of a class, by name. The CRD's name is the same in camel case, unless the declaration sets another one."""
+    """The declared fields of a class, by name.
+
+    The CRD's name is the same in camel case, unless the declaration sets another one.
+    """
     if kind not in _DECLARATIONS:
         _DECLARATIONS[kind] = tuple(_declarations(kind))
     return _DECLARATIONS[kind]
@@ -191,7 +243,10 @@ def _declarations(kind: type[Any]) -> Iterator[tuple[str, Declared]]:
     for each in dataclasses.fields(kind):
         declared = each.metadata.get(_METADATA)
         if declared is not None:
-            yield each.name, declared if declared.at != _LIKE_THE_FIELD else dataclasses.replace(declared, at=(_camel(each.name),))
+            yield (
+                each.name,
+                declared if declared.at != _LIKE_THE_FIELD else dataclasses.replace(declared, at=(_camel(each.name),)),
+            )
 
 
 def _camel(name: str) -> str:
@@ -203,7 +258,10 @@ def _camel(name: str) -> str:
 
 
 def read(kind: type[_T], raw: object, where: str, **given: object) -> _T:
-    """A value of ``kind`` from the object at ``where``; ``given`` are fields that are not in the object. Raises SpecError."""
+    """A value of ``kind`` from the object at ``where``.
+
+    ``given`` are fields that are not in the object. Raises SpecError.
+    """
     source = _mapping(raw, where)
     return kind(**given, **{name: _value(declared, source, where) for name, declared in declarations(kind)})
 
@@ -268,11 +326,16 @@ def _list(value: object, schema: Mapping[str, Any], where: str) -> list[Any]:
 def _map(value: object, schema: Mapping[str, Any], where: str) -> dict[str, Any]:
     entries = _mapping(value, where)
     _count(len(entries), None, schema.get("maxProperties"), "entries", where)
-    return {str(name): check(entry, schema["additionalProperties"], f"{where}[{name!r}]") for name, entry in entries.items()}
+    return {
+        str(name): check(entry, schema["additionalProperties"], f"{where}[{name!r}]") for name, entry in entries.items()
+    }
 
 
 def check(value: object, schema: Mapping[str, Any], where: str) -> object:
-    """Validate a single value against its schema and return it. Raises SpecError with field, value and rule."""
+    """Validate a single value against its schema and return it.
+
+    Raises SpecError with field, value and rule.
+    """
     kind = schema.get("type", "quantity")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -37,13 +37,18 @@ OPTIONS = (
     "socket.connection.setup.timeout.max.ms",
     "socket.connection.setup.timeout.ms",
 )
-"""Properties of Kafka's consumer that may be set: sizes, times and names. Properties that name classes, files or credentials, or that determine which
-records are read, are excluded. The CRD has the same list."""
+"""Properties of Kafka's consumer that may be set: sizes, times and names. Properties that name
+classes, files or credentials, or that determine which records are read, are excluded. The CRD has
+the same list.
+"""
 
 
 @dataclass(frozen=True)
 class Security:
-    """Connection settings of the brokers, in Kafka's own terms; ``secret`` is empty when none is needed."""
+    """Connection settings of the brokers, in Kafka's own terms.
+
+    ``secret`` is empty when none is needed.
+    """
 
     protocol: str = text(unset="PLAINTEXT", required=True, choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
     mechanism: str = text(choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
@@ -61,7 +66,10 @@ class Value:
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Topics by name or by pattern (exactly one is set); ``max_offsets_per_commit`` None: no bound."""
+    """Topics by name or by pattern (exactly one is set).
+
+    ``max_offsets_per_commit`` None: no bound.
+    """
 
     bootstrap_servers: tuple[str, ...] = texts(required=True, at_least=1, at_most=16, length=(3, 253))
     value: Value = record(Value, required=True)
@@ -76,7 +84,10 @@ class KafkaSource:
 
 
 def problem(source: KafkaSource | None) -> str:
-    """Why this source cannot be used (field, value and rule); empty when it can, or when there is none."""
+    """Why this source cannot be used (field, value and rule).
+
+    Empty when it can, or when there is none.
+    """
     if source is None:
         return ""
     unknown = sorted(set(source.options).difference(OPTIONS))
@@ -103,8 +114,12 @@ def job(source: KafkaSource) -> contract.Kafka:
         start_from=_start(source),
         max_offsets_per_commit=source.max_offsets_per_commit,
         if_position_lost=source.if_position_lost,
-        value=contract.KafkaValue(format=source.value.format, schema=source.value.schema, metadata=source.value.metadata_columns),
-        security=contract.KafkaSecurity(protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""),
+        value=contract.KafkaValue(
+            format=source.value.format, schema=source.value.schema, metadata=source.value.metadata_columns
+        ),
+        security=contract.KafkaSecurity(
+            protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""
+        ),
         options=dict(source.options),
     )
 

@@ -1,4 +1,7 @@
-"""``spec.merge``: which of two versions of a record is kept, and whether a batch may have only some columns (docs/use/merging.md)."""
+"""``spec.merge``: which of two versions of a record is kept (docs/use/merging.md).
+
+It also says whether a batch may have only some columns.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,16 @@ OF_HUDI = frozenset(
 
 @dataclass(frozen=True)
 class Merge:
-    """How versions of a record are merged. ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``."""
+    """How versions of a record are merged.
+
+    ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``.
+    """
 
     mode: str = text(unset="", choices=(EVENT_TIME, COMMIT_TIME, CUSTOM))
     partial_updates: str = text(unset="", choices=(IGNORE_NULLS,))
-    """``IgnoreNulls``: a batch may have only some columns. Empty: a version replaces the whole row."""
+    """``IgnoreNulls``: a batch may have only some columns. Empty: a version replaces
+    the whole row.
+    """
     strategy_id: str = text(at="custom.strategyId", unset="", required=True, at_most=36)
     """With ``Custom``: the strategy id of the class, which is stored in the table's properties."""
     class_name: str = text(at="custom.className", unset="", required=True, at_most=255)
@@ -37,7 +45,9 @@ class Merge:
     def told(self) -> job.Merge:
         """The merge settings as written to job.json and to an agent's assignment."""
         partial, strategy = self.partial_updates or None, self.strategy_id or None
-        return job.Merge(mode=self.mode, partial_updates=partial, strategy_id=strategy, class_name=self.class_name or None)
+        return job.Merge(
+            mode=self.mode, partial_updates=partial, strategy_id=strategy, class_name=self.class_name or None
+        )
 
 
 LATER_COMMIT = Merge(COMMIT_TIME)
@@ -50,27 +60,44 @@ def implied(merge: Merge, ordering_fields: Sequence[str]) -> Merge:
 
 
 def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, missing_columns: str, image: str) -> str:
-    """Why these settings contradict each other; empty when they do not. ``kubectl apply`` reports the same (crds/)."""
+    """Why these settings contradict each other; empty when they do not.
+
+    ``kubectl apply`` reports the same (crds/).
+    """
     if (merge.mode == CUSTOM) != bool(merge.strategy_id and merge.class_name):
         return f"spec.merge.custom: needed with mode Custom, and only there; the mode is {merge.mode}"
     if merge.strategy_id in OF_HUDI:
-        return f"spec.merge.custom.strategyId = {merge.strategy_id!r}: is one of Hudi's own: have your class return another UUID"
+        return (
+            f"spec.merge.custom.strategyId = {merge.strategy_id!r}: is one of Hudi's own: have your class return "
+            "another UUID"
+        )
     if merge.mode == CUSTOM and not image:
-        return "spec.merge.mode = 'Custom': needs spec.image: an image of yours that has the class; the operator's own has none"
+        return (
+            "spec.merge.mode = 'Custom': needs spec.image: an image of yours that has the class; the operator's "
+            "own has none"
+        )
     if merge.mode == CUSTOM and merge.partial_updates:
-        return "spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode Custom: there the class says what a null means"
+        return (
+            "spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode Custom: there the class says what a null means"
+        )
     if merge.mode == EVENT_TIME and not ordering_fields:
         return "spec.merge.mode = 'EventTime': needs orderingFields: their values tell which version is newer"
     if merge.partial_updates == IGNORE_NULLS and merge.mode != COMMIT_TIME:
         return (
-            f"spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode {merge.mode}: a row has one ordering value for all its columns, so an update of"
+            f"spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode {merge.mode}: a row has one ordering value "
+            "for all its columns, so an update of"
             " one column would be lost to a later one of another"
         )
     if merge.partial_updates == IGNORE_NULLS and missing_columns == "Refuse":
-        return "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: a batch with some of the columns is what it is for"
+        return (
+            "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: a batch with "
+            "some of the columns is what it is for"
+        )
     if merge.mode == COMMIT_TIME and merge.partial_updates != IGNORE_NULLS and concurrency == "NonBlocking":
         return (
-            "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: of two versions written at once the one that was begun last would stay,"
-            " or, when a compaction comes between them, the other: set orderingFields and mode EventTime, or partialUpdates IgnoreNulls"
+            "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: of two versions written at "
+            "once the one that was begun last would stay,"
+            " or, when a compaction comes between them, the other: set orderingFields and mode EventTime, or "
+            "partialUpdates IgnoreNulls"
         )
     return ""

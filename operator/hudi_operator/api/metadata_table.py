@@ -1,7 +1,10 @@
-"""`spec.metadataTable`: whether the table has Hudi's metadata table, its indexes, and the nonce that rebuilds it.
+"""`spec.metadataTable`.
 
-All writers share it: if one maintains it and another does not, its listing misses files. So a change goes through the
-closed gate, and only the table's agent makes it (plan/requests/metadata_table.py).
+Whether the table has Hudi's metadata table, its indexes, and the nonce that rebuilds it.
+
+All writers share it: if one maintains it and another does not, its listing misses files. So a
+change goes through the closed gate, and only the table's agent makes it
+(plan/requests/metadata_table.py).
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ COLUMN_STATS = "ColumnStats"
 INDEXES = (COLUMN_STATS,)
 _OPTIONS = {
     "hoodie.metadata.index.column.stats.enable": COLUMN_STATS,
-    # Partition statistics are computed from file statistics. Hudi 1.2 creates both together, whatever is set here (measured).
+    # Partition statistics are computed from file statistics. Hudi 1.2 creates both together,
+    # whatever is set here (measured).
     "hoodie.metadata.index.partition.stats.enable": COLUMN_STATS,
 }
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """The wanted metadata table. By default it has no column statistics: with them readers miss rows (F104)."""
+    """The wanted metadata table.
+
+    By default it has no column statistics: with them readers miss rows (F104).
+    """
 
     enabled: bool = flag(True)
     indexes: tuple[str, ...] = texts(at_most=len(INDEXES), choices=INDEXES)
@@ -31,7 +38,10 @@ class MetadataTable:
 
     @property
     def nonce(self) -> str:
-        """Nonce of these settings; when it equals the nonce of the agent's last change there is nothing to do."""
+        """Nonce of these settings.
+
+        When it equals the nonce of the agent's last change there is nothing to do.
+        """
         return f"{'+'.join(('Files', *sorted(self.indexes))) if self.enabled else 'Off'}/{self.rebuild}"
 
     @property

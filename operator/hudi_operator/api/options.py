@@ -1,7 +1,10 @@
-"""Hudi and Spark options that users may set: a list of options owned by the operator, then an allow-list.
+"""Hudi and Spark options that users may set.
 
-Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any case in some readers, blanks); all spellings are
-normalized first. An option on neither list is refused, so that a new Hudi version cannot silently open a hole.
+A list of options owned by the operator, then an allow-list.
+
+Hudi and Spark accept options in several spellings (``spark.hadoop.`` and ``spark.`` prefixes, any
+case in some readers, blanks); all spellings are normalized first. An option on neither list is
+refused, so that a new Hudi version cannot silently open a hole.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ _EXTERNAL = "the option reaches systems that the operator does not guard"
 _TWICE = "one record for each key: a key that is twice in a batch would become two records (F93)"
 _STORED = "all writers of a table store and find its rows in one way (F93)"
 _LEFT_OUT = "rows of a temporarily unreadable file would be skipped, also in the table's own files"
-_HOLES = "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it had come"
+_HOLES = (
+    "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it "
+    "had come"
+)
 _READERS = "incremental readers get rows twice or not at all after a log compaction"
 
 OWNED_HUDI = (
@@ -144,7 +150,9 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.layout.optimize.*",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
-"""Hudi refuses no index type, but a global or record index with several writers may assign one key to two file groups (measured)."""
+"""Hudi refuses no index type, but a global or record index with several writers may assign one key
+to two file groups (measured).
+"""
 ALLOWED_HUDI = (
     "hoodie.upsert.shuffle.parallelism",
     "hoodie.insert.shuffle.parallelism",
@@ -170,7 +178,10 @@ ALLOWED_HUDI = (
 _IDENTITY = "the operator decides who runs what and where"
 _GUARD = "the guarded storage of the table must not be replaced"
 _CODE = "code is added through the image, not by options"
-_ZONE = "a writer's session is in UTC (F95): set the zone of a source's times in source.files.options.timeZone, that of a column with to_utc_timestamp in SQL"
+_ZONE = (
+    "a writer's session is in UTC (F95): set the zone of a source's times in source.files.options.timeZone, that "
+    "of a column with to_utc_timestamp in SQL"
+)
 _CALENDAR = "all writers of a table write dates in one calendar"
 OWNED_SPARK = (
     Rule("spark.hoodie.*", "use spec.hudiOptions"),
@@ -195,7 +206,10 @@ OWNED_SPARK = (
     Rule("spark.speculation*", "a second copy of a task may write after the first has been committed"),
     Rule(
         "spark.sql.files.ignore*",
-        "rows of an unreadable file would be skipped, also in the table's own files: for a source set it in source.files.options",
+        (
+            "rows of an unreadable file would be skipped, also in the table's own files: for a source set it in "
+            "source.files.options"
+        ),
     ),
     Rule("spark.sql.session.timezone", _ZONE),
     Rule("spark.sql.parquet.*rebasemodeinwrite", _CALENDAR),
@@ -275,7 +289,11 @@ VALUE_LIMIT = 80
 
 
 def normal(name: str) -> str:
-    """Normalize an option's name: no blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of Hudi options resolved."""
+    """Normalize an option's name.
+
+    No blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of
+    Hudi options resolved.
+    """
     flat = "".join(name.split()).lower()
     for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
         if flat.startswith(prefix):
@@ -288,21 +306,34 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _dirty(name: str) -> bool:
-    """True for a name that is not one plain word; it could smuggle a second option into a properties file."""
-    return not name or any(ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name)
+    """True for a name that is not one plain word.
+
+    It could smuggle a second option into a properties file.
+    """
+    return not name or any(
+        ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name
+    )
 
 
 def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
-    """Why one of these Hudi options of a writer is refused (field, value and rule); empty when all may be set."""
+    """Why one of these Hudi options of a writer is refused (field, value and rule).
+
+    Empty when all may be set.
+    """
     return _problem(options, (*OWNED_HUDI, *OF_THE_TABLE), (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
 
 
 def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
-    """Why one of these Spark settings is refused (field, value and rule); empty when all may be set."""
+    """Why one of these Spark settings is refused (field, value and rule).
+
+    Empty when all may be set.
+    """
     return _problem(options, OWNED_SPARK, ALLOWED_SPARK, field=field, prefix="spark.")
 
 
-def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str) -> str:
+def _problem(
+    options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str
+) -> str:
     for name in sorted(options):
         shown = f"{field}[{name!r}] = {str(options[name])[:VALUE_LIMIT]!r}"
         if _dirty(name):
@@ -324,13 +355,26 @@ def _problem(options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequenc
 def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
     field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
-    owned = (*OWNED_HUDI, *(Rule(name, "set it in spec.index") for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")))
-    return _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.") or _index_problem(table) or _merge_problem(table)
+    owned = (
+        *OWNED_HUDI,
+        *(
+            Rule(name, "set it in spec.index")
+            for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")
+        ),
+    )
+    return (
+        _problem(table.hudi_options, owned, allowed, field=field, prefix="hoodie.")
+        or _index_problem(table)
+        or _merge_problem(table)
+    )
 
 
 def _index_problem(table: TableSpec) -> str:
     if table.index_type and table.index_type not in INDEX_TYPES:
-        return f"spec.index.type = {table.index_type[:VALUE_LIMIT]!r}: with several writers one of {', '.join(INDEX_TYPES)}"
+        return (
+            f"spec.index.type = {table.index_type[:VALUE_LIMIT]!r}: with several writers one of "
+            f"{', '.join(INDEX_TYPES)}"
+        )
     if (table.index_type == "Bucket") != (table.buckets > 0):
         return f"spec.index.buckets = {table.buckets}: needed with index.type Bucket, and only there"
     if table.concurrency_mode == "NonBlocking" and (table.type, table.index_type) != ("MergeOnRead", "Bucket"):
@@ -340,7 +384,9 @@ def _index_problem(table: TableSpec) -> str:
 
 def _merge_problem(table: TableSpec) -> str:
     mode, missing = table.concurrency_mode, table.missing_columns
-    return merging.problem(table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing, image=table.image)
+    return merging.problem(
+        table.merge, ordering_fields=table.ordering_fields, concurrency=mode, missing_columns=missing, image=table.image
+    )
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:

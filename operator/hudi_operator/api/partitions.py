@@ -1,7 +1,10 @@
-"""Partition patterns declared by writers: their meaning, and whether two declarations have a partition in common.
+"""Partition patterns declared by writers.
 
-A pattern is matched against a partition's values joined with ``/``, in the order of the table's partition fields: ``*`` stands for any
-characters, ``/`` included, ``?`` for one character. ``field=`` before a value is optional, however the table names its folders.
+Their meaning, and whether two declarations have a partition in common.
+
+A pattern is matched against a partition's values joined with ``/``, in the order of the table's
+partition fields: ``*`` stands for any characters, ``/`` included, ``?`` for one character.
+``field=`` before a value is optional, however the table names its folders.
 """
 
 from __future__ import annotations
@@ -16,11 +19,16 @@ SEPARATOR = "/"
 def normal(pattern: str, fields: Sequence[str]) -> str:
     """The pattern without names of partition fields, so that each partition has one spelling."""
     names = tuple(f"{field}=" for field in fields)
-    return SEPARATOR.join(next((level.removeprefix(n) for n in names if level.startswith(n)), level) for level in pattern.split(SEPARATOR))
+    return SEPARATOR.join(
+        next((level.removeprefix(n) for n in names if level.startswith(n)), level) for level in pattern.split(SEPARATOR)
+    )
 
 
 def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
-    """The first two patterns that match a common partition; None: there is none. An empty list means ``*``."""
+    """The first two patterns that match a common partition; None: there is none.
+
+    An empty list means ``*``.
+    """
     return next(((a, b) for a, b in product(mine or ("*",), others or ("*",)) if intersect(a, b)), None)
 
 

@@ -50,7 +50,10 @@ class Toleration:
 
 @dataclass(frozen=True)
 class PodSettings:
-    """User settings for a pod. ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
+    """User settings for a pod.
+
+    ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's.
+    """
 
     cores: int = number(1, at_least=1, at_most=64)
     memory: str = size("1Gi")
@@ -76,7 +79,10 @@ class OwnAgent:
     executors: ExecutorSettings = record(ExecutorSettings)
 
     def key(self, table: str) -> JsonDict:
-        """Identity of the agent, as JSON: other settings, or another table, give another agent name."""
+        """Identity of the agent, as JSON.
+
+        Other settings, or another table, give another agent name.
+        """
         return {"table": table, **asdict(self)}
 
 
@@ -84,18 +90,23 @@ _PATHS = "XX:(HeapDumpPath|ErrorFile)=[A-Za-z0-9._/%-]+"
 _WORDS = "XX:(NativeMemoryTracking|CompilationMode|ShenandoahGCMode|ShenandoahGCHeuristics)=[A-Za-z-]+"
 _NUMBERS = "XX:[A-Za-z0-9]+=[0-9]+([.][0-9]+)?[kKmMgGtT]?"
 JAVA_OPTION = f"-(XX:[+-][A-Za-z0-9]+|{_NUMBERS}|{_PATHS}|{_WORDS}|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)"
-"""JVM options that the CRDs allow. Options with a path are excluded in general: the JVM reads further
-options from some files (VMOptionsFile, Flags), code from others, and runs a few (F56)."""
+"""JVM options that the CRDs allow. Options with a path are excluded in general: the JVM reads
+further options from some files (VMOptionsFile, Flags), code from others, and runs a few (F56).
+"""
 ENV_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 OWNED_ENV = (
-    "(HUDI_.*|SPARK_.*|HADOOP_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|LD_.*|PYTHON.*|PYSPARK_.*|PATH|POD_.*|NODE_NAME|TZ"
+    "(HUDI_.*|SPARK_.*|HADOOP_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|LD_.*|PYTHON.*|PYSPARK_.*|PATH|POD_.*|"
+    "NODE_NAME|TZ"
     "|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))"
 )
 """Variables that define a pod's role, compared case-insensitively."""
 
 
 def check_pods(settings: PodSettings, where: str) -> None:
-    """Raise SpecError for a JVM option or a variable that may not be set: a CRD of another release may have accepted it."""
+    """Raise SpecError for a JVM option or a variable that may not be set.
+
+    A CRD of another release may have accepted it.
+    """
     for option in settings.java_options:
         if not re.fullmatch(JAVA_OPTION, option):
             allowed = "-XX:+NAME, -XX:-NAME, -XX:NAME=NUMBER, -XX:HeapDumpPath= and -XX:ErrorFile=, -Xss, -Xlog:, -Xint"

@@ -1,4 +1,7 @@
-"""Cron schedules with a time zone: validation, and the ticks around a given time. Pure; the time is an argument."""
+"""Cron schedules with a time zone: validation, and the ticks around a given time.
+
+Pure; the time is an argument.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ CRON_FIELDS = 5
 
 @dataclass(frozen=True)
 class Schedule:
-    """Five cron fields (minute, hour, day of month, month, day of week) in a time zone of the IANA database."""
+    """Five cron fields in a time zone of the IANA database.
+
+    The fields are minute, hour, day of month, month and day of week.
+    """
 
     cron: str = text(required=True, at_least=9, at_most=128)
     time_zone: str = text("Etc/UTC", at_least=1, at_most=64)
@@ -37,7 +43,10 @@ class Schedule:
         return ""
 
     def previous(self, now_ms: int) -> datetime:
-        """The newest tick before the moment (Unix milliseconds), in UTC. Raises CronSimError for a schedule with a problem."""
+        """The newest tick before the moment (Unix milliseconds), in UTC.
+
+        Raises CronSimError for a schedule with a problem.
+        """
         return self._tick(now_ms, reverse=True)
 
     def next(self, now_ms: int) -> datetime:

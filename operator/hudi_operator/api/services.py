@@ -1,7 +1,8 @@
 """`spec.services`: the table services that the agent runs, their triggers, and their Hudi options.
 
-The defaults are Hudi's own: without services a table grows forever, so cleaning, archival and compaction are enabled. Clustering rewrites data
-to speed up readers, and must be enabled explicitly.
+The defaults are Hudi's own: without services a table grows forever, so cleaning, archival and
+compaction are enabled. Clustering rewrites data to speed up readers, and must
+be enabled explicitly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ JsonDict = dict[str, Any]
 KINDS = tuple(kind.value for kind in words.Service)
 COMPACTION, CLUSTERING, TTL, CLEAN, ARCHIVE = KINDS
 ALWAYS = (COMPACTION, CLEAN, ARCHIVE)
-"""Services that are enabled unless their section disables them; the others are enabled by the presence of their section."""
+"""Services that are enabled unless their section disables them; the others are enabled by the
+presence of their section.
+"""
 #: Commits between two runs when neither afterCommits nor schedule is set.
 AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, TTL: 20, CLEAN: 10, ARCHIVE: 10}
 LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
@@ -39,7 +42,10 @@ class Window:
     duration_seconds: int = number(required=True, at_least=60, at_most=7 * DAY)
 
     def around(self, now_ms: int) -> tuple[int, int]:
-        """The window that is open at a given time, else the next one: begin and end, Unix milliseconds."""
+        """The window that is open at a given time, else the next one.
+
+        Begin and end, Unix milliseconds.
+        """
         begin = int(self.opens.previous(now_ms).timestamp() * 1000)
         if now_ms >= begin + self.duration_seconds * 1000:
             begin = int(self.opens.next(now_ms).timestamp() * 1000)
@@ -68,9 +74,15 @@ class Clean(Section):
     def options(self) -> dict[str, str]:
         """Hudi options for cleaning, and for archival, which must not go further."""
         if self.retain_seconds is not None:
-            return {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(self.retain_seconds // HOUR)}
+            return {
+                "hoodie.clean.policy": "KEEP_LATEST_BY_HOURS",
+                "hoodie.clean.hours.retained": str(self.retain_seconds // HOUR),
+            }
         if self.retain_file_versions is not None:
-            return {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": str(self.retain_file_versions)}
+            return {
+                "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",
+                "hoodie.clean.fileversions.retained": str(self.retain_file_versions),
+            }
         return {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": str(self.retain_commits)}
 
 
@@ -84,12 +96,18 @@ class Archive(Section):
     @property
     def options(self) -> dict[str, str]:
         """Hudi's."""
-        return {"hoodie.keep.min.commits": str(self.min_commits_to_keep), "hoodie.keep.max.commits": str(self.max_commits_to_keep)}
+        return {
+            "hoodie.keep.min.commits": str(self.min_commits_to_keep),
+            "hoodie.keep.max.commits": str(self.max_commits_to_keep),
+        }
 
 
 @dataclass(frozen=True)
 class Clustering(Section):
-    """``spec.services.clustering``: which files are rewritten, with which size, and in which order."""
+    """``spec.services.clustering``.
+
+    Which files are rewritten, with which size, and in which order.
+    """
 
     small_file_size: str = size(unset="300Mi")
     target_file_size: str = size(unset="1Gi")
@@ -106,7 +124,10 @@ class Clustering(Section):
             f"{PLAN}.target.file.max.bytes": str(size_bytes(self.target_file_size)),
         }
         if self.sort_columns:
-            options |= {f"{PLAN}.sort.columns": ",".join(self.sort_columns), "hoodie.layout.optimize.strategy": LAYOUTS[self.layout]}
+            options |= {
+                f"{PLAN}.sort.columns": ",".join(self.sort_columns),
+                "hoodie.layout.optimize.strategy": LAYOUTS[self.layout],
+            }
         else:
             # Without a sort order, rewriting a single file gains nothing.
             options[f"{PLAN}.single.group.clustering.enabled"] = "false"
@@ -155,7 +176,10 @@ class ServicesSpec:
 
 @dataclass(frozen=True)
 class Service:
-    """One enabled service; ``after_commits`` None: only the schedule starts it; ``window`` None: it may begin at any time."""
+    """One enabled service; ``after_commits`` None: only the schedule starts it.
+
+    ``window`` None: it may begin at any time.
+    """
 
     kind: str
     after_commits: int | None
@@ -175,7 +199,11 @@ def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ..
         (CLEAN, spec.clean, spec.clean.options),
         (ARCHIVE, spec.archive, {**spec.clean.options, **spec.archive.options}),
     ]
-    return tuple(_service(kind, section, options) for kind, section, options in sections if section is not None and section.enabled)
+    return tuple(
+        _service(kind, section, options)
+        for kind, section, options in sections
+        if section is not None and section.enabled
+    )
 
 
 def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service:
@@ -184,7 +212,10 @@ def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service
 
 
 def problem(services: tuple[Service, ...]) -> str:
-    """Why these services cannot be run as specified (field, value, rule); empty when they can. The CRD refuses most of these first."""
+    """Why these services cannot be run as specified (field, value, rule); empty when they can.
+
+    The CRD refuses most of these first.
+    """
     for service in services:
         if service.schedule is not None:
             found = service.schedule.problem(f"spec.services.{service.kind}.schedule")
@@ -206,25 +237,40 @@ def problem(services: tuple[Service, ...]) -> str:
 
 
 def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, partitioned: bool) -> str:
-    """Why this table cannot be clustered as specified (field, value, rule); empty when it can, or is not clustered. The CRD refuses these first."""
+    """Why this table cannot be clustered as specified (field, value, rule).
+
+    Empty when it can, or is not clustered. The CRD refuses these first.
+    """
     options = next((s.options for s in services if s.kind == CLUSTERING), None)
     if options is None:
         return ""
     where = "spec.services.clustering"
     if mode == "NonBlocking":
-        return f"{where}: contradicts concurrency.mode NonBlocking: writers that do not look at each other would write to file groups that were replaced"
+        return (
+            f"{where}: contradicts concurrency.mode NonBlocking: writers that do not look at each other would "
+            "write to file groups that were replaced"
+        )
     if index == "Bucket":
-        return f"{where}: contradicts index.type Bucket: the rows of a bucket belong to one file group and cannot be written into another one"
+        return (
+            f"{where}: contradicts index.type Bucket: the rows of a bucket belong to one file group and cannot be "
+            "written into another one"
+        )
     skip = options.get(f"{PLAN}.daybased.skipfromlatest.partitions", "")
     if skip and not partitioned:
         return f"{where}.skipNewestPartitions = {skip}: the table has no partitionFields"
     if int(options[f"{PLAN}.small.file.limit"]) > int(options[f"{PLAN}.target.file.max.bytes"]):
-        return f"{where}: smallFileSize must not be more than targetFileSize: files as large as that would be written again and again"
+        return (
+            f"{where}: smallFileSize must not be more than targetFileSize: files as large as that would be "
+            "written again and again"
+        )
     return _pattern_problem(f"{where}.partitionPattern", options.get(f"{PLAN}.partition.regex.pattern", ""))
 
 
 def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
-    """Why partitions of this table cannot expire as specified (field, value, rule); empty when they can, or do not expire. The CRD refuses these first."""
+    """Why partitions of this table cannot expire as specified (field, value, rule).
+
+    Empty when they can, or do not expire. The CRD refuses these first.
+    """
     options = next((s.options for s in services if s.kind == TTL), None)
     if options is None:
         return ""
@@ -245,7 +291,12 @@ def _pattern_problem(field_name: str, pattern: str) -> str:
 def orders(services: tuple[Service, ...], now_ms: int) -> dict[str, assignment.ServiceOrder]:
     """The services in the agent's assignment, with the window that is open now, or opens next."""
     return {
-        s.kind: assignment.ServiceOrder(after_commits=s.after_commits, scheduled=s.schedule is not None, options=dict(s.options), window=_open(s, now_ms))
+        s.kind: assignment.ServiceOrder(
+            after_commits=s.after_commits,
+            scheduled=s.schedule is not None,
+            options=dict(s.options),
+            window=_open(s, now_ms),
+        )
         for s in services
     }
 

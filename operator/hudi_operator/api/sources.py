@@ -32,7 +32,10 @@ class FilesSource(ViewFiles):
 
 @dataclass(frozen=True)
 class HudiSource:
-    """Another Hudi table: a HudiTable of the namespace or a path (exactly one is set), read in batches of commits (None: all at once)."""
+    """Another Hudi table: a HudiTable of the namespace or a path (exactly one is set).
+
+    It is read in batches of commits (None: all at once).
+    """
 
     table: str = text(at="tableRef.name", unset="", required=True, at_least=1, at_most=63)
     path: str = text(at_least=_PATH[0], at_most=_PATH[1])
@@ -48,7 +51,10 @@ class HudiSource:
 
 @dataclass(frozen=True)
 class View:
-    """A view that a query reads as ``name``: a HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set)."""
+    """A view that a query reads as ``name``.
+
+    A HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set).
+    """
 
     name: str = text(required=True, at_least=1, at_most=63)
     table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63)

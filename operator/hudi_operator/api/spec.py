@@ -1,7 +1,10 @@
-"""HudiTable and HudiWriter objects as typed values. The CRDs' schema of each field is declared beside its type (fields.py).
+"""HudiTable and HudiWriter objects as typed values.
 
-The API server has validated the objects and filled in the defaults; both happen here again, because an object may have been stored under an older
-CRD, and because planners are tested without an API server.
+The CRDs' schema of each field is declared beside its type (fields.py).
+
+The API server has validated the objects and filled in the defaults; both happen here again, because
+an object may have been stored under an older CRD, and because planners are tested without
+an API server.
 """
 
 from __future__ import annotations
@@ -168,19 +171,29 @@ class TableSpec:
     image: str = text(at_least=1, at_most=512)
     hudi_version: str = text(HUDI_VERSION, at_most=32)
     """Required release of Hudi in the image."""
-    concurrency_mode: str = text("Optimistic", at="concurrency.mode", choices=("SingleWriter", "Optimistic", "NonBlocking"))
+    concurrency_mode: str = text(
+        "Optimistic", at="concurrency.mode", choices=("SingleWriter", "Optimistic", "NonBlocking")
+    )
     max_writers: int = number(at="concurrency.maxWriters", unset=16, at_least=1, at_most=64)
     """1 with SingleWriter."""
-    change_timeout_seconds: int = number(at="concurrency.changeTimeoutSeconds", unset=3600, at_least=10, at_most=604_800)
-    """Time that a run has to reach its next commit boundary when the gate is closed for a change; then it is stopped."""
+    change_timeout_seconds: int = number(
+        at="concurrency.changeTimeoutSeconds", unset=3600, at_least=10, at_most=604_800
+    )
+    """Time that a run has to reach its next commit boundary when the gate is closed for a change;
+    then it is stopped.
+    """
     admission: str = text(at="concurrency.admission", unset="Always", choices=("Always", "DisjointPartitions"))
     """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
     serialize_after_conflicts: int = number(at="concurrency.serializeAfterConflicts", unset=2, at_least=0, at_most=20)
-    """Races that one writer loses to another in a row before the two take turns; 0: they never do."""
+    """Races that one writer loses to another in a row before the two take turns; 0:
+    they never do.
+    """
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset="Key", choices=("Key", "Partition", "Ignore"))
-    """What two concurrent commits, neither of which has seen the other, must not both insert; ``Ignore``: nothing is compared."""
+    """What two concurrent commits, neither of which has seen the other, must not both insert;
+    ``Ignore``: nothing is compared.
+    """
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
     storage: StorageSpec = record(StorageSpec)
@@ -200,7 +213,9 @@ class TableSpec:
     """None: commits are not delivered."""
     suspend: bool = flag(False)
     known_id: str = ""
-    """Table id from status, for a table with an unreadable path; empty: it follows from the path."""
+    """Table id from status, for a table with an unreadable path; empty: it follows
+    from the path.
+    """
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> TableSpec:
@@ -259,7 +274,10 @@ class TableSpec:
         return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"
 
     def agent_name(self, default_image: str) -> str:
-        """Name of the agent that serves this table; ``default_image`` is the operator's Spark image."""
+        """Name of the agent that serves this table.
+
+        ``default_image`` is the operator's Spark image.
+        """
         return naming.agent_name(
             namespace=self.ref.namespace,
             service_account=self.storage.service_account_name,
@@ -333,7 +351,9 @@ class WriterSpec:
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
     """None: one run, started immediately."""
     streaming_seconds: int | None = number(10, at="streaming.intervalSeconds", unset=None, at_least=1, at_most=86400)
-    """Seconds between two reads of the source of a run without an end; None: a run ends when its source is exhausted."""
+    """Seconds between two reads of the source of a run without an end; None: a run ends when its
+    source is exhausted.
+    """
     restart_nonce: str = text(at_most=64)
     suspend: bool = flag(False)
 
@@ -348,7 +368,9 @@ class WriterSpec:
     @property
     def mode(self) -> str:
         """How runs begin: ``Once``, ``Scheduled`` or ``Streaming``."""
-        return "Streaming" if self.streaming_seconds is not None else "Scheduled" if self.schedule is not None else "Once"
+        return (
+            "Streaming" if self.streaming_seconds is not None else "Scheduled" if self.schedule is not None else "Once"
+        )
 
     def driver_pod(self, number: int) -> str:
         """Name of the driver pod of attempt ``number``."""

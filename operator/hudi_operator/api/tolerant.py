@@ -1,8 +1,12 @@
-"""A HudiTable that is not fully readable: stored under another CRD, or written by a newer one (F69).
+"""A HudiTable that is not fully readable.
 
-Everything that is created from a spec (gate, agent, attempts, requests) waits until all of it is readable. Fencing and settling need little of it: the table's
-identity, how long writers may be silent or hold the lock, and which proofs a person allows. Each of these is used if it is readable by itself, and
-has its default otherwise; an unreadable field about proofs allows none. Values in the gate take precedence over both (``view.py``).
+Stored under another CRD, or written by a newer one (F69).
+
+Everything that is created from a spec (gate, agent, attempts, requests) waits until all of it is
+readable. Fencing and settling need little of it: the table's identity, how long writers may be
+silent or hold the lock, and which proofs a person allows. Each of these is used if it is readable
+by itself, and has its default otherwise; an unreadable field about proofs allows none. Values in
+the gate take precedence over both (``view.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +23,10 @@ _TABLE_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
-    """The table, and why it is not fully readable: field and reason, empty when it is. None: the table cannot be identified."""
+    """The table, and why it is not fully readable: field and reason, empty when it is.
+
+    None: the table cannot be identified.
+    """
     try:
         return TableSpec.from_object(obj), ""
     except SpecError as error:
@@ -27,7 +34,10 @@ def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
 
 
 def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
-    """Name of the agent that serves the table. If fields that determine it are unreadable, it is taken from status."""
+    """Name of the agent that serves the table.
+
+    If fields that determine it are unreadable, it is taken from status.
+    """
     stored = (obj.get("status") or {}).get("agent")
     return str(stored) if unreadable and stored else table.agent_name(default_image)
 
@@ -56,7 +66,9 @@ def _for_settling(obj: JsonDict) -> TableSpec | None:
     for name in ("lock", "fencing"):
         fields = spec.get(name)
         fields = fields if isinstance(fields, dict) else {}
-        kept[name] = {key: value for key, value in fields.items() if key != "attestations" and readable({name: {key: value}})}
+        kept[name] = {
+            key: value for key, value in fields.items() if key != "attestations" and readable({name: {key: value}})
+        }
         words = fields.get("attestations")
         if isinstance(words, list):
             kept[name]["attestations"] = [word for word in words if readable({name: {"attestations": [word]}})]

@@ -1,4 +1,7 @@
-"""Performs the actions of a plan in order and stops at the first failure: the next reconcile reads and decides again (I6)."""
+"""Performs the actions of a plan in order and stops at the first failure.
+
+The next reconcile reads and decides again (I6).
+"""
 
 from __future__ import annotations
 
@@ -75,8 +78,9 @@ class Executor:
     async def perform(self, key: Key, observed: Observed, plan: act.Plan) -> list[act.Action]:
         """Perform all actions of ``plan``; returns those that changed something.
 
-        Leadership is checked before each action: a process that was frozen in between stops here when it wakes up. Events are for
-        people: they come after everything else, and together delay the table by at most :data:`EVENTS_SECONDS` (F55).
+        Leadership is checked before each action: a process that was frozen in between stops here
+        when it wakes up. Events are for people: they come after everything else, and together delay
+        the table by at most :data:`EVENTS_SECONDS` (F55).
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
@@ -103,20 +107,26 @@ class Executor:
         if observed.table is None:
             return
         meta = observed.table["metadata"]
-        event = act.EmitEvent(naming.TABLE_KIND, meta["namespace"], meta["name"], meta["uid"], "Warning", "ActionRefused", problem)
+        event = act.EmitEvent(
+            naming.TABLE_KIND, meta["namespace"], meta["name"], meta["uid"], "Warning", "ActionRefused", problem
+        )
         await self._emit_event(Context((meta["namespace"], meta["name"]), observed), event)
 
     # ---- Kubernetes
 
     async def _patch_finalizers(self, context: Context, action: act.PatchFinalizers) -> None:
-        await self._kubernetes.patch_finalizers(action.kind, action.namespace, action.name, add=action.add, remove=action.remove)
+        await self._kubernetes.patch_finalizers(
+            action.kind, action.namespace, action.name, add=action.add, remove=action.remove
+        )
         context.done.append(action)
 
     async def _update_status(self, context: Context, action: act.UpdateStatus) -> None:
         seen = _find(context.observed, action.kind, action.name)
         if seen is not None and (seen.get("status") or {}) == action.status:
             return
-        await self._kubernetes.replace_status(action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status)
+        await self._kubernetes.replace_status(
+            action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status
+        )
         context.done.append(action)
 
     async def _apply(self, context: Context, action: act.Apply) -> None:
@@ -128,11 +138,15 @@ class Executor:
             context.done.append(action)
 
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
-        await self._kubernetes.delete("Pod", action.namespace, action.name, uid=action.uid, grace_seconds=max(1, action.grace_seconds))
+        await self._kubernetes.delete(
+            "Pod", action.namespace, action.name, uid=action.uid, grace_seconds=max(1, action.grace_seconds)
+        )
         context.done.append(action)
 
     async def _drop_evidence(self, context: Context, action: act.DropEvidence) -> None:
-        await self._kubernetes.patch_finalizers("Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid)
+        await self._kubernetes.patch_finalizers(
+            "Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
+        )
         context.done.append(action)
 
     async def _delete_object(self, context: Context, action: act.DeleteObject) -> None:
@@ -146,8 +160,16 @@ class Executor:
         if len(self._events) > 10_000:
             self._events.clear()
         self._events.add(identity)
-        regarding = {"apiVersion": naming.API_VERSION, "kind": action.kind, "namespace": action.namespace, "name": action.name, "uid": action.uid}
-        await self._kubernetes.event(regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action))
+        regarding = {
+            "apiVersion": naming.API_VERSION,
+            "kind": action.kind,
+            "namespace": action.namespace,
+            "name": action.name,
+            "uid": action.uid,
+        }
+        await self._kubernetes.event(
+            regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action)
+        )
 
     # ---- etcd
 
@@ -168,18 +190,32 @@ class Executor:
         context.done.append(action)
 
     async def _fence(self, context: Context, action: act.Fence) -> None:
-        fenced = await self._etcd.fence(action.table_id, inc=action.inc, attempt=action.attempt, settle=action.settle, if_not_alive=action.if_not_alive)
+        fenced = await self._etcd.fence(
+            action.table_id,
+            inc=action.inc,
+            attempt=action.attempt,
+            settle=action.settle,
+            if_not_alive=action.if_not_alive,
+        )
         _held(fenced, action)
         context.done.append(action)
         if action.lease:
             await self._etcd.revoke_lease(action.lease)
 
     async def _adopt(self, context: Context, action: act.Adopt) -> None:
-        _held(await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod), action)
+        _held(
+            await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod),
+            action,
+        )
         context.done.append(action)
 
     async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
-        _held(await self._etcd.update_settle(action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod), action)
+        _held(
+            await self._etcd.update_settle(
+                action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod
+            ),
+            action,
+        )
         context.done.append(action)
 
     async def _unlock(self, context: Context, action: act.Unlock) -> None:
@@ -188,7 +224,11 @@ class Executor:
 
     async def _finish_settle(self, context: Context, action: act.FinishSettle) -> None:
         finished = await self._etcd.finish_settle(
-            action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod, instants=action.instants
+            action.table_id,
+            inc=action.inc,
+            value=action.value,
+            expected_mod=action.expected_mod,
+            instants=action.instants,
         )
         _held(finished, action)
         context.done.append(action)
@@ -219,8 +259,15 @@ class Executor:
 
 
 def _event_key(action: act.EmitEvent) -> str:
-    """Key that distinguishes two events of one reason: the attempt or the instant, else the text without its numbers."""
-    return action.instant or str(action.attempt) if action.instant or action.attempt else re.sub(r"\d+", "", action.message)
+    """Key that distinguishes two events of one reason.
+
+    The attempt or the instant, else the text without its numbers.
+    """
+    return (
+        action.instant or str(action.attempt)
+        if action.instant or action.attempt
+        else re.sub(r"\d+", "", action.message)
+    )
 
 
 def _held(held: bool, action: act.Action) -> None:

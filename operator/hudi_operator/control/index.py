@@ -1,4 +1,8 @@
-"""Index of all HudiTables from events, only for routing events and naming sibling tables, never for a decision about a deletion (I11)."""
+"""Index of all HudiTables from events.
+
+It is used only for routing events and naming sibling tables, never for a decision about
+a deletion (I11).
+"""
 
 from __future__ import annotations
 
@@ -74,4 +78,8 @@ class TableIndex:
 
     def same_path(self, key: Key, path: str, table_id: str) -> tuple[str, ...]:
         """Other HudiTables with this canonical path, as ``ns/name``."""
-        return tuple(sorted("/".join(other) for other in self.of_id(table_id) if other != key and self._entries[other].path == path))
+        return tuple(
+            sorted(
+                "/".join(other) for other in self.of_id(table_id) if other != key and self._entries[other].path == path
+            )
+        )

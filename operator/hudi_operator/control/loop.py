@@ -1,4 +1,7 @@
-"""The loop: take a table from the queue, observe, plan, perform, and log the result in one sentence."""
+"""The loop: take a table from the queue, observe, plan and perform.
+
+The result is logged in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""Maximum time between two looks at an idle table without events (12 ms of CPU per look, measured)."""
+"""Maximum time between two looks at an idle table without events (12 ms of CPU
+per look, measured).
+"""
 
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
@@ -43,7 +48,15 @@ class Reconciler:
     """Workers on one queue."""
 
     def __init__(
-        self, *, queue: WorkQueue, observer: Observer, executor: Executor, planner: Planner, timers: Timers, config: OperatorConfig, meter: Meter
+        self,
+        *,
+        queue: WorkQueue,
+        observer: Observer,
+        executor: Executor,
+        planner: Planner,
+        timers: Timers,
+        config: OperatorConfig,
+        meter: Meter,
     ) -> None:
         self._queue = queue
         self._observer = observer
@@ -105,7 +118,8 @@ class Reconciler:
             self._quiet.pop(key, None)
             return "ok", None
         if plan.failed:
-            # The parts that could be planned are done; they continue, one second apart, whatever the state of the other parts.
+            # The parts that could be planned are done; they continue, one second apart, whatever
+            # the state of the other parts.
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < act.IDLE_SECONDS
@@ -116,14 +130,27 @@ class Reconciler:
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when no writer runs or is about to, nothing is being settled and no timer runs: then every change comes with an event."""
-    settling = observed.etcd is None or any(stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values())
-    drivers = any(pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in observed.pods)
-    return not (settling or drivers or observed.timers) and all(_at_rest(writer, observed.now_ms) for writer in observed.writers)
+    """True when no writer runs or is about to, nothing is being settled and no timer runs.
+
+    Then every change comes with an event.
+    """
+    settling = observed.etcd is None or any(
+        stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
+    )
+    drivers = any(
+        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers
+        for pod in observed.pods
+    )
+    return not (settling or drivers or observed.timers) and all(
+        _at_rest(writer, observed.now_ms) for writer in observed.writers
+    )
 
 
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
-    """True when the writer is suspended or finished, and no retry or run is due: those come without an event."""
+    """True when the writer is suspended or finished, and no retry or run is due.
+
+    Those come without an event.
+    """
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
@@ -131,11 +158,16 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     if not spec.get("schedule"):
         return finished
     tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
-    return (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
+    return (
+        (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
+    )
 
 
 def quiet_interval(seconds: float, looks: int) -> float:
-    """Interval that doubles after each look without a change; ``looks`` is negative while there is activity."""
+    """Interval that doubles after each look without a change.
+
+    ``looks`` is negative while there is activity.
+    """
     return seconds if looks < 0 else max(seconds, min(seconds * 2.0 ** min(looks + 1, 10), QUIET_SECONDS))
 
 

@@ -35,7 +35,10 @@ SPARK_EXECUTORS = "spark-role=executor"
 
 @dataclass(frozen=True)
 class _EtcdRead:
-    """``facts`` is None when etcd could not be read; ``floor``: highest revision seen before, of this cluster."""
+    """``facts`` is None when etcd could not be read.
+
+    ``floor``: highest revision seen before, of this cluster.
+    """
 
     facts: EtcdFacts | None = None
     error: str = ""
@@ -43,7 +46,11 @@ class _EtcdRead:
 
 
 class Observer:
-    """Reads tables. Raises Retryable or Fatal when Kubernetes cannot be read; etcd's failure is part of the observation."""
+    """Reads tables.
+
+    Raises Retryable or Fatal when Kubernetes cannot be read; etcd's failure is part of the
+    observation.
+    """
 
     def __init__(
         self,
@@ -66,8 +73,8 @@ class Observer:
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
 
-        The order matters: etcd is read after the pods. A pod found dead cannot register any more, so a registration that is not
-        there then will never be (protocol.md, Settling).
+        The order matters: etcd is read after the pods. A pod found dead cannot register any more,
+        so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
         table, everyone, terminating = await asyncio.gather(
@@ -83,8 +90,11 @@ class Observer:
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
-        # A table's own agent may have executors; executors of other agents do not belong to this table.
-        if any(_executors_wanted(w) for w in writers) or any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()):
+        # A table's own agent may have executors; executors of other agents do not belong
+        # to this table.
+        if any(_executors_wanted(w) for w in writers) or any(
+            pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()
+        ):
             pods.update(await self._executors(namespace, set(drivers)))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
@@ -118,13 +128,17 @@ class Observer:
         )
 
     async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
-        """Raise Conflict when another operator began an attempt after the writers were read: its admission would look orphaned (I11).
+        """Raise Conflict when another operator began an attempt after the writers were read.
 
-        An attempt is in status before it is admitted, so a list that is read after etcd names every admitted attempt.
+        Its admission would look orphaned (I11).
+
+        An attempt is in status before it is admitted, so a list that is read after etcd names every
+        admitted attempt.
         """
         if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
             again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
-            # Another HudiTable may have the same path: attempts of its writers do not belong to this table.
+            # Another HudiTable may have the same path: attempts of its writers do not belong to
+            # this table.
             if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
                 raise Conflict(f"attempt {begun[0]} began while the table was read")
 
@@ -136,10 +150,15 @@ class Observer:
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
         if spec is None or not undecided(spec, etcd):
             return ()
-        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces)
+        return await read_overlapping(
+            spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces
+        )
 
     async def _namespace_terminating(self, namespace: str) -> bool:
-        """Also False when the operator may not read namespaces: the objects' own deletion then follows a moment later."""
+        """Also False when the operator may not read namespaces.
+
+        The objects' own deletion then follows a moment later.
+        """
         try:
             found = await self._kubernetes.get("Namespace", "", namespace)
         except Fatal:
@@ -152,10 +171,14 @@ class Observer:
         lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
         return {pod.uid: pod for pods in lists for pod in pods}
 
-    async def _sibling_tables(self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]) -> SiblingTables:
+    async def _sibling_tables(
+        self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]
+    ) -> SiblingTables:
         if spec is None or not worth_knowing(spec, agent, pods):
             return SiblingTables()
-        return await read_sibling_tables(key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image)
+        return await read_sibling_tables(
+            key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image
+        )
 
     async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
         """Pods that etcd names and that no label selector found."""
@@ -203,7 +226,9 @@ def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
 
 def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
     """Attempts named in status."""
-    found = ((w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ())
+    found = (
+        (w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ()
+    )
     return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
 
 
@@ -212,7 +237,10 @@ def _table_of(writer: JsonDict) -> str:
 
 
 def _sources_of(objects: Objects) -> set[str]:
-    """Names of the HudiTables that the writers read; a writer with an unreadable spec does not run."""
+    """Names of the HudiTables that the writers read.
+
+    A writer with an unreadable spec does not run.
+    """
     specs = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
     return {reference.table for spec in specs for reference in references(spec) if reference.table}
 

@@ -1,4 +1,8 @@
-"""Work queue of table keys: one reconcile per table at a time, equal requests merged, failures retried with exponential back-off."""
+"""Work queue of table keys.
+
+One reconcile per table at a time, equal requests merged, failures retried
+with exponential back-off.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,18 @@ Key = tuple[str, str]
 MIN_INTERVAL_SECONDS = 0.2
 """Minimum time between two looks at a table, whatever the number of events."""
 MAX_HELD_SECONDS = 5.0
-"""After a failure no event triggers a look before the back-off or this time: the failed action may itself cause the event."""
+"""After a failure no event triggers a look before the back-off or this time: the failed action may
+itself cause the event.
+"""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 60.0
 
 
 class WorkQueue:
-    """A queue belongs to one event loop; other threads use ``loop.call_soon_threadsafe(queue.add, key)``."""
+    """A queue belongs to one event loop.
+
+    Other threads use ``loop.call_soon_threadsafe(queue.add, key)``.
+    """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -42,7 +51,10 @@ class WorkQueue:
         return sum(1 for due in self._due.values() if due <= now)
 
     def add(self, key: Key, delay: float = 0.0) -> None:
-        """Schedule ``key`` for ``delay`` seconds from now at the latest; an earlier request stays."""
+        """Schedule ``key`` for ``delay`` seconds from now at the latest.
+
+        An earlier request stays.
+        """
         due = max(self._clock() + delay, self._not_before.get(key, 0.0))
         if key in self._running:
             self._again[key] = min(due, self._again.get(key, due))
@@ -69,7 +81,10 @@ class WorkQueue:
                 continue
 
     def _drop_stale(self) -> float | None:
-        """Seconds until the first key is due; None when there is none. Superseded entries are dropped."""
+        """Seconds until the first key is due; None when there is none.
+
+        Superseded entries are dropped.
+        """
         while self._heap:
             due, _, key = self._heap[0]
             if self._due.get(key) == due:
@@ -78,7 +93,10 @@ class WorkQueue:
         return None
 
     def done(self, key: Key, *, again: float | None) -> None:
-        """The look at ``key`` is finished; the next one is after ``again`` seconds (None: only on request)."""
+        """The look at ``key`` is finished.
+
+        The next one is after ``again`` seconds (None: only on request).
+        """
         self._running.discard(key)
         held = MIN_INTERVAL_SECONDS
         if key in self._failures and again is not None:
@@ -95,7 +113,9 @@ class WorkQueue:
     def failed(self, key: Key) -> float:
         """Count a failure; returns the delay before the next try: exponential, with jitter."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
-        return exponential(failures, first=_FIRST_BACKOFF_SECONDS, longest=_MAX_BACKOFF_SECONDS) * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
+        return exponential(failures, first=_FIRST_BACKOFF_SECONDS, longest=_MAX_BACKOFF_SECONDS) * random.uniform(  # noqa: S311 - jitter
+            0.7, 1.3
+        )
 
     def succeeded(self, key: Key) -> None:
         """Forget the failures of ``key``."""

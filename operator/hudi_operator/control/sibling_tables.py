@@ -1,4 +1,7 @@
-"""Agent pods that other HudiTables of a namespace need, read live: an agent's pod serves several tables and is evidence for all of them."""
+"""Agent pods that other HudiTables of a namespace need, read live.
+
+An agent's pod serves several tables and is evidence for all of them.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,13 @@ def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> boo
     return bool(agents) and (table.ref.deleting or not usual)
 
 
-async def read_sibling_tables(key: Key, pods: Iterable[PodFacts], *, kubernetes: KubernetesPort, etcd: EtcdPort, default_image: str) -> SiblingTables:
-    """Read the other HudiTables of the namespace and, while an ended agent pod carries evidence, their keys in etcd."""
+async def read_sibling_tables(
+    key: Key, pods: Iterable[PodFacts], *, kubernetes: KubernetesPort, etcd: EtcdPort, default_image: str
+) -> SiblingTables:
+    """Read the other HudiTables of the namespace.
+
+    While an ended agent pod carries evidence, their keys in etcd are read, too.
+    """
     specs: list[TableSpec] = []
     restoring: set[str] = set()
     for table in await kubernetes.list_objects(naming.TABLE_KIND, key[0]):
@@ -47,8 +55,14 @@ async def read_sibling_tables(key: Key, pods: Iterable[PodFacts], *, kubernetes:
             except SpecError:
                 # An unreadable table may need any agent.
                 return SiblingTables()
-    in_use = frozenset(spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring)
-    asked = any(_ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT)
+    in_use = frozenset(
+        spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring
+    )
+    asked = any(
+        _ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers
+        for pod in pods
+        if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT
+    )
     return SiblingTables(in_use, await _evidence(specs, etcd) if asked else frozenset())
 
 

@@ -1,4 +1,7 @@
-"""Named timers on this process's monotonic clock. They are intentionally lost at a failover: the delay then starts again."""
+"""Named timers on this process's monotonic clock.
+
+They are intentionally lost at a failover: the delay then starts again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ConfigMaps of attempts and agents: the files of docs/design/contracts.md §5, and the attempt's description (§6)."""
+"""ConfigMaps of attempts and agents.
+
+The files of docs/design/contracts.md §5, and the attempt's description (§6).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ _OPERATIONS = {
 
 
 def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig, *, run: int) -> JsonDict:
-    """The ConfigMap of attempt ``number``, which belongs to run ``run``: same name as its driver pod, owned by the HudiWriter."""
+    """The ConfigMap of attempt ``number``, which belongs to run ``run``.
+
+    Same name as its driver pod, owned by the HudiWriter.
+    """
     name = writer.driver_pod(number)
     labels = naming.driver_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     data = {
@@ -38,16 +44,20 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
         "job.json": _json(job(table, writer, number, run=run).to_json()),
     }
-    # Immutable, so that nobody can change the files that a restarting driver or its executors would read (F56).
+    # Immutable, so that nobody can change the files that a restarting driver or its executors would
+    # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
 
 
 def agent_config(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
-    """The ConfigMap of an agent, for all its generations; the tables come from their assignments in etcd.
+    """The ConfigMap of an agent, for all its generations.
 
-    A table's own agent has one for each generation, with the name of its pod, because its executors belong to that pod.
+    The tables come from their assignments in etcd.
+
+    A table's own agent has one for each generation, with the name of its pod, because its executors
+    belong to that pod.
     """
     own, pod = table.agent is not None, naming.agent_pod_name(agent, generation)
     labels = {**naming.common_labels(naming.ROLE_AGENT), naming.LABEL_AGENT: agent}
@@ -60,13 +70,18 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     }
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
-    config_map = _config_map(table.ref.namespace, pod, {**labels, naming.LABEL_TABLE: naming.label_value(table.ref.name)}, data)
+    config_map = _config_map(
+        table.ref.namespace, pod, {**labels, naming.LABEL_TABLE: naming.label_value(table.ref.name)}, data
+    )
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.TABLE_KIND, table.ref)]
     return config_map
 
 
 def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRecord:
-    """``job.json``: the description of an attempt for the runtime. Paths of source Hudi tables must already be resolved."""
+    """``job.json``: the description of an attempt for the runtime.
+
+    Paths of source Hudi tables must already be resolved.
+    """
     return JobRecord(
         writer=contract.WriterName(namespace=writer.ref.namespace, name=writer.ref.name, uid=writer.ref.uid),
         attempt=contract.AttemptName(id=writer.attempt_id(number), number=number),
@@ -96,14 +111,19 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRe
             early_detection=table.early_conflict_detection,
         ),
         partitions=tuple(partitions.normal(pattern, table.partition_fields) for pattern in writer.partitions),
-        streaming=None if writer.streaming_seconds is None else contract.Streaming(interval_seconds=writer.streaming_seconds),
+        streaming=None
+        if writer.streaming_seconds is None
+        else contract.Streaming(interval_seconds=writer.streaming_seconds),
         hudi_options=dict(writer.hudi_options),
         executors=writer.executors.instances,
     )
 
 
 def _operation(table: TableSpec, writer: WriterSpec) -> Operation:
-    """Hudi's bulk insert would give an existing bucket a second file group (F75), so it becomes an insert for a table with a bucket index."""
+    """Hudi's bulk insert would give an existing bucket a second file group (F75).
+
+    So it becomes an insert for a table with a bucket index.
+    """
     operation = _OPERATIONS[writer.operation]
     return Operation.INSERT if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else operation
 
@@ -129,14 +149,20 @@ def _source(writer: WriterSpec) -> contract.Source | None:
     if writer.python is not None:
         source = writer.python
         file = f"{_CODE_DIR}/{source.config_map.key}"
-        return contract.Source(python=contract.Python(file=file, function=source.function, arguments=dict(source.arguments)))
+        return contract.Source(
+            python=contract.Python(file=file, function=source.function, arguments=dict(source.arguments))
+        )
     if writer.sql is not None:
-        return contract.Source(sql=contract.Sql(query=writer.sql.query, views=tuple(_view(view) for view in writer.sql.views)))
+        return contract.Source(
+            sql=contract.Sql(query=writer.sql.query, views=tuple(_view(view) for view in writer.sql.views))
+        )
     return None
 
 
 def _files(files: ViewFiles, most: int | None = None) -> contract.Files:
-    return contract.Files(format=files.format, paths=tuple(files.paths), options=dict(files.options), max_files_per_commit=most)
+    return contract.Files(
+        format=files.format, paths=tuple(files.paths), options=dict(files.options), max_files_per_commit=most
+    )
 
 
 def _view(view: View) -> contract.View:

@@ -1,7 +1,10 @@
-"""``hudi-defaults.conf``: the Hudi options that the operator owns, the same in every pod of a table.
+"""``hudi-defaults.conf``.
 
-Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not reach DataFrame writes). For the purpose of each
-group see docs/design/protocol.md, "How Hudi is configured so that it stays out of the way".
+The Hudi options that the operator owns, the same in every pod of a table.
+
+Hudi reads the file through ``HUDI_CONF_DIR`` in every entry point (``spark.hoodie.*`` does not
+reach DataFrame writes). For the purpose of each group see docs/design/protocol.md, "How Hudi is
+configured so that it stays out of the way".
 """
 
 from __future__ import annotations
@@ -33,23 +36,27 @@ def common_defaults() -> dict[str, str]:
     return {
         "hoodie.write.lock.provider": LOCK_PROVIDER,
         "hoodie.write.lock.conflict.resolution.strategy": CONFLICT_STRATEGY,
-        # Only the agent rolls back, after proof of death (I7): no client may roll back because of a heartbeat file.
+        # Only the agent rolls back, after proof of death (I7): no client may roll back because of a
+        # heartbeat file.
         "hoodie.clean.failed.writes.policy": "LAZY",
         "hoodie.rollback.avoid.duplicate.plan": "true",
         "hoodie.client.heartbeat.interval_in_ms": "60000",
         "hoodie.client.heartbeat.tolerable.misses": "10",
         # Table services are the agent's.
         "hoodie.table.services.enabled": "false",
-        # A writer may update a file group that is being clustered: the clustering then fails at its commit.
+        # A writer may update a file group that is being clustered: the clustering then fails
+        # at its commit.
         "hoodie.clustering.updates.strategy": UPDATES_BESIDE_CLUSTERING,
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "false",
         "hoodie.write.auto.upgrade": "false",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.auto.delete.partitions": "false",
-        # A statement that changes rows must find all of them, also where the table has statistics of columns (F104).
+        # A statement that changes rows must find all of them, also where the table has statistics
+        # of columns (F104).
         "hoodie.enable.data.skipping": "false",
         "hoodie.auto.adjust.lock.configs": "false",
-        # The table's clock in etcd orders instants (I10); Hudi's own wait for clock skew would only hold the lock longer.
+        # The table's clock in etcd orders instants (I10); Hudi's own wait for clock skew would only
+        # hold the lock longer.
         "hoodie.time.generator.max_expected_clock_skew_ms": "1",
         "hoodie.table.timeline.timezone": "UTC",
         # Saves one request per commit, and a port between driver and executors.
@@ -63,8 +70,13 @@ def common_defaults() -> dict[str, str]:
 
 
 def hudi_defaults(table: TableSpec) -> dict[str, str]:
-    """Every option of ``hudi-defaults.conf``: parallelism, then the table's ``hudiOptions``, then options owned by the operator."""
-    options = {f"hoodie.{kind}.shuffle.parallelism": _PARALLELISM for kind in ("upsert", "insert", "bulkinsert", "delete")}
+    """Every option of ``hudi-defaults.conf``.
+
+    Parallelism, then the table's ``hudiOptions``, then options owned by the operator.
+    """
+    options = {
+        f"hoodie.{kind}.shuffle.parallelism": _PARALLELISM for kind in ("upsert", "insert", "bulkinsert", "delete")
+    }
     options.update(table.hudi_options)
     options.update(common_defaults())
     options.update(_lock(table))
@@ -78,7 +90,8 @@ def hudi_defaults(table: TableSpec) -> dict[str, str]:
 
 
 def _lock(table: TableSpec) -> dict[str, str]:
-    # One tryLock waits longer than a merely slow holder needs, so that a waiter keeps its place in the queue.
+    # One tryLock waits longer than a merely slow holder needs, so that a waiter keeps its place in
+    # the queue.
     wait = (table.lock.max_hold_seconds + 60) * 1000
     return {
         "hoodie.write.lock.etcd.table_id": table.table_id,
@@ -119,14 +132,20 @@ def key_generator(table: TableSpec) -> str:
 
 def _concurrency(table: TableSpec) -> dict[str, str]:
     early = "hoodie.write.concurrency.early.conflict.detection"
-    options = {"hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode], f"{early}.enable": str(table.early_conflict_detection).lower()}
+    options = {
+        "hoodie.write.concurrency.mode": _CONCURRENCY_MODES[table.concurrency_mode],
+        f"{early}.enable": str(table.early_conflict_detection).lower(),
+    }
     return {**options, f"{early}.strategy": EARLY_DETECTION} if table.early_conflict_detection else options
 
 
 def _schema() -> dict[str, str]:
-    """How Hudi handles other columns when an application does its own writes; the runtime fits the columns of its writes (docs/use/schema.md).
+    """How Hudi handles other columns when an application does its own writes.
 
-    Nulls for missing columns are left to the runtime: with Hudi's option for it an UPDATE in SQL fails (1.2.0: "cannot modify hudi meta col").
+    The runtime fits the columns of its writes (docs/use/schema.md).
+
+    Nulls for missing columns are left to the runtime: with Hudi's option for it an UPDATE in SQL
+    fails (1.2.0: "cannot modify hudi meta col").
     """
     return {
         "hoodie.write.set.null.for.missing.columns": "false",
@@ -139,7 +158,11 @@ def _schema() -> dict[str, str]:
 
 def _merge(table: TableSpec) -> dict[str, str]:
     """The class of a user's own merge. All other merge settings are in the table's properties."""
-    return {"hoodie.write.record.merge.custom.implementation.classes": table.merge.class_name} if table.merge.class_name else {}
+    return (
+        {"hoodie.write.record.merge.custom.implementation.classes": table.merge.class_name}
+        if table.merge.class_name
+        else {}
+    )
 
 
 def _index(table: TableSpec) -> dict[str, str]:
@@ -147,20 +170,28 @@ def _index(table: TableSpec) -> dict[str, str]:
         return {}
     options = {"hoodie.index.type": table.index_type.upper()}
     if table.index_type == "Bloom":
-        # Files of bulk inserts and clusterings record their smallest and largest key in another order than the index uses (F102).
+        # Files of bulk inserts and clusterings record their smallest and largest key in another
+        # order than the index uses (F102).
         options["hoodie.bloom.index.prune.by.ranges"] = "false"
     if table.index_type == "Bucket":
-        # Consistent hashing moves records between file groups with a table service that does not support several writers.
+        # Consistent hashing moves records between file groups with a table service that does not
+        # support several writers.
         options["hoodie.index.bucket.engine"] = "SIMPLE"
         options["hoodie.bucket.index.num.buckets"] = str(table.buckets)
     return options
 
 
 def properties(options: Mapping[str, str]) -> str:
-    """Render the file, sorted, so that equal options give equal files. Hudi splits lines at the first ``=`` and knows no escapes."""
+    """Render the file, sorted, so that equal options give equal files.
+
+    Hudi splits lines at the first ``=`` and knows no escapes.
+    """
     return "".join(f"{key}={' '.join(value.split())}\n" for key, value in sorted(options.items()))
 
 
 def conf_hash(table: TableSpec) -> str:
-    """Hash of the table's file. It is an annotation of each pod, so that a pod with older options is recognized."""
+    """Hash of the table's file.
+
+    It is an annotation of each pod, so that a pod with older options is recognized.
+    """
     return hashlib.sha256(properties(hudi_defaults(table)).encode()).hexdigest()[:16]

@@ -1,4 +1,7 @@
-"""Objects that the operator keeps in each namespace with tables: pod identity for etcd, service accounts, and the drivers' rights."""
+"""Objects that the operator keeps in each namespace with tables.
+
+Pod identity for etcd, service accounts, and the drivers' rights.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ def namespace_objects(
 ) -> list[JsonDict]:
     """Secret, ServiceAccounts and RoleBinding of one namespace.
 
-    ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it is empty (etcd without TLS, tests
-    only). ``service_accounts``: accounts that tables name for their drivers; they need the same rights.
+    ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it
+    is empty (etcd without TLS, tests only). ``service_accounts``: accounts that tables name for
+    their drivers; they need the same rights.
     """
     del config
     objects: list[JsonDict] = []
@@ -34,9 +38,11 @@ def namespace_objects(
         objects.append(_secret(namespace, etcd_secret))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
     objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT))
-    # One binding per account: tables of one namespace must not remove each other's accounts from a shared binding.
+    # One binding per account: tables of one namespace must not remove each other's accounts from a
+    # shared binding.
     objects.extend(
-        _role_binding(namespace, f"hudi-driver-{name}", name) for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
+        _role_binding(namespace, f"hudi-driver-{name}", name)
+        for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
     return objects
 

@@ -1,7 +1,8 @@
 """Pods of drivers, executors and agents.
 
-Every pod carries the evidence finalizer from its creation (F14), never restarts (an incarnation is one JVM start), uses its own
-network (F7: a dead process's request must die with the sandbox) and may only write to ``/tmp``.
+Every pod carries the evidence finalizer from its creation (F14), never restarts (an incarnation is
+one JVM start), uses its own network (F7: a dead process's request must die with the sandbox) and
+may only write to ``/tmp``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     if code:
         volumes.append({"name": _CODE_VOLUME, "configMap": {"name": code}})
         mounts.append({"name": _CODE_VOLUME, "mountPath": _CODE_DIR, "readOnly": True})
-    container = _container("driver", "writer", env, mounts, _resources(writer.driver), image=_image(table, config), config=config)
+    container = _container(
+        "driver", "writer", env, mounts, _resources(writer.driver), image=_image(table, config), config=config
+    )
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
         container["ports"] = _driver_ports()
@@ -96,10 +99,14 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
     return str(yaml.safe_dump(_executor(table, name, labels, table.agent.executors, config), sort_keys=True))
 
 
-def _executor(table: TableSpec, config_map: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig) -> JsonDict:
+def _executor(
+    table: TableSpec, config_map: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
+) -> JsonDict:
     env = [*_common_env(table.storage), *settings.env]
     volumes, mounts = _volumes(config_map=config_map, with_job=False, with_etcd=False)
-    container = _container(spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config)
+    container = _container(
+        spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config
+    )
     container["envFrom"] = _env_from(table.storage)
     # Spark adds its own argument and sizes.
     del container["args"], container["resources"]
@@ -114,16 +121,24 @@ def _executor(table: TableSpec, config_map: str, labels: JsonDict, settings: Pod
 
 
 def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:
-    """Pod of generation ``generation`` of the agent ``agent``, with the access to storage that ``table`` shares with the agent's other tables.
+    """Pod of generation ``generation`` of the agent ``agent``.
 
-    The pod has no owner reference: it serves several tables, and the operator deletes it when the last one is gone. A table's own agent names its table;
-    it may create pods, like a driver, only if it has executors.
+    It has the access to storage that ``table`` shares with the agent's other tables.
+
+    The pod has no owner reference: it serves several tables, and the operator deletes it when the
+    last one is gone. A table's own agent names its table; it may create pods, like a driver, only
+    if it has executors.
     """
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
     volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
     _add_callback_secret(table, volumes, mounts)
-    env = [*_common_env(table.storage), *_etcd_env(config), _variable("HUDI_OPERATOR_ROLE", "agent"), *(own.pod.env if own is not None else ())]
+    env = [
+        *_common_env(table.storage),
+        *_etcd_env(config),
+        _variable("HUDI_OPERATOR_ROLE", "agent"),
+        *(own.pod.env if own is not None else ()),
+    ]
     resources = dict(config.agent.resources) if own is None else _resources(own.pod)
     container = _container("agent", "agent", env, mounts, resources, image=_image(table, config), config=config)
     container["envFrom"] = _env_from(table.storage)
@@ -151,7 +166,9 @@ def _driver_ports() -> list[JsonDict]:
     ]
 
 
-def _pod(table: TableSpec, in_namespace: str, name: str, labels: JsonDict, container: JsonDict, volumes: list[JsonDict]) -> JsonDict:
+def _pod(
+    table: TableSpec, in_namespace: str, name: str, labels: JsonDict, container: JsonDict, volumes: list[JsonDict]
+) -> JsonDict:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -197,7 +214,8 @@ def _container(
         "resources": resources,
         "volumeMounts": mounts,
         "terminationMessagePath": "/dev/termination-log",
-        # The runtime writes its result there; if it could not, the end of the log is better than nothing.
+        # The runtime writes its result there; if it could not, the end of the log is
+        # better than nothing.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -212,20 +230,30 @@ def _image(table: TableSpec, config: OperatorConfig) -> str:
 
 
 def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tuple[list[JsonDict], list[JsonDict]]:
-    """Volumes and mounts of the operator's files: one ConfigMap, mounted as the directories that Hudi, Spark and the runtime expect."""
+    """Volumes and mounts of the operator's files.
+
+    One ConfigMap, mounted as the directories that Hudi, Spark and the runtime expect.
+    """
     directories = {
         spark_conf.HUDI_CONF_DIR: ["hudi-defaults.conf"],
         spark_conf.SPARK_CONF_DIR: ["spark-defaults.conf", "log4j2.properties", "executor-template.yaml"],
     }
     if with_job:
         directories[_JOB_DIR] = ["job.json"]
-    items = [{"key": key, "path": f"{directory.rpartition('/')[2]}/{key}"} for directory, keys in directories.items() for key in keys]
+    items = [
+        {"key": key, "path": f"{directory.rpartition('/')[2]}/{key}"}
+        for directory, keys in directories.items()
+        for key in keys
+    ]
     volumes: list[JsonDict] = [
         {"name": _CONF_VOLUME, "configMap": {"name": config_map, "items": items}},
         {"name": _TMP_VOLUME, "emptyDir": {}},
     ]
     mounts: list[JsonDict] = [
-        *({"name": _CONF_VOLUME, "mountPath": directory, "subPath": directory.rpartition("/")[2], "readOnly": True} for directory in directories),
+        *(
+            {"name": _CONF_VOLUME, "mountPath": directory, "subPath": directory.rpartition("/")[2], "readOnly": True}
+            for directory in directories
+        ),
         {"name": _TMP_VOLUME, "mountPath": "/tmp"},
     ]
     if with_etcd:
@@ -235,14 +263,22 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
 
 
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
-    """The Secret of ``source.kafka`` as files, for driver and executors: only the Kafka clients read the values."""
+    """The Secret of ``source.kafka`` as files, for driver and executors.
+
+    Only the Kafka clients read the values.
+    """
     if writer.kafka is not None and writer.kafka.security.secret:
-        volumes.append({"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}})
+        volumes.append(
+            {"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}}
+        )
         mounts.append({"name": _KAFKA_VOLUME, "mountPath": kafka.SECRET_DIR, "readOnly": True})
 
 
 def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
-    """The Secret of ``commitCallback`` as files in the agent, which follow its changes. The agent starts without it, because it must settle."""
+    """The Secret of ``commitCallback`` as files in the agent, which follow its changes.
+
+    The agent starts without it, because it must settle.
+    """
     if table.callback is not None and table.callback.secret:
         items = [{"key": key, "path": key} for key in callback.SECRET_KEYS]
         source = {"secretName": table.callback.secret, "items": items, "optional": True, "defaultMode": 0o440}
@@ -255,9 +291,13 @@ def _variable(name: str, value: str) -> JsonDict:
 
 
 def _common_env(storage: StorageSpec) -> list[JsonDict]:
-    env: list[JsonDict] = [{"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}} for name, path in _DOWNWARD.items()]
+    env: list[JsonDict] = [
+        {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+        for name, path in _DOWNWARD.items()
+    ]
     env += [
-        # The address that Spark binds to and passes to executors: a pod's host name does not resolve anywhere else.
+        # The address that Spark binds to and passes to executors: a pod's host name does not
+        # resolve anywhere else.
         _variable("SPARK_LOCAL_IP", "$(POD_IP)"),
         _variable("SPARK_LOCAL_HOSTNAME", "$(POD_IP)"),
         _variable("HOME", "/tmp"),
@@ -293,7 +333,10 @@ def _etcd_env(config: OperatorConfig) -> list[JsonDict]:
 
 
 def _resources(settings: PodSettings) -> JsonDict:
-    """The user's resources, completed: memory from the JVM's heap, a small CPU request and no CPU limit."""
+    """The user's resources, completed.
+
+    Memory from the JVM's heap, a small CPU request and no CPU limit.
+    """
     requests = dict(settings.resources.get("requests") or {})
     limits = dict(settings.resources.get("limits") or {})
     heap = quantity.kubernetes_mib(settings.memory)
@@ -323,7 +366,10 @@ def _code_config_map(writer: WriterSpec) -> str:
 
 
 def owner(kind: str, ref: ObjectRef) -> JsonDict:
-    """Owner reference to the HudiWriter or HudiTable as controller: its dependents are deleted with it."""
+    """Owner reference to the HudiWriter or HudiTable as controller.
+
+    Its dependents are deleted with it.
+    """
     return {
         "apiVersion": naming.API_VERSION,
         "kind": kind,

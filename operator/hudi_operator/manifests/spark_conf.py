@@ -1,7 +1,8 @@
 """``spark-defaults.conf`` and ``log4j2.properties`` of drivers and agents.
 
-Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and settings that the operator owns because the
-protocol or the pod depends on them. ``spark.driver.host`` is not here: only the pod knows its address (``SPARK_LOCAL_HOSTNAME``).
+Three layers: defaults that a user may change (``sparkConf``), the user's own settings, and settings
+that the operator owns because the protocol or the pod depends on them. ``spark.driver.host`` is not
+here: only the pod knows its address (``SPARK_LOCAL_HOSTNAME``).
 """
 
 from __future__ import annotations
@@ -65,13 +66,17 @@ logger.s3astatistics.level = error
 """
 
 
-# Without the last option a library in Hudi's bundle, which measures the size of objects, attaches a debugger JVM to each JVM and stops it for seconds.
+# Without the last option a library in Hudi's bundle, which measures the size of objects, attaches a
+# debugger JVM to each JVM and stops it for seconds.
 _JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError -Djol.skipHotspotSAAttach=true"
 _DRIVER_JAVA_OPTIONS = f"{_JAVA_OPTIONS} -Dderby.system.home=/tmp/derby"
 
 
 def _java_options(wanted: Sequence[str], owned: str) -> str:
-    """A user's JVM options come before ours: when two options contradict each other, the JVM uses the later one."""
+    """A user's JVM options come before ours.
+
+    When two options contradict each other, the JVM uses the later one.
+    """
     return " ".join([*wanted, owned])
 
 
@@ -94,9 +99,12 @@ def spark_defaults(table: TableSpec, writer: WriterSpec, number: int, config: Op
 
 
 def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str = "") -> dict[str, str]:
-    """Spark settings of the agent that serves ``table``: one warm local session for all its tables; executors are possible for a table's own agent.
+    """Spark settings of the agent that serves ``table``: one warm local session for all its tables.
 
-    In a driver the plugin opens the session of one table from the environment; an agent has no table there and opens its sessions itself.
+    Executors are possible for a table's own agent.
+
+    In a driver the plugin opens the session of one table from the environment; an agent has no
+    table there and opens its sessions itself.
     """
     own = table.agent
     settings = _changeable(1 if own is None else _slots(own.pod, own.executors))
@@ -104,8 +112,11 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     settings.update(_owned(table.storage, config))
     settings["spark.app.name"] = table.agent_name(config.spark_image)
     settings["spark.driver.memory"] = quantity.spark_size(config.agent.memory if own is None else own.pod.memory)
-    settings["spark.driver.extraJavaOptions"] = _java_options(config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS)
-    # One slot bounds the memory. With fair scheduling a rollback's job waits for the running task of a compaction, not for all its tasks.
+    settings["spark.driver.extraJavaOptions"] = _java_options(
+        config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS
+    )
+    # One slot bounds the memory. With fair scheduling a rollback's job waits for the running task
+    # of a compaction, not for all its tasks.
     settings["spark.master"] = "local[1]" if own is None else f"local[{own.pod.cores}]"
     settings["spark.scheduler.mode"] = "FAIR"
     if own is not None:
@@ -133,7 +144,10 @@ def _changeable(slots: int) -> dict[str, str]:
 
 
 def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
-    """S3A's default time-outs are minutes, with tens of retries: a wrong key or endpoint would fail only after ten minutes."""
+    """S3A's default time-outs are minutes, with tens of retries.
+
+    A wrong key or endpoint would fail only after ten minutes.
+    """
     settings = {
         "spark.hadoop.fs.s3a.attempts.maximum": "4",
         "spark.hadoop.fs.s3a.retry.limit": "4",
@@ -142,7 +156,9 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         "spark.hadoop.fs.s3a.connection.timeout": "60000",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
-        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = (
+            "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+        )
     settings.update({f"spark.hadoop.{key}": value for key, value in storage.options.items()})
     return settings
 
@@ -164,7 +180,8 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         # Deleting directory markers after each PUT is slow everywhere and fails on some S3 servers.
         "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
-        # Otherwise an array in a base file cannot contain null. Files with arrays in the old format are read as before.
+        # Otherwise an array in a base file cannot contain null. Files with arrays in the old format
+        # are read as before.
         "spark.hadoop.parquet.avro.write-old-list-structure": "false",
         # Very old dates are written unchanged: otherwise a bulk insert fails on them.
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -176,7 +193,10 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
 
 
 def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
-    """Put the storage wrapper before the file system of a scheme; ``fs.<scheme>.impl`` of the table's storage options is its delegate."""
+    """Put the storage wrapper before the file system of a scheme.
+
+    ``fs.<scheme>.impl`` of the table's storage options is its delegate.
+    """
     if scheme == "file":
         return {"spark.hadoop.fs.file.impl": "io.hudioperator.testing.GuardedLocalFileSystem"}
     delegate = storage.options.get(f"fs.{scheme}.impl", _FILE_SYSTEMS.get(scheme, ""))
@@ -198,7 +218,8 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.executor.cores": str(executors.cores),
         "spark.executor.memory": quantity.spark_size(executors.memory),
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
-        # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does not lead to the file.
+        # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does
+        # not lead to the file.
         "spark.executor.extraJavaOptions": _java_options(
             executors.java_options, f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
         ),
@@ -213,13 +234,17 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.authenticate.caCertFile": _SERVICE_ACCOUNT_CA,
-        "spark.kubernetes.authenticate.executor.serviceAccountName": table.storage.service_account_name or AGENT_SERVICE_ACCOUNT,
+        "spark.kubernetes.authenticate.executor.serviceAccountName": table.storage.service_account_name
+        or AGENT_SERVICE_ACCOUNT,
         **_executor_cpu(executors.resources),
     }
 
 
 def _executor_overhead(resources: Mapping[str, object], heap: int) -> int:
-    """Spark sets heap + overhead as request and limit; a size from the user determines the overhead."""
+    """Spark sets heap + overhead as request and limit.
+
+    A size from the user determines the overhead.
+    """
     for kind in ("limits", "requests"):
         wanted = _section(resources, kind).get("memory")
         if wanted is not None:

@@ -1,5 +1,8 @@
-"""The operator's data: frozen facts of one look, proofs of death, classes of ended attempts, conditions, configuration, ports.
+"""The operator's data: frozen facts of one look, and what follows from them.
 
-May use api and hudi_contract. Pure: functions of their arguments; `ports` defines the interfaces of external systems as Protocols. Keeps I11: a fact
-that could not be read is unknown, never empty, and only the proofs in `proof` prove a death (I1).
+These are proofs of death, classes of ended attempts, conditions, configuration, ports.
+
+May use api and hudi_contract. Pure: functions of their arguments; `ports` defines the interfaces of
+external systems as Protocols. Keeps I11: a fact that could not be read is unknown, never empty, and
+only the proofs in `proof` prove a death (I1).
 """

@@ -1,7 +1,10 @@
-"""The outcome of an attempt: a class from the pod's facts, the runtime's termination message and the exit code.
+"""The outcome of an attempt.
 
-The runtime's message takes precedence; without one (killed, image not found) the class follows from the pod and the node. Whatever the
-class is, the outcome of a commit is read from the timeline: a class never decides about data (I4).
+A class from the pod's facts, the runtime's termination message and the exit code.
+
+The runtime's message takes precedence; without one (killed, image not found) the class follows from
+the pod and the node. Whatever the class is, the outcome of a commit is read from the timeline: a
+class never decides about data (I4).
 """
 
 from __future__ import annotations
@@ -27,9 +30,13 @@ CANCELLED = "Cancelled"
 STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)
 """Ended at the operator's request: no failure, no retry, no back-off."""
 CLOCK_SKEW = FailureClass.CLOCK_SKEW
-"""The host's wall clock is wrong: retried with back-off, and not counted against the retry limit (F47)."""
+"""The host's wall clock is wrong: retried with back-off, and not counted against the
+retry limit (F47).
+"""
 NOT_RETRIED = frozenset(kind for kind, code in EXIT_CODES.items() if code == EXIT_CODES[FailureClass.USER_ERROR])
-"""The same input would fail again: only a changed spec or a new restartNonce helps. All of these classes have the same exit code."""
+"""The same input would fail again: only a changed spec or a new restartNonce helps. All of these
+classes have the same exit code.
+"""
 _KILLED = (137, 143)
 _ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}
 MESSAGE_LIMIT = 1024
@@ -37,7 +44,10 @@ MESSAGE_LIMIT = 1024
 
 @dataclass(frozen=True)
 class Outcome:
-    """Class, exit code (None when no container ended) and first line of an attempt's end, and the runtime's report."""
+    """Class, exit code and first line of an attempt's end, and the runtime's report.
+
+    The exit code is None when no container ended.
+    """
 
     kind: str
     exit_code: int | None
@@ -60,7 +70,10 @@ def termination_report(message: str) -> TerminationMessage | None:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that determines the outcome: the JVM's if it has ended; else a failed one, such as an init container; else the first; None: none."""
+    """The container that determines the outcome: the JVM's if it has ended.
+
+    Else a failed one, such as an init container; else the first; None: none.
+    """
     ended = [c for c in pod.containers if c.terminated]
     jvm = containers.host(pod)
     for found in (
@@ -74,15 +87,27 @@ def main_container(pod: PodFacts) -> ContainerFacts | None:
     return pod.containers[0] if pod.containers else None
 
 
-def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: bool = False, changing: bool = False, fenced_reason: str = "") -> Outcome:
+def classify(
+    pod: PodFacts | None,
+    *,
+    node: NodeFacts | None = None,
+    stopping: bool = False,
+    changing: bool = False,
+    fenced_reason: str = "",
+) -> Outcome:
     """Outcome of an attempt whose pod has ended, or whose pod object is gone (None).
 
-    ``stopping``: the writer was being suspended or deleted; ``changing``: it was asked to end for a change of the table.
-    ``fenced_reason``: settle reason when the operator fenced it first.
+    ``stopping``: the writer was being suspended or deleted; ``changing``: it was asked to end for a
+    change of the table. ``fenced_reason``: settle reason when the operator fenced it first.
     """
     if pod is None:
         kind = CANCELLED if stopping else FailureClass.ENDED_FOR_CHANGE if changing else NODE_LOST
-        return Outcome(str(kind), None, "the pod object is gone; whether its process is still alive is unknown", TerminationMessage())
+        return Outcome(
+            str(kind),
+            None,
+            "the pod object is gone; whether its process is still alive is unknown",
+            TerminationMessage(),
+        )
     main = main_container(pod)
     told = termination_report(main.message) if main is not None else None
     report = told or TerminationMessage()
@@ -105,7 +130,9 @@ def classify(pod: PodFacts | None, *, node: NodeFacts | None = None, stopping: b
     return Outcome(str(kind), code, _first_line(pod, main, told, kind), report)
 
 
-def _failure(pod: PodFacts, main: ContainerFacts | None, report: TerminationMessage, code: int | None, node: NodeFacts | None) -> str:
+def _failure(
+    pod: PodFacts, main: ContainerFacts | None, report: TerminationMessage, code: int | None, node: NodeFacts | None
+) -> str:
     reason = main.reason if main is not None and main.reason else ""
     if report.class_ in set(FailureClass):
         return str(report.class_)
@@ -116,7 +143,11 @@ def _failure(pod: PodFacts, main: ContainerFacts | None, report: TerminationMess
         return _ENDED_BY_KUBELET[pod.reason]
     if by_code is not None:
         return by_code
-    if reason == "ContainerStatusUnknown" or (node is not None and not node.ready) or (code is None and pod.phase in ("Running", "Unknown")):
+    if (
+        reason == "ContainerStatusUnknown"
+        or (node is not None and not node.ready)
+        or (code is None and pod.phase in ("Running", "Unknown"))
+    ):
         return NODE_LOST
     if code is None or (pod.deleting and code in _KILLED):
         return EVICTION

@@ -1,4 +1,7 @@
-"""Conditions after the kstatus convention: a list by type, with kept transition times and the observed generation."""
+"""Conditions after the kstatus convention.
+
+A list by type, with kept transition times and the observed generation.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ def from_rfc3339(text: str) -> int | None:
 
 
 def hudi_time(instant: str) -> str:
-    """RFC 3339 time of a Hudi instant or completion time (``yyyyMMddHHmmssSSS``, UTC); empty when it is none."""
+    """RFC 3339 time of a Hudi instant or completion time (``yyyyMMddHHmmssSSS``, UTC).
+
+    Empty when it is none.
+    """
     try:
         parsed = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
@@ -49,9 +55,12 @@ def hudi_time(instant: str) -> str:
 
 
 def merge(old: Sequence[JsonDict], new: Iterable[Condition], *, generation: int, now_ms: int) -> list[JsonDict]:
-    """The list to store: each new condition keeps its old transition time while its status does not change.
+    """The list to store.
 
-    Types that ``new`` does not name are dropped; the order is that of ``new``, so equal facts give an equal list.
+    Each new condition keeps its old transition time while its status does not change.
+
+    Types that ``new`` does not name are dropped; the order is that of ``new``, so equal facts give
+    an equal list.
     """
     before = {c.get("type"): c for c in old}
     merged: list[JsonDict] = []

@@ -19,7 +19,10 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class EtcdConfig:
-    """Connection of the operator itself; ``prefix`` is the ``P`` of docs/design/contracts.md §1. Empty file names: no TLS (tests)."""
+    """Connection of the operator itself; ``prefix`` is the ``P`` of docs/design/contracts.md §1.
+
+    Empty file names: no TLS (tests).
+    """
 
     endpoints: tuple[str, ...] = ("https://etcd:2379",)
     prefix: str = "/hudi"
@@ -30,7 +33,10 @@ class EtcdConfig:
 
 @dataclass(frozen=True)
 class PodEtcdConfig:
-    """Connection of drivers and agents: endpoints as seen from table namespaces, and the identity copied into them."""
+    """Connection of drivers and agents.
+
+    Endpoints as seen from table namespaces, and the identity copied into them.
+    """
 
     endpoints: tuple[str, ...] = ("https://etcd:2379",)
     secret_dir: str = "/etc/hudi-operator/pod-etcd"  # noqa: S105 - a folder
@@ -38,7 +44,10 @@ class PodEtcdConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Size of agent pods: ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's."""
+    """Size of agent pods.
+
+    ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's.
+    """
 
     memory: str = "512Mi"
     java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -83,7 +92,10 @@ class OperatorConfig:
 
     @classmethod
     def from_dict(cls, raw: object) -> OperatorConfig:
-        """Parse the content of ``config.yaml``. Raises ConfigError for an unknown or unusable setting."""
+        """Parse the content of ``config.yaml``.
+
+        Raises ConfigError for an unknown or unusable setting.
+        """
         data = _mapping(raw, "config")
         _known(data, _TOP, "config")
         leader = _section(data, "leaderElection", LeaderElectionConfig)
@@ -93,7 +105,10 @@ class OperatorConfig:
             spark_image=_value(data, "sparkImage", str, cls.spark_image, "config"),
             image_pull_policy=_value(data, "imagePullPolicy", str, cls.image_pull_policy, "config"),
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
-            path_prefixes={ns: _strings({ns: items}, ns, (), "pathPrefixes") for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()},
+            path_prefixes={
+                ns: _strings({ns: items}, ns, (), "pathPrefixes")
+                for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()
+            },
             option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
             agent=_check_agent(AgentConfig(**_section(data, "agent", AgentConfig))),
             watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
@@ -159,7 +174,10 @@ def _camel(name: str) -> str:
 
 
 def _section(data: JsonDict, key: str, kind: type[Any]) -> dict[str, Any]:
-    """Keyword arguments of a dataclass from a section with camel-case names, typed by the dataclass's defaults."""
+    """Keyword arguments of a dataclass from a section with camel-case names.
+
+    They are typed by the dataclass's defaults.
+    """
     raw, default = _mapping(data.get(key), key), kind()
     names = {_camel(f.name): f.name for f in fields(kind)}
     _known(raw, list(names), key)
@@ -167,7 +185,11 @@ def _section(data: JsonDict, key: str, kind: type[Any]) -> dict[str, Any]:
 
 
 def _field(raw: JsonDict, key: str, default: object, where: str) -> object:
-    return _strings(raw, key, default, where) if isinstance(default, tuple) else _value(raw, key, type(default), default, where)
+    return (
+        _strings(raw, key, default, where)
+        if isinstance(default, tuple)
+        else _value(raw, key, type(default), default, where)
+    )
 
 
 def _endpoints(data: JsonDict, default: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -1,6 +1,9 @@
-"""The container of a pod that runs our JVM, beside any other containers that were injected into the pod (F45).
+"""The container of a pod that runs our JVM.
 
-An attempt ends with that container. A proof of death, in contrast, requires the end of every container (:mod:`hudi_operator.model.proof`).
+The pod may have other containers that were injected into it (F45).
+
+An attempt ends with that container. A proof of death, in contrast, requires the end of every
+container (:mod:`hudi_operator.model.proof`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ _NAMES = (naming.ROLE_DRIVER, naming.ROLE_AGENT, naming.ROLE_EXECUTOR)
 
 
 def host(pod: PodFacts) -> ContainerFacts | None:
-    """The JVM's container, which has the name of the pod's role. None while the kubelet has not reported it."""
+    """The JVM's container, which has the name of the pod's role.
+
+    None while the kubelet has not reported it.
+    """
     role = pod.labels.get(naming.LABEL_ROLE)
     names = (role,) if role in _NAMES else _NAMES
     return next((c for c in pod.containers if c.kind == "container" and c.name in names), None)
@@ -26,9 +32,12 @@ def ended(pod: PodFacts) -> bool:
 
 
 def held(pod: PodFacts) -> bool:
-    """True when only other containers keep the pod running, and the kubelet will not end them: the pod must be deleted.
+    """True when only other containers keep the pod running, and the kubelet will not end them.
 
-    The kubelet itself ends native sidecars (init containers that are restarted) and ephemeral containers, after the last ordinary container.
+    The pod must be deleted.
+
+    The kubelet itself ends native sidecars (init containers that are restarted) and ephemeral
+    containers, after the last ordinary container.
     """
     jvm = host(pod)
     others = [c for c in pod.containers if c.kind == "container" and c is not jvm]

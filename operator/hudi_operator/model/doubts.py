@@ -1,4 +1,6 @@
-"""Values in a table's keys in etcd that are not trusted, and decisions that must wait because of them (F46).
+"""Values in a table's keys in etcd that are not trusted.
+
+Decisions must wait because of them (F46).
 
 :mod:`hudi_contract.records` reads one value at a time; this module considers a look as a whole.
 """
@@ -27,7 +29,12 @@ class Unreadable:
 
 
 def _all(etcd: EtcdFacts) -> Iterator[tuple[str, Stored]]:
-    for name, one in ((Kind.GATE, etcd.gate), (Kind.LOCK, etcd.lock), (Kind.CLOCK, etcd.clock), ("assignment", etcd.assignment)):
+    for name, one in (
+        (Kind.GATE, etcd.gate),
+        (Kind.LOCK, etcd.lock),
+        (Kind.CLOCK, etcd.clock),
+        ("assignment", etcd.assignment),
+    ):
         if one is not None:
             yield name, one
     groups = {
@@ -50,7 +57,11 @@ def _all(etcd: EtcdFacts) -> Iterator[tuple[str, Stored]]:
 
 def unreadable(etcd: EtcdFacts) -> tuple[Unreadable, ...]:
     """Every key with a value that is not fully trusted, sorted by name."""
-    return tuple(Unreadable(key, "; ".join(one.doubts)) for key, one in sorted(_all(etcd), key=lambda pair: pair[0]) if one.doubts)
+    return tuple(
+        Unreadable(key, "; ".join(one.doubts))
+        for key, one in sorted(_all(etcd), key=lambda pair: pair[0])
+        if one.doubts
+    )
 
 
 def gate_unreadable(etcd: EtcdFacts) -> str:
@@ -64,11 +75,25 @@ def owner_unknown(etcd: EtcdFacts) -> bool:
 
 
 def unplaced(etcd: EtcdFacts) -> bool:
-    """True when a registration or settle record does not name its pods: any pod's evidence may be needed for it."""
-    nowhere = any(not one.read(Registration).pod_uid for inc, one in etcd.writers.items() if one.doubts and inc not in etcd.settles)
+    """True when a registration or settle record does not name its pods.
+
+    Any pod's evidence may be needed for it.
+    """
+    nowhere = any(
+        not one.read(Registration).pod_uid
+        for inc, one in etcd.writers.items()
+        if one.doubts and inc not in etcd.settles
+    )
     return nowhere or any(one.unreadable for one in etcd.settles.values())
 
 
 def undecided(etcd: EtcdFacts) -> str:
     """First unreadable outcome on which the gate or a request depends; empty when there is none."""
-    return next((Kind.DONE.of(name) for name, one in sorted(etcd.done.items()) if one.unreadable and name.startswith(_DECIDING)), "")
+    return next(
+        (
+            Kind.DONE.of(name)
+            for name, one in sorted(etcd.done.items())
+            if one.unreadable and name.startswith(_DECIDING)
+        ),
+        "",
+    )

@@ -1,8 +1,9 @@
 """The input of one reconcile of one table: frozen facts read live from the API server and etcd.
 
-A reconcile reads everything that concerns one HudiTable (the object, its HudiWriters, their pods, the agent's pods, nodes, and
-the table's keys in etcd), builds one :class:`Observed`, and plans only from that. No fact here comes from a watch cache when a
-destructive action could depend on it (I11): the executor re-checks with live reads and preconditions (uid, mod revision).
+A reconcile reads everything that concerns one HudiTable (the object, its HudiWriters, their pods,
+the agent's pods, nodes, and the table's keys in etcd), builds one :class:`Observed`, and plans only
+from that. No fact here comes from a watch cache when a destructive action could depend on it (I11):
+the executor re-checks with live reads and preconditions (uid, mod revision).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ JsonDict = dict[str, Any]
 class ContainerFacts:
     """One container of a pod, init and ephemeral ones included.
 
-    ``started`` is True when the container ever ran; ``terminated`` when its current state is terminated. ``exit_code`` and
-    ``reason`` are None unless terminated. ``message`` is the termination message.
+    ``started`` is True when the container ever ran; ``terminated`` when its current state is
+    terminated. ``exit_code`` and ``reason`` are None unless terminated. ``message`` is the
+    termination message.
     """
 
     name: str
@@ -34,7 +36,9 @@ class ContainerFacts:
     message: str = ""
     finished_at: str = ""
     kind: str = "container"
-    """``container``, ``init``, ``sidecar`` (an init container that is restarted) or ``ephemeral``."""
+    """``container``, ``init``, ``sidecar`` (an init container that is restarted) or
+    ``ephemeral``.
+    """
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,14 @@ class PodFacts:
     unschedulable: str = ""
     """Message of PodScheduled=False; empty when scheduled or unknown."""
     waiting: str = ""
-    """``reason: message`` of the first waiting container (image pull and the like); empty when none waits."""
+    """``reason: message`` of the first waiting container (image pull and the like); empty
+    when none waits.
+    """
     pod_ip: str = ""
     reason: str = ""
-    """``status.reason``: why the kubelet ended the whole pod (Evicted, DeadlineExceeded); empty otherwise."""
+    """``status.reason``: why the kubelet ended the whole pod (Evicted,
+    DeadlineExceeded); empty otherwise.
+    """
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,9 @@ class NodeFacts:
     created_at: str = ""
     """``creationTimestamp`` of the object, RFC 3339 in UTC."""
     machine: str = ""
-    """``nodeInfo.systemUUID``: the machine behind the object; empty when the kubelet reports none."""
+    """``nodeInfo.systemUUID``: the machine behind the object; empty when the
+    kubelet reports none.
+    """
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,9 @@ class EtcdFacts:
     settles: Mapping[str, Stored] = field(default_factory=dict)
     requests: Mapping[str, Stored] = field(default_factory=dict)
     seen: Mapping[str, Stored] = field(default_factory=dict)
-    """By incarnation: the node on which it was seen alive (see :mod:`hudi_operator.plan.fencing.sightings`)."""
+    """By incarnation: the node on which it was seen alive (see
+    :mod:`hudi_operator.plan.fencing.sightings`).
+    """
     reports: Mapping[str, Stored] = field(default_factory=dict)
     """Keyed by the path below ``report/``: ``timeline``, ``attempt/<attempt>``."""
     done: Mapping[str, Stored] = field(default_factory=dict)
@@ -113,33 +125,53 @@ class Observed:
     objects: Objects
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
-    """Driver and executor pods of this table and all agent pods of its namespace, from a live list, and every pod that etcd names."""
+    """Driver and executor pods of this table and all agent pods of its namespace, from a live list,
+    and every pod that etcd names.
+    """
     nodes: Mapping[str, NodeFacts]
     etcd: EtcdFacts | None
-    """None when etcd could not be read: nothing that needs it may then be decided (unknown, not empty)."""
+    """None when etcd could not be read: nothing that needs it may then be decided
+    (unknown, not empty).
+    """
     etcd_error: str = ""
     timers: Mapping[str, float] = field(default_factory=dict)
-    """Seconds, on this process's monotonic clock, since each named timer was first requested (see StartTimer). Lost at failover."""
+    """Seconds, on this process's monotonic clock, since each named timer was first requested (see
+    StartTimer). Lost at failover.
+    """
     now_ms: int = 0
-    """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks and back-off only."""
+    """Wall clock, Unix milliseconds: for display, comparison of registrations' clocks
+    and back-off only.
+    """
     api_now_ms: int | None = None
-    """The API server's wall clock at the same moment, from the dates of its answers (within about a second); None: unknown."""
+    """The API server's wall clock at the same moment, from the dates of its answers (within about a
+    second); None: unknown.
+    """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
-    """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or is the same under another spelling."""
+    """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or
+    is the same under another spelling.
+    """
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
-    """HudiTables of the namespace from which writers of this table read, by name; one that does not exist is absent."""
+    """HudiTables of the namespace from which writers of this table read, by name; one that does not
+    exist is absent.
+    """
     namespace_terminating: bool = False
     fresh_uuid: str = ""
     """A new random UUID for this reconcile: the lock authority of a gate that is created in it."""
     etcd_secret: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the table's namespace; empty without TLS."""
+    """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the
+    table's namespace; empty without TLS.
+    """
     agents_in_use: frozenset[str] | None = None
-    """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None: unknown, and no agent is ended."""
+    """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None:
+    unknown, and no agent is ended.
+    """
     evidence_needed: frozenset[str] | None = None
-    """Uids of agent pods that keys of other tables of this namespace still name without a proof (``agent_pods.unproven_uids`` of each);
-    None: unknown, and no agent pod loses its evidence. Only needed while an agent pod is terminal or deleting."""
+    """Uids of agent pods that keys of other tables of this namespace still name without a proof
+    (``agent_pods.unproven_uids`` of each); None: unknown, and no agent pod loses its evidence. Only
+    needed while an agent pod is terminal or deleting.
+    """
     revision_floor: int = 0
     """Highest known revision of this etcd cluster; a lower revision freezes the table."""
     known_cluster_id: str = ""
@@ -147,7 +179,10 @@ class Observed:
 
     @property
     def table(self) -> JsonDict | None:
-        """The HudiTable object as the API server stores it; None when it does not exist (its writers wait)."""
+        """The HudiTable object as the API server stores it.
+
+        None when it does not exist (its writers wait).
+        """
         return self.objects.table
 
     @property

@@ -1,4 +1,7 @@
-"""The objects of one look, as the API server stores them and as types. Each is parsed once, at its first use."""
+"""The objects of one look, as the API server stores them and as types.
+
+Each is parsed once, at its first use.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ class ReadTable(NamedTuple):
     """A HudiTable as far as it can be read."""
 
     spec: TableSpec | None
-    """None: the table cannot be identified. With an ``error`` it can only be used for fencing and settling (F69)."""
+    """None: the table cannot be identified. With an ``error`` it can only be used for fencing and
+    settling (F69).
+    """
     error: str
     """Field and reason of the unreadable part; empty when everything is readable."""
 
@@ -31,7 +36,10 @@ class ReadWriter(NamedTuple):
 
 @dataclass(frozen=True)
 class Objects:
-    """A HudiTable (None when it does not exist: its writers wait) and the HudiWriters that reference it, in name order."""
+    """A HudiTable and the HudiWriters that reference it, in name order.
+
+    The table is None when it does not exist: its writers wait.
+    """
 
     table: JsonDict | None
     writers: tuple[JsonDict, ...] = ()
@@ -55,7 +63,10 @@ def _read_writer(obj: JsonDict) -> ReadWriter:
 
 
 def read_whole(obj: JsonDict) -> ReadTable:
-    """Read a HudiTable other than the one of the look. One that is not fully readable is not used at all."""
+    """Read a HudiTable other than the one of the look.
+
+    One that is not fully readable is not used at all.
+    """
     try:
         return ReadTable(TableSpec.from_object(obj), "")
     except SpecError as error:

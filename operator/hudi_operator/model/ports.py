@@ -1,6 +1,9 @@
-"""Interfaces of the external systems that reconciling needs, and their failures. The adapters implement these Protocols.
+"""Interfaces of the external systems that reconciling needs, and their failures.
 
-A call either returns its result or raises one of the exceptions below; nothing else crosses the layer.
+The adapters implement these Protocols.
+
+A call either returns its result or raises one of the exceptions below; nothing else
+crosses the layer.
 """
 
 from __future__ import annotations
@@ -14,7 +17,10 @@ JsonDict = dict[str, Any]
 
 
 class Retryable(Exception):
-    """Definitely not done, and can be retried after ``delay`` seconds (None: the queue's own back-off)."""
+    """Definitely not done, and can be retried after ``delay`` seconds.
+
+    ``delay`` None: the queue's own back-off.
+    """
 
     def __init__(self, message: str, *, delay: float | None = None) -> None:
         super().__init__(message)
@@ -29,7 +35,10 @@ class Conflict(Retryable):
 
 
 class OutcomeUnknown(Retryable):
-    """Sent, but not answered: it may have happened, may still happen, or may not happen. The next reconcile reads the actual state."""
+    """Sent, but not answered: it may have happened, may still happen, or may not happen.
+
+    The next reconcile reads the actual state.
+    """
 
 
 class Fatal(Exception):
@@ -41,13 +50,22 @@ class LeaseLost(Exception):
 
 
 class EtcdPort(Protocol):
-    """etcd, by the names of docs/design/contracts.md §2. Each method is one transaction; False means that a compare did not hold."""
+    """etcd, by the names of docs/design/contracts.md §2.
+
+    Each method is one transaction; False means that a compare did not hold.
+    """
 
     def floors(self) -> Mapping[str, int]:
-        """Highest revision seen so far of each etcd cluster, by cluster id; a later answer must not be below it."""
+        """Highest revision seen so far of each etcd cluster, by cluster id.
+
+        A later answer must not be below it.
+        """
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
-        """All keys of a table in one linearizable transaction. ``agent`` is the agent whose assignment is read as well; may be empty."""
+        """All keys of a table in one linearizable transaction.
+
+        ``agent`` is the agent whose assignment is read as well; may be empty.
+        """
 
     async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
         """gate-put."""
@@ -76,7 +94,9 @@ class EtcdPort(Protocol):
     async def unlock(self, table_id: str, *, inc: str, create_revision: int) -> bool:
         """unlock."""
 
-    async def finish_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]) -> bool:
+    async def finish_settle(
+        self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int, instants: Sequence[tuple[str, int]]
+    ) -> bool:
         """settled."""
 
     async def collect(self, table_id: str, *, inc: str, expected_mod: int) -> bool:
@@ -96,7 +116,10 @@ class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""
 
     def clock_offset_ms(self) -> int | None:
-        """Milliseconds by which the API server's wall clock is ahead of this process's, within about a second; None: not known yet."""
+        """Milliseconds by which the API server's wall clock is ahead of this process's.
+
+        The value is exact to about a second. None: not known yet.
+        """
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         """One object; None when it does not exist."""
@@ -119,13 +142,25 @@ class KubernetesPort(Protocol):
     async def apply(self, manifest: JsonDict) -> None:
         """Server-side apply under this operator's field manager."""
 
-    async def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        """Delete with the uid as precondition; not found or another uid is success: that object is gone."""
+    async def delete(
+        self, kind: str, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None
+    ) -> None:
+        """Delete with the uid as precondition.
 
-    async def patch_finalizers(self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = "") -> None:
-        """Add or remove one finalizer, guarded by resourceVersion. An object that is gone (or has another uid) needs no patch."""
+        Not found or another uid is success: that object is gone.
+        """
 
-    async def replace_status(self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict) -> None:
+    async def patch_finalizers(
+        self, kind: str, namespace: str, name: str, *, add: str = "", remove: str = "", uid: str = ""
+    ) -> None:
+        """Add or remove one finalizer, guarded by resourceVersion.
+
+        An object that is gone (or has another uid) needs no patch.
+        """
+
+    async def replace_status(
+        self, kind: str, namespace: str, name: str, *, resource_version: str, status: JsonDict
+    ) -> None:
         """Replace ``status``; Retryable when the object has changed since ``resource_version``."""
 
     async def event(self, *, regarding: JsonDict, type_: str, reason: str, message: str, key: str = "") -> None:

@@ -1,8 +1,8 @@
 """Proof that a pod's processes are gone: the table of proofs in protocol.md, and nothing else.
 
-None of these is a proof: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a force delete (a force-deleted
-pod's process lived up to 53 s longer, measured), a kubelet's refusal of a pod that may have run before it started (F52). Unknown means
-not proven (I11).
+None of these is a proof: the object is gone, ``phase=Failed`` alone, a node that is NotReady, a
+force delete (a force-deleted pod's process lived up to 53 s longer, measured), a kubelet's refusal
+of a pod that may have run before it started (F52). Unknown means not proven (I11).
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class Proof:
 
 @dataclass(frozen=True)
 class Seen:
-    """The boot of a node in which a pod was seen alive: the node reported the boot id that the pod's JVM had registered (F43)."""
+    """The boot of a node in which a pod was seen alive.
+
+    The node reported the boot id that the pod's JVM had registered (F43).
+    """
 
     node: str
     node_uid: str
@@ -48,7 +51,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Subject:
-    """The pod to be proven dead, from the settle record and the registration; every string may be empty (unknown)."""
+    """The pod to be proven dead, from the settle record and the registration.
+
+    Every string may be empty (unknown).
+    """
 
     uid: str
     name: str = ""
@@ -62,12 +68,18 @@ class Subject:
 
 
 def terminal(pod: PodFacts) -> bool:
-    """True when the phase is terminal and every container that ever started has terminated. This alone is not a proof: see :func:`pod_proof`."""
+    """True when the phase is terminal and every container that ever started has terminated.
+
+    This alone is not a proof: see :func:`pod_proof`.
+    """
     return pod.phase in containers.TERMINAL and all(c.terminated for c in pod.containers if c.started)
 
 
 def ran_out(pod: PodFacts) -> bool:
-    """True when containers ran and all of them have ended: the kubelet will set the phase, and nothing is left to kill."""
+    """True when containers ran and all of them have ended.
+
+    The kubelet will set the phase, and nothing is left to kill.
+    """
     started = [c for c in pod.containers if c.started]
     return bool(started) and all(c.terminated for c in started)
 
@@ -83,8 +95,9 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
     started = [c for c in pod.containers if c.started]
     node = nodes.get(pod.node)
     if not started and (hosted or silent(pod) or node is None or not node.ready or not _bound_to(pod, node)):
-        # F27: Failed may have been written by the pod garbage collector for a node that is lost; only a node that is there and ready can have
-        # looked for containers and found none. A registered process did run.
+        # F27: Failed may have been written by the pod garbage collector for a node that is lost;
+        # only a node that is there and ready can have looked for containers and found none. A
+        # registered process did run.
         return None
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
         return None  # no container was found, but possibly by another machine under the node's name
@@ -94,14 +107,18 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
 def silent(pod: PodFacts) -> bool:
     """True when the phase is terminal and no container is reported (F52).
 
-    A kubelet that refuses a pod writes this. A restarted kubelet may refuse a running pod: it writes this before it ends the containers.
-    It reports the containers that it actually found when the pod is deleted.
+    A kubelet that refuses a pod writes this. A restarted kubelet may refuse a running pod: it
+    writes this before it ends the containers. It reports the containers that it actually found when
+    the pod is deleted.
     """
     return pod.phase in containers.TERMINAL and not pod.containers
 
 
 def _bound_to(pod: PodFacts, node: NodeFacts) -> bool:
-    """True when the node object is older than the pod, so that the pod was bound to this very object: it was not recreated under its name (F43)."""
+    """True when the node object is older than the pod.
+
+    The pod was bound to this very object then: it was not recreated under its name (F43).
+    """
     return bool(node.created_at) and node.created_at < pod.created_at
 
 
@@ -119,9 +136,18 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
     if subject.seen is not None and not _same_node(subject.seen, node):
         return None  # another object, or another machine, has that name now: its state proves nothing about this pod
     if subject.seen is not None and node.boot_id and node.boot_id != subject.seen.boot_id:
-        return Proof(ProofKind.NODE_REBOOTED, f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in {subject.seen.boot_id}")
+        return Proof(
+            ProofKind.NODE_REBOOTED,
+            (
+                f"node {node.name} (uid {node.uid}) booted again: boot id {node.boot_id}, the pod ran in "
+                f"{subject.seen.boot_id}"
+            ),
+        )
     if node.out_of_service and fencing.trust_out_of_service_taint:
-        return Proof(ProofKind.OUT_OF_SERVICE, f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set")
+        return Proof(
+            ProofKind.OUT_OF_SERVICE,
+            f"node {node.name} carries the out-of-service taint and spec.fencing.trustOutOfServiceTaint is set",
+        )
     return None
 
 
@@ -131,13 +157,20 @@ def _same_node(seen: Seen, node: NodeFacts) -> bool:
 
 def _attestation(subject: Subject, fencing: FencingSpec) -> Attestation | None:
     for word in fencing.attestations:
-        if subject.uid and word.pod_uid == subject.uid and (not subject.node or not word.node or word.node == subject.node):
+        if (
+            subject.uid
+            and word.pod_uid == subject.uid
+            and (not subject.node or not word.node or word.node == subject.node)
+        ):
             return word
     return None
 
 
 def prove(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
-    """Proof of death of one pod; ``pod`` None means that no object with this uid exists any more, which is not a proof."""
+    """Proof of death of one pod.
+
+    ``pod`` None means that no object with this uid exists any more, which is not a proof.
+    """
     if pod is not None and pod.uid == subject.uid:
         found = pod_proof(pod, nodes, hosted=subject.hosted, evidence=subject.evidence)
         if found is not None:
@@ -150,12 +183,21 @@ def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFac
     where = f"node {subject.node}" if subject.node else "an unknown node"
     gone = "its object is gone" if pod is None else f"phase {pod.phase}"
     node = nodes.get(subject.node)
-    state = "node object gone" if subject.node and node is None else ("NotReady" if node is not None and not node.ready else "")
-    ways = ["bring the node back or reboot it" if pod is not None or subject.seen is not None else "bring the node back"]
+    state = (
+        "node object gone"
+        if subject.node and node is None
+        else ("NotReady" if node is not None and not node.ready else "")
+    )
+    ways = [
+        "bring the node back or reboot it" if pod is not None or subject.seen is not None else "bring the node back"
+    ]
     if node is None and subject.node and not fencing.trust_node_deletion:
         ways.append("set spec.fencing.trustNodeDeletion")
     if not fencing.trust_out_of_service_taint:
         ways.append("taint the node out-of-service with spec.fencing.trustOutOfServiceTaint set")
     ways.append(f"attest in spec.fencing.attestations that pod uid {subject.uid} is dead")
     found = ", ".join(filter(None, [gone, state]))
-    return f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); to resolve it, do one of: " + "; ".join(ways)
+    return (
+        f"pod {subject.name or 'unknown'} (uid {subject.uid}) on {where} is not proven dead ({found}); to resolve "
+        "it, do one of: "
+    ) + "; ".join(ways)

@@ -1,8 +1,9 @@
 """When the finalizers of HudiTable and HudiWriter may be removed.
 
-A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are proven dead; a HudiTable when that holds for
-all its writers and agents. Neither waits for a rollback (F14): settle records stay in etcd, and settling resumes with the next HudiTable of
-that path, so that a namespace can be deleted although no agent can run in it any more.
+A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are
+proven dead; a HudiTable when that holds for all its writers and agents. Neither waits for a
+rollback (F14): settle records stay in etcd, and settling resumes with the next HudiTable of that
+path, so that a namespace can be deleted although no agent can run in it any more.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def has_finalizer(ref: ObjectRef) -> bool:
 
 
 def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
-    """Why a deleted HudiWriter must stay; empty when its finalizer may be removed. Uses live facts only (I11)."""
+    """Why a deleted HudiWriter must stay; empty when its finalizer may be removed.
+
+    Uses live facts only (I11).
+    """
     if writer.spec is None:
         return ""
     if progress.entries and not progress.entries[-1].get("class"):
@@ -71,7 +75,9 @@ def _hosts_writer(pod: PodFacts) -> bool:
 
 def _unproven(view: View, pod: PodFacts) -> bool:
     """Evidence is dropped only after a proof; mode LeaseOnly does not wait for one."""
-    return EVIDENCE_FINALIZER in pod.finalizers and (view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None)
+    return EVIDENCE_FINALIZER in pod.finalizers and (
+        view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None
+    )
 
 
 def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPlan:
@@ -87,7 +93,10 @@ def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPl
 
 
 def plan_table(view: View) -> PartialPlan:
-    """One step of the deletion of a HudiTable: stop, settle, release gate and agent, drop the finalizer."""
+    """One step of the deletion of a HudiTable.
+
+    Stop, settle, release gate and agent, drop the finalizer.
+    """
     ref = view.table.ref
     if not has_finalizer(ref):
         return PartialPlan()
@@ -108,17 +117,25 @@ def plan_table(view: View) -> PartialPlan:
         who = ", ".join(waiting[:3]) or "the gate"
         return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
     # Nothing else would drop the evidence of these pods afterwards.
-    pods = agent_pods.left_over(view) + [p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers]
+    pods = agent_pods.left_over(view) + [
+        p.name for p in view.observed.pods if _hosts_writer(p) and EVIDENCE_FINALIZER in p.finalizers
+    ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    return PartialPlan((*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may be deleted",))
+    return PartialPlan(
+        (*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may be deleted",)
+    )
 
 
 def _leave_agents(view: View) -> PartialPlan:
     """Withdraw the agent's assignment, once no writer is left that it might have to settle."""
     if gate.writers_left(view):
         return PartialPlan()
-    actions: list[Action] = [DeleteAdmit(view.table.table_id, attempt) for attempt, stored in view.etcd.admits.items() if stored.read(Admit).role == Role.AGENT]
+    actions: list[Action] = [
+        DeleteAdmit(view.table.table_id, attempt)
+        for attempt, stored in view.etcd.admits.items()
+        if stored.read(Admit).role == Role.AGENT
+    ]
     if view.etcd.assignment is not None:
         actions.append(PutAssignment(view.agent, view.table.table_id, None))
     return PartialPlan(tuple(actions))

@@ -1,7 +1,10 @@
-"""``plan_table``: turns everything observed about one HudiTable into the next actions and one sentence (read, decide, act).
+"""``plan_table``: turns everything observed about one HudiTable into the next actions.
 
-Order of a plan: first the actions that make the table safer (gate, fences, settling), then every status (write-ahead of new attempts), then the
-actions that a status has announced and that create something. The executor stops at the first action that fails; the next look decides again (I6).
+Its steps are read, decide and act; the result has one sentence, too.
+
+Order of a plan: first the actions that make the table safer (gate, fences, settling), then every
+status (write-ahead of new attempts), then the actions that a status has announced and that create
+something. The executor stops at the first action that fails; the next look decides again (I6).
 """
 
 from __future__ import annotations
@@ -29,7 +32,16 @@ from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
 JsonDict = dict[str, Any]
-_CONDITIONS_OF_WAITING = ("Ready", "Admitted", "Running", "Finished", "Succeeded", "Suspended", "Reconciling", "Stalled")
+_CONDITIONS_OF_WAITING = (
+    "Ready",
+    "Admitted",
+    "Running",
+    "Finished",
+    "Succeeded",
+    "Suspended",
+    "Reconciling",
+    "Stalled",
+)
 
 
 def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
@@ -51,37 +63,69 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     """Everything but status: one step, and the writers' progress."""
     ref = view.table.ref
     if gate.owned_by_other(view):
-        # Every key of this table id belongs to the HudiTable that the gate names: nothing may be changed.
-        steps = [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
+        # Every key of this table id belongs to the HudiTable that the gate names: nothing
+        # may be changed.
+        steps = (
+            [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
+        )
         return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
     if gate.too_new(view):
-        return PartialPlan.of(summary=gate.too_new(view)), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+        return PartialPlan.of(summary=gate.too_new(view)), {
+            w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers
+        }
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
-        return PartialPlan.of(deletion.add_finalizer(TABLE_KIND, ref), summary="taking charge of the table", requeue=0.5), {}
+        return PartialPlan.of(
+            deletion.add_finalizer(TABLE_KIND, ref), summary="taking charge of the table", requeue=0.5
+        ), {}
     progress, lost = _follow(view)
     if doubts.gate_unreadable(view.etcd) and view.observed.tables_on_path:
-        return PartialPlan.of(summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"), progress
+        return PartialPlan.of(
+            summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"
+        ), progress
     if _not_taken_over(view):
         return PartialPlan.of(summary="the table cannot be used as specified"), progress
-    fencing = [_part(view, *each) for each in (("fences", _suspects), ("settling", settling.plan_settling), ("sightings", sightings.plan_sightings))]
+    fencing = [
+        _part(view, *each)
+        for each in (
+            ("fences", _suspects),
+            ("settling", settling.plan_settling),
+            ("sightings", sightings.plan_sightings),
+        )
+    ]
     safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
     if view.unreadable and not ref.deleting:
-        # Gate, agent and requests follow from the spec (F69). Dead incarnations are still fenced and settled.
-        return together([PartialPlan.of(summary=f"the HudiTable is not fully readable: {view.unreadable}"), *safe]), progress
+        # Gate, agent and requests follow from the spec (F69). Dead incarnations are still fenced
+        # and settled.
+        return together(
+            [PartialPlan.of(summary=f"the HudiTable is not fully readable: {view.unreadable}"), *safe]
+        ), progress
     safe.append(_part(view, "agent pods", agent_pods.plan_agent_pods))
     if ref.deleting:
-        # The gate is released before the agent leaves, and both happen before the finalizer is removed.
-        return together([*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]), progress
-    mine = [_part(view, "the agent", agents.plan_agent), _part(view, "requests", _requests), _part(view, "collection", collection.plan_collection)]
+        # The gate is released before the agent leaves, and both happen before the
+        # finalizer is removed.
+        return together(
+            [*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]
+        ), progress
+    mine = [
+        _part(view, "the agent", agents.plan_agent),
+        _part(view, "requests", _requests),
+        _part(view, "collection", collection.plan_collection),
+    ]
     return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
 
 
 def _not_taken_over(view: View) -> bool:
-    """True for a table that may not be used: it is not taken over, and nothing that exists at its path is touched.
+    """True for a table that may not be used.
+
+    It is not taken over, and nothing that exists at its path is touched.
 
     When neither the spec nor the gate is readable, only the path determines the owner.
     """
-    if gate.is_mine(view) or view.table.ref.deleting or (view.unreadable and view.table.path and doubts.gate_unreadable(view.etcd)):
+    if (
+        gate.is_mine(view)
+        or view.table.ref.deleting
+        or (view.unreadable and view.table.path and doubts.gate_unreadable(view.etcd))
+    ):
         return False
     return stalled.unusable(view) is not None
 
@@ -123,11 +167,16 @@ def _suspects(view: View) -> PartialPlan:
 
 
 def _requests(view: View) -> PartialPlan:
-    """Requests to the agent. No request is put or withdrawn while the outcome of an earlier one is unknown."""
+    """Requests to the agent.
+
+    No request is put or withdrawn while the outcome of an earlier one is unknown.
+    """
     if doubts.undecided(view.etcd):
         return PartialPlan()
     restoring = bool(gate.closed_for_restore(view))
-    held = savepoints.plan_requests(view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring)
+    held = savepoints.plan_requests(
+        view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring
+    )
     back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
     listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
     services = table_services.plan_requests(view)
@@ -143,9 +192,15 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
         return Plan("; ".join(step.summary), step.actions, step.requeue, step.failed)
     decisions: dict[str, Decision] = {}
     statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
-    # New attempts before repeated ones: a pod that is refused repeatedly does not make other writers wait.
-    order = sorted((w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START)
-    each = [guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name])) for w in order]
+    # New attempts before repeated ones: a pod that is refused repeatedly does not make other
+    # writers wait.
+    order = sorted(
+        (w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START
+    )
+    each = [
+        guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name]))
+        for w in order
+    ]
     writers = together([statuses, *each])
     summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
     sentence = "; ".join((*summary, *failed)) or _idle_sentence(view, decisions)
@@ -174,16 +229,24 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:
     kinds = [d.kind for d in decisions.values()]
-    return f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate {view.gate.state or 'missing'}, nothing to do"
+    return (
+        f"{kinds.count(Kind.ACTIVE)} running, {kinds.count(Kind.WAIT)} queued; gate "
+        f"{view.gate.state or 'missing'}, nothing to do"
+    )
 
 
 def _writer_step(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
-    """One writer: actions before the status, the status (with a new attempt's number), and the actions that it announces."""
+    """One writer: actions before the status, the status, and the actions that it announces.
+
+    The status has a new attempt's number.
+    """
     ref = ObjectRef.from_object(writer.obj)
     if ref.deleting and not deletion.has_finalizer(ref):
         return PartialPlan(progress.before, progress.summary, progress.requeue)
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
-        return PartialPlan.of(deletion.add_finalizer(WRITER_KIND, ref), summary=f"taking charge of {ref.name}", requeue=0.5)
+        return PartialPlan.of(
+            deletion.add_finalizer(WRITER_KIND, ref), summary=f"taking charge of {ref.name}", requeue=0.5
+        )
     leave = deletion.plan_writer(view, writer, progress)
     if leave.actions:
         return PartialPlan((*progress.before, *leave.actions), (*progress.summary, *leave.summary))
@@ -198,7 +261,12 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     if not view.observed.namespace_terminating and update is not None:
         actions.extend(writer_status.events(view, writer, progress, decision, status))
     ended = [StopTimer(f"stop/{a.id}") for a in writer.attempts if a.ended and view.timer(f"stop/{a.id}") is not None]
-    requeue = min(progress.requeue, leave.requeue, _until(view, decision.retry_ms), _until(view, writer_status.next_tick_ms(status)))
+    requeue = min(
+        progress.requeue,
+        leave.requeue,
+        _until(view, decision.retry_ms),
+        _until(view, writer_status.next_tick_ms(status)),
+    )
     return PartialPlan((*actions, *ended), tuple(summary), requeue, late=tuple(late))
 
 
@@ -210,17 +278,28 @@ def _until(view: View, at_ms: int) -> float:
 
 
 def _plan_without_table(observed: Observed) -> Plan:
-    """Writers without a HudiTable wait, with a condition; deleted ones are removed when none of their pods is evidence."""
+    """Writers without a HudiTable wait, with a condition.
+
+    Deleted ones are removed when none of their pods is evidence.
+    """
     actions: list[Action] = []
     for obj in observed.writers:
         ref = ObjectRef.from_object(obj)
         if ref.deleting:
-            evidence_left = any(p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name) and EVIDENCE_FINALIZER in p.finalizers for p in observed.pods)
+            evidence_left = any(
+                p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name) and EVIDENCE_FINALIZER in p.finalizers
+                for p in observed.pods
+            )
             if deletion.has_finalizer(ref) and not evidence_left:
                 actions.append(deletion.drop_finalizer(WRITER_KIND, ref))
             continue
         name = ((obj.get("spec") or {}).get("tableRef") or {}).get("name", "?")
-        update = _waiting_writer(obj, reason="TableNotFound", message=f"HudiTable {name} does not exist in this namespace", now_ms=observed.now_ms)
+        update = _waiting_writer(
+            obj,
+            reason="TableNotFound",
+            message=f"HudiTable {name} does not exist in this namespace",
+            now_ms=observed.now_ms,
+        )
         if update is not None:
             actions.append(update)
     return Plan("the HudiTable does not exist: its writers wait", tuple(actions))
@@ -250,7 +329,9 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
     }
     if over or status == old:
         return None
-    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+    return UpdateStatus(
+        naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
+    )
 
 
 def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:

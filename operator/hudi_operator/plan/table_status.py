@@ -1,4 +1,8 @@
-"""Status of a HudiTable: conditions after kstatus, the timeline from the agent's report, incarnations being settled and what they wait for."""
+"""Status of a HudiTable.
+
+Conditions after kstatus, the timeline from the agent's report, incarnations being settled and what
+they wait for.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +40,20 @@ _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", 
 
 
 _OUTCOMES = ("bootstrap", "savepoints", "restore", "metadataTable")
-"""Parts of status with the outcome of a request; they keep their values while the outcome is unreadable."""
+"""Parts of status with the outcome of a request; they keep their values while the
+outcome is unreadable.
+"""
 _READ_COST = ("baseBytes", "logBytes", "fileGroups", "fileGroupsWithLogs")
 
 
-def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *, failed: tuple[str, ...] = ()) -> JsonDict:
-    """The status to store. Equal facts give an equal status; nothing in it counts seconds. ``failed`` are parts of the plan that have a defect."""
+def table_status(
+    view: View, decisions: Mapping[str, Decision], sentence: str, *, failed: tuple[str, ...] = ()
+) -> JsonDict:
+    """The status to store.
+
+    Equal facts give an equal status; nothing in it counts seconds. ``failed`` are parts of the plan
+    that have a defect.
+    """
     if view.unreadable and not gate.owned_by_other(view):
         return _of_unreadable(view, failed)
     stall, generation = table_stall(view), view.table.ref.generation
@@ -77,25 +89,41 @@ def table_status(view: View, decisions: Mapping[str, Decision], sentence: str, *
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
     wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
     wanted += [_readable(view, failed), _clocks(view)]
-    status["conditions"] = conditions.merge(view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    status["conditions"] = conditions.merge(
+        view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
+    )
     return status
 
 
 def _of_settling(view: View) -> JsonDict:
-    """Incarnations being settled, the owner of a long-held lock, and the blocker of other writers."""
+    """Incarnations being settled, the owner of a long-held lock, and blocking writers.
+
+    A blocking writer keeps other writers waiting.
+    """
     settling, blocked = _settling(view), _blocked_by(view)
-    return {**({"settling": settling[:LISTED]} if settling else {}), **_lock(view), **({"blockedBy": blocked[:512]} if blocked else {})}
+    return {
+        **({"settling": settling[:LISTED]} if settling else {}),
+        **_lock(view),
+        **({"blockedBy": blocked[:512]} if blocked else {}),
+    }
 
 
 def _of_unreadable(view: View, failed: tuple[str, ...]) -> JsonDict:
-    """Status of a table whose spec is unreadable (F69): settling is shown as usual, all else keeps its last value."""
+    """Status of a table whose spec is unreadable (F69).
+
+    Settling is shown as usual, all else keeps its last value.
+    """
     obj = {"metadata": {"generation": view.table.ref.generation}, "status": view.status}
     status = without_etcd(obj, reason="InvalidSpec", message=view.unreadable, stalled=True, now_ms=view.now_ms)
     kept = {name: value for name, value in status.items() if name not in ("settling", "lock", "blockedBy")}
     mine = gate.is_mine(view) or bool(doubts.gate_unreadable(view.etcd))
     wanted = [*(_settled(view) if mine else []), _readable(view, failed), _clocks(view)]
     fresh = {each.type for each in wanted}
-    others = [Condition(c["type"], c["status"], c["reason"], c.get("message", "")) for c in status["conditions"] if c["type"] not in fresh]
+    others = [
+        Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
+        for c in status["conditions"]
+        if c["type"] not in fresh
+    ]
     old, generation = view.status.get("conditions") or [], view.table.ref.generation
     merged = conditions.merge(old, [*others, *wanted], generation=generation, now_ms=view.now_ms)
     return {**kept, **(_of_settling(view) if mine else {}), "conditions": merged}
@@ -112,7 +140,10 @@ def _writers(decisions: Mapping[str, Decision]) -> dict[str, int]:
 
 
 def _read_cost(view: View) -> JsonDict:
-    """Read cost of a MergeOnRead table from the agent's last report; it keeps its last value while there is no agent."""
+    """Read cost of a MergeOnRead table from the agent's last report.
+
+    It keeps its last value while there is no agent.
+    """
     counted = gate.timeline_report(view).read_cost
     if counted is None:
         return {"readCost": view.status["readCost"]} if "readCost" in view.status else {}
@@ -173,7 +204,13 @@ def _settling(view: View) -> list[JsonDict]:
     for inc in being_settled(view):
         phase = (inc.phase or Phase.Fenced).name
         since = inc.settling.times.get(phase)
-        entry: JsonDict = {"incarnation": inc.inc, "attempt": inc.attempt, "pod": inc.pod, "phase": phase, "reason": inc.settling.reason}
+        entry: JsonDict = {
+            "incarnation": inc.inc,
+            "attempt": inc.attempt,
+            "pod": inc.pod,
+            "phase": phase,
+            "reason": inc.settling.reason,
+        }
         if since is not None:
             entry["since"] = conditions.rfc3339(since)
         entry["waitingFor"] = _waiting_for(view, inc)[:1024]
@@ -221,7 +258,10 @@ def _blocked_by(view: View) -> str:
 
 
 def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
-    """Conditions before the gate names this table. They do not mention incarnations of another HudiTable."""
+    """Conditions before the gate names this table.
+
+    They do not mention incarnations of another HudiTable.
+    """
     stalled = stall is not None
     reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
     return [
@@ -242,7 +282,13 @@ class _Readiness:
 
 def _gate_is_unreadable(r: _Readiness) -> Condition | None:
     unreadable = r.stall is None and doubts.gate_unreadable(r.view.etcd)
-    return _not_ready("RecordsUnreadable", "the gate cannot be read: nobody can acquire the lock, and the gate is not changed") if unreadable else None
+    return (
+        _not_ready(
+            "RecordsUnreadable", "the gate cannot be read: nobody can acquire the lock, and the gate is not changed"
+        )
+        if unreadable
+        else None
+    )
 
 
 def _is_deleted(r: _Readiness) -> Condition | None:
@@ -264,7 +310,11 @@ def _agent_reports_an_error(r: _Readiness) -> Condition | None:
 
 
 def _changes(r: _Readiness) -> Condition | None:
-    return _not_ready("Changing", "waiting for running writers before mode or durations change") if gate.changing(r.view) else None
+    return (
+        _not_ready("Changing", "waiting for running writers before mode or durations change")
+        if gate.changing(r.view)
+        else None
+    )
 
 
 def _agent_is_not_ready(r: _Readiness) -> Condition | None:
@@ -323,12 +373,19 @@ NOT_READY: Chain[_Readiness, Condition] = Chain(
 
 
 def _ready(view: View, stall: Stall | None) -> Condition:
-    unsafe = " (fencing mode LeaseOnly: a paused writer can corrupt the table)" if view.mode == FencingMode.LEASE_ONLY else ""
+    unsafe = (
+        " (fencing mode LeaseOnly: a paused writer can corrupt the table)"
+        if view.mode == FencingMode.LEASE_ONLY
+        else ""
+    )
     return NOT_READY(_Readiness(view, stall)) or condition("Ready", True, "Ready", f"writers may write{unsafe}")
 
 
 def _readable(view: View, failed: tuple[str, ...]) -> Condition:
-    """F46: keys that are not trusted, with the reason, or parts of the plan with a defect; everything that does not depend on them continues."""
+    """F46: keys that are not trusted, with the reason, or parts of the plan with a defect.
+
+    Everything that does not depend on them continues.
+    """
     found = [f"{each.key} {each.reason}" for each in doubts.unreadable(view.etcd)]
     reason = "UnreadableRecord" if found else "PlanningFailed" if failed else "AllReadable"
     more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
@@ -336,8 +393,13 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
 
 
 def _clocks(view: View) -> Condition:
-    """F47: the operator's clock differs from the API server's. No incarnation is fenced for that; back-off and schedules use the operator's clock."""
-    said = clocks.disagreement(now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
+    """F47: the operator's clock differs from the API server's.
+
+    No incarnation is fenced for that; back-off and schedules use the operator's clock.
+    """
+    said = clocks.disagreement(
+        now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds
+    )
     return condition("ClocksAgree", not said, "OperatorClock" if said else "WithinMaxClockSkew", said)
 
 
@@ -349,7 +411,9 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
     return [
         ready,
         condition("Reconciling", busy, ready.reason if busy else "Current", ready.message if busy else ""),
-        condition("Stalled", stall is not None, stall.reason if stall else "NotStalled", stall.message if stall else ""),
+        condition(
+            "Stalled", stall is not None, stall.reason if stall else "NotStalled", stall.message if stall else ""
+        ),
         *_settled(view),
         condition(
             "ForeignWriters",
@@ -374,25 +438,45 @@ def _settled(view: View) -> list[Condition]:
     text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
     return [
         condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
-        condition("RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""),
+        condition(
+            "RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""
+        ),
     ]
 
 
 def _bucket(view: View) -> list[Condition]:
-    """Harmful settings of the bucket; none for a table outside of S3. The condition keeps its last value while there is no agent."""
+    """Harmful settings of the bucket; none for a table outside of S3.
+
+    The condition keeps its last value while there is no agent.
+    """
     report = gate.timeline_report(view)
     if report.bucket is None:
         old = next((c for c in view.status.get("conditions") or [] if c.get("type") == "BucketSafe"), None)
-        return [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))] if old and not report.exists else []
+        return (
+            [Condition("BucketSafe", old["status"], old["reason"], old.get("message", ""))]
+            if old and not report.exists
+            else []
+        )
     told = report.bucket
     unknown = f"not known: {', '.join(told.unknown)}" if told.unknown else ""
     if told.harmful:
-        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told.harmful, *([unknown] if unknown else [])]))]
-    return [Condition("BucketSafe", "Unknown", "NotTold", unknown) if unknown else condition("BucketSafe", True, "NothingHarmful")]
+        return [
+            condition(
+                "BucketSafe", False, "HarmfulSettings", "; ".join([*told.harmful, *([unknown] if unknown else [])])
+            )
+        ]
+    return [
+        Condition("BucketSafe", "Unknown", "NotTold", unknown)
+        if unknown
+        else condition("BucketSafe", True, "NothingHarmful")
+    ]
 
 
 def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
-    """Status when etcd or the spec is unreadable: all known values stay, and the conditions show that they are not current."""
+    """Status when etcd or the spec is unreadable.
+
+    All known values stay, and the conditions show that they are not current.
+    """
     old = obj.get("status") or {}
     generation = int(obj["metadata"].get("generation") or 0)
     kept = [
@@ -415,7 +499,9 @@ def update(obj: JsonDict, status: JsonDict) -> UpdateStatus | None:
     if status == (obj.get("status") or {}):
         return None
     meta = obj["metadata"]
-    return UpdateStatus(naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+    return UpdateStatus(
+        naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
+    )
 
 
 _EVENTS = {
@@ -431,22 +517,37 @@ _EVENTS = {
 
 
 def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
-    """Commits of a status that the previous one did not have; none when the previous one had no timeline yet (nothing is new at the first look)."""
+    """Commits of a status that the previous one did not have.
+
+    None when the previous one had no timeline yet (nothing is new at the first look).
+    """
     if not old.get("timeline"):
         return []
-    last = max((c.get("completionTime", "") for c in old["timeline"].get("commits") or []), default=str(old["timeline"].get("lastCompletionTime") or ""))
+    last = max(
+        (c.get("completionTime", "") for c in old["timeline"].get("commits") or []),
+        default=str(old["timeline"].get("lastCompletionTime") or ""),
+    )
     return [c for c in (new.get("timeline") or {}).get("commits") or [] if c.get("completionTime", "") > last]
 
 
 def _committed(commits: list[JsonDict]) -> str:
-    """The text of one event for all commits of a look: a busy table has many, and each event is an object in the API server (F55)."""
+    """The text of one event for all commits of a look.
+
+    A busy table has many, and each event is an object in the API server (F55).
+    """
     newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
     writers = sorted({str(c["writer"]) for c in commits if c.get("writer")})
     by = f" by {', '.join(writers)}" if writers else ""
-    records, completed = sum(int(c.get("records") or 0) for c in commits), f"completed {newest.get('completionTime', '')}"
+    records, completed = (
+        sum(int(c.get("records") or 0) for c in commits),
+        f"completed {newest.get('completionTime', '')}",
+    )
     if len(commits) == 1:
         return f"{newest['action']} {newest['instant']}{by}: {records} records, {completed}"
-    return f"{len(commits)} commits{by}: {records} records, the last one {newest['action']} {newest['instant']}, {completed}"
+    return (
+        f"{len(commits)} commits{by}: {records} records, the last one {newest['action']} {newest['instant']}, "
+        f"{completed}"
+    )
 
 
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
@@ -465,18 +566,30 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
     taken = {s["name"]: s["outcome"] for s in old.get("savepoints") or []}
     for entry in status.get("savepoints") or []:
         if entry["outcome"] == Result.COMPLETED and taken.get(entry["name"]) != Result.COMPLETED:
-            text = f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until {entry['boundaryCompletionTime']}"
+            text = (
+                f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until "
+                f"{entry['boundaryCompletionTime']}"
+            )
             found.append(event("Normal", "SavepointTaken", text))
         elif entry["outcome"] == Result.FAILED and taken.get(entry["name"]) != Result.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
-    found.extend(event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status)))
+    found.extend(
+        event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status))
+    )
     if commits := new_commits(old, status):
         newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
         found.append(event("Normal", "Committed", _committed(commits), newest["instant"]))
     before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
     for entry in status.get("settling") or []:
         if entry["incarnation"] not in before:
-            found.append(event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}"))
-        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in (Phase.Unlocked.name, Phase.RollingBack.name):
-            found.append(event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}"))
+            found.append(
+                event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}")
+            )
+        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in (
+            Phase.Unlocked.name,
+            Phase.RollingBack.name,
+        ):
+            found.append(
+                event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}")
+            )
     return tuple(found)

@@ -1,7 +1,10 @@
-"""Adoption of a table that existed before its HudiTable: the checks before its gate opens for the first time (docs/use/migrate.md).
+"""Adoption of a table that existed before its HudiTable.
 
-Each mismatch is reported with its value, and nothing is written. Pending instants of the former writers are reported and never touched here:
-the operator assigns the instants that a person has named to a fenced incarnation, and settling finishes them (I7).
+The checks before its gate opens for the first time (docs/use/migrate.md).
+
+Each mismatch is reported with its value, and nothing is written. Pending instants of the former
+writers are reported and never touched here: the operator assigns the instants that a person has
+named to a fenced incarnation, and settling finishes them (I7).
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ _BUCKET = re.compile(r"^000(\d{5})-")
 
 
 class NotAdopted(Exception):
-    """The table cannot be used as its HudiTable specifies; `code` is the reason of a condition, `exists` whether there is a table at the path."""
+    """The table cannot be used as its HudiTable specifies.
+
+    `code` is the reason of a condition, `exists` whether there is a table at the path.
+    """
 
     def __init__(self, code: str, message: str, *, exists: bool = True) -> None:
         super().__init__(message)
@@ -53,7 +59,10 @@ class NotAdopted(Exception):
 
 
 class PendingInstants(Exception):
-    """Instants without an owner block the adoption; `beating` are those whose writer is alive according to its heartbeat."""
+    """Instants without an owner block the adoption.
+
+    `beating` are those whose writer is alive according to its heartbeat.
+    """
 
     def __init__(self, timeline: tl.Timeline, instants: tuple[tl.Instant, ...], beating: Collection[str]) -> None:
         super().__init__(f"pending instants of writers without this lock: {', '.join(i.requested for i in instants)}")
@@ -62,7 +71,11 @@ class PendingInstants(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """The state of the table: its properties, the key generator that they imply, its timeline, and the file groups of its last write."""
+    """The state of the table.
+
+    Its properties, the key generator that they imply, its timeline, and the file groups of
+    its last write.
+    """
 
     properties: Mapping[str, str]
     key_generator: str
@@ -71,17 +84,26 @@ class Found:
 
 
 def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
-    """Raise NotAdopted when the policy does not allow an existing table at the path. `mine`: this HudiTable has begun to create it.
+    """Raise NotAdopted when the policy does not allow an existing table at the path.
+
+    `mine`: this HudiTable has begun to create it.
 
     A bootstrap accepts a table that never had a commit: it holds nothing.
     """
     if policy == Adoption.CREATE and not mine:
-        raise NotAdopted(AgentError.TABLE_EXISTS, f"spec.adoption.policy is {Adoption.CREATE}, and there is a Hudi table at {table.path}")
+        raise NotAdopted(
+            AgentError.TABLE_EXISTS,
+            f"spec.adoption.policy is {Adoption.CREATE}, and there is a Hudi table at {table.path}",
+        )
     if policy != Adoption.BOOTSTRAP or mine:
         return
     if table.has_archive() or any(i.action in tl.WRITE_ACTIONS for i in table.timeline().completed):
         raise NotAdopted(
-            AgentError.TABLE_EXISTS, f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap out to adopt it"
+            AgentError.TABLE_EXISTS,
+            (
+                f"spec.bootstrap is set, and there is a Hudi table with commits at {table.path}: leave spec.bootstrap "
+                "out to adopt it"
+            ),
         )
 
 
@@ -96,7 +118,10 @@ def look(table: AgentTable) -> Found:
 
 
 def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: datetime) -> list[str]:
-    """One sentence for each mismatch, with names and values. `options` are the table's Hudi options, `now` has a time zone."""
+    """One sentence for each mismatch, with names and values.
+
+    `options` are the table's Hudi options, `now` has a time zone.
+    """
     properties = found.properties
     wanted = {
         "hoodie.datasource.write.partitionpath.urlencode": "false",
@@ -106,33 +131,58 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.cdc.enabled": "false",
     }
-    said = [f"{key}: needed {value!r}, table {properties[key]!r}" for key, value in wanted.items() if properties.get(key, value).lower() != value.lower()]
+    said = [
+        f"{key}: needed {value!r}, table {properties[key]!r}"
+        for key, value in wanted.items()
+        if properties.get(key, value).lower() != value.lower()
+    ]
     generator = found.key_generator.rpartition(".")[2].replace("AvroKeyGenerator", "KeyGenerator")
     expected = creation.key_generator(spec).rpartition(".")[2]
     if generator and generator != expected:
-        said.append(f"hoodie.table.keygenerator: needed {expected!r} for these key and partition fields, table {generator!r}")
+        said.append(
+            f"hoodie.table.keygenerator: needed {expected!r} for these key and partition fields, table {generator!r}"
+        )
     said += merging.problems(spec.merge, properties)
     unfinished = properties.get("hoodie.table.metadata.partitions.inflight", "")
     if unfinished:
-        said.append(f"hoodie.table.metadata.partitions.inflight: needed none, table {unfinished!r}: finish or drop these indexes with the Hudi that began them")
+        said.append(
+            f"hoodie.table.metadata.partitions.inflight: needed none, table {unfinished!r}: finish or drop these "
+            "indexes with the Hudi that began them"
+        )
     for key in sorted(properties):
         if key.startswith(_HOSTILE) and key not in _OF_TABLES and properties[key] != options.get(key):
-            said.append(f"{key}: the operator sets {options.get(key, 'nothing')!r}, table {properties[key]!r}: remove it from hoodie.properties")
+            said.append(
+                f"{key}: the operator sets {options.get(key, 'nothing')!r}, table {properties[key]!r}: remove it from "
+                "hoodie.properties"
+            )
     return [*said, *_index(options, found.file_groups), *_clock(found.timeline, now)]
 
 
 def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:
     """Detect a bucket index by the names of the file groups: no table property records it."""
     buckets = [int(match[1]) for group in file_groups if (match := _BUCKET.match(group))]
-    is_bucket, count = options.get("hoodie.index.type") == "BUCKET", int(options.get("hoodie.bucket.index.num.buckets") or 0)
+    is_bucket, count = (
+        options.get("hoodie.index.type") == "BUCKET",
+        int(options.get("hoodie.bucket.index.num.buckets") or 0),
+    )
     if not file_groups:
         return []
     if is_bucket and len(buckets) < len(file_groups):
-        return [f"index: spec Bucket, table has file group {next(g for g in file_groups if not _BUCKET.match(g))!r}, which is not one of a bucket index"]
+        return [
+            (
+                f"index: spec Bucket, table has file group {next(g for g in file_groups if not _BUCKET.match(g))!r}, "
+                "which is not one of a bucket index"
+            )
+        ]
     if is_bucket and max(buckets) >= count:
         return [f"index: spec has {count} buckets, table has bucket {max(buckets)}"]
     if not is_bucket and len(buckets) == len(file_groups):
-        return [f"index: spec {options.get('hoodie.index.type') or 'Simple'}, table has a bucket index (file group {file_groups[0]!r}): set spec.index"]
+        return [
+            (
+                f"index: spec {options.get('hoodie.index.type') or 'Simple'}, table has a bucket index (file group "
+                f"{file_groups[0]!r}): set spec.index"
+            )
+        ]
     return []
 
 
@@ -142,11 +192,19 @@ def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:
     newest = timeline.maximum
     if newest[:14] <= limit[:14]:
         return []
-    return [f"timeline: newest time {newest!r} is past now (UTC) {limit[:14]!r}: written east of UTC; the table is adopted when that time has come"]
+    return [
+        (
+            f"timeline: newest time {newest!r} is past now (UTC) {limit[:14]!r}: written east of UTC; the table is "
+            "adopted when that time has come"
+        )
+    ]
 
 
 def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int) -> frozenset[str]:
-    """The instants whose heartbeat file is younger than BEAT_SECONDS; a writer with the EAGER policy has none."""
+    """The instants whose heartbeat file is younger than BEAT_SECONDS.
+
+    A writer with the EAGER policy has none.
+    """
     found = set()
     for instant in instants:
         try:
@@ -159,13 +217,19 @@ def beating(table: AgentTable, instants: tuple[tl.Instant, ...], *, now_ms: int)
 
 
 def report(base: TimelineReport, waiting: PendingInstants) -> TimelineReport:
-    """`report/timeline` of a table that waits for its adoption, based on the report of its timeline."""
+    """`report/timeline` of a table that waits for its adoption.
+
+    It is based on the report of its timeline.
+    """
     foreign = tuple(item.but(beating=item.instant in waiting.beating) for item in base.foreign)
     return base.but(foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:500]))
 
 
 def take_over(table: AgentTable, name: str, options: Mapping[str, str]) -> None:
-    """The only write of an adoption, under the table's lock (which leaves the marker): from now on every writer writes instants in UTC."""
+    """The only write of an adoption, under the table's lock (which leaves the marker).
+
+    From now on every writer writes instants in UTC.
+    """
     with table.locked(table.write_config(name, options)):
         if str(table.meta_client().getTableConfig().getTimelineTimezone().name()) != "UTC":
             table.set_property(TIMEZONE, "UTC")

@@ -1,7 +1,9 @@
-"""The agent of a table: `python -m hudi_runtime.agent`. One warm Spark session, any number of tables.
+"""The agent of a table: `python -m hudi_runtime.agent`.
 
-There is no RPC with the operator: the agent's queue is etcd (`control/agents/<agent>/`, `settle/*`, Abandoned instants). It never ingests,
-and never runs a Hudi path that chooses instants by itself.
+One warm Spark session, any number of tables.
+
+There is no RPC with the operator: the agent's queue is etcd (`control/agents/<agent>/`, `settle/*`,
+Abandoned instants). It never ingests, and never runs a Hudi path that chooses instants by itself.
 """
 
 from __future__ import annotations
@@ -36,17 +38,25 @@ from hudi_runtime.services.tasks import Slot
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0
 HAND_OVER_SECONDS = 90.0
-"""How long running work at other tables may continue after the operator has ended this process's incarnation at one; its pod then has a grace of 120 s."""
+"""How long running work at other tables may continue after the operator has ended this process's
+incarnation at one; its pod then has a grace of 120 s.
+"""
 HAND_OVER_CLOSE_SECONDS = 20.0
 THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
 
 
 class MustEnd(Exception):
-    """This process must end: another generation continues when this one and its executors are proven dead."""
+    """This process must end.
+
+    Another generation continues when this one and its executors are proven dead.
+    """
 
 
 class Agent:
-    """Steps every assigned table about once a second; a table that hangs or fails does not block the others."""
+    """Steps every assigned table about once a second.
+
+    A table that hangs or fails does not block the others.
+    """
 
     def __init__(self, spark: SparkSession, name: str, *, stop: Stop, handing_over: threading.Event) -> None:
         self._spark = spark
@@ -56,23 +66,39 @@ class Agent:
         self._etcd: Etcd = unbound(spark)
         self._assignments: dict[str, Assignment] = {}
         self._left: list[Assignment] = []
-        """Assignments of tables that this agent no longer serves; the operator settles their incarnations."""
+        """Assignments of tables that this agent no longer serves; the operator settles their
+        incarnations.
+        """
         self._running: dict[str, tuple[Future[None], float]] = {}
         self._unread: dict[str, str] = {}
         """The error of each assignment that cannot be read, by table."""
         self._slot = Slot()
-        self._pool = ThreadPoolExecutor(max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table")
+        self._pool = ThreadPoolExecutor(
+            max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table"
+        )
 
     def run(self) -> None:
-        """Serve until a stop is requested; raises when the JVM is gone, etcd was set back, or another generation must continue."""
+        """Serve until a stop is requested.
+
+        Raises when the JVM is gone, etcd was set back, or another generation must continue.
+        """
         while not self._stopping():
             try:
                 self._tick()
             except Exception as error:
-                if sp.jvm_exit_code() is not None or isinstance(error, MustEnd) or ErrorCode.ETCD_SET_BACK in str(error):
+                if (
+                    sp.jvm_exit_code() is not None
+                    or isinstance(error, MustEnd)
+                    or ErrorCode.ETCD_SET_BACK in str(error)
+                ):
                     raise  # etcd was set back: send nothing more to it; another agent begins with its present content
-                # etcd does not answer: nothing can be decided. The Java sessions halt the JVM when this lasts.
-                print(f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}", file=sys.stderr, flush=True)
+                # etcd does not answer: nothing can be decided. The Java sessions halt the JVM when
+                # this lasts.
+                print(
+                    f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             if not self._stopping():
                 self._stop.wait(TICK_SECONDS)
         if self._handing_over.is_set() or self._fence_stands():
@@ -83,7 +109,10 @@ class Agent:
         return self._stop.requested or self._handing_over.is_set()
 
     def _fence_stands(self) -> bool:
-        """Whether this process must end because of one of its tables: the fence precedes the signal, and the heartbeat may not have seen it yet."""
+        """Whether this process must end because of one of its tables.
+
+        The fence precedes the signal, and the heartbeat may not have seen it yet.
+        """
         try:
             return any(assignment.fence_stands() for assignment in (*self._assignments.values(), *self._left))
         except Exception:
@@ -93,12 +122,19 @@ class Agent:
         if sp.jvm_exit_code() is not None:
             raise ConnectionError("the JVM has ended")
         if any(assignment.must_end for assignment in self._assignments.values()):
-            raise MustEnd("a table service ended after an executor was lost: that executor may still write, so another agent continues when its end is proven")
+            raise MustEnd(
+                "a table service ended after an executor was lost: that executor may still write, so another agent "
+                "continues when its end is proven"
+            )
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return
         wanted = {entry.name: entry.value for entry in self._etcd.range(agent_range(self._name))}
-        for table_id in [known for known in self._assignments if known not in wanted or wanted[known] != self._assignments[known].value]:
+        for table_id in [
+            known
+            for known in self._assignments
+            if known not in wanted or wanted[known] != self._assignments[known].value
+        ]:
             self._assignments[table_id].retire(gone=table_id not in wanted)
             if self._idle(table_id) and self._assignments[table_id].idle:
                 self._leave(table_id)
@@ -108,9 +144,14 @@ class Agent:
             self._step(table_id, self._assignments[table_id])
 
     def _take(self, table_id: str, value: Mapping[str, Any]) -> bool:
-        """Begin to serve a table; False when its assignment cannot be read, which affects no other table."""
+        """Begin to serve a table.
+
+        False when its assignment cannot be read, which affects no other table.
+        """
         try:
-            self._assignments[table_id] = Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
+            self._assignments[table_id] = Assignment(
+                self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot
+            )
         except ShapeError as error:
             if self._unread.get(table_id) != str(error):
                 print(f"agent {self._name}: table {table_id} is not served: {error}", file=sys.stderr, flush=True)
@@ -143,9 +184,16 @@ class Agent:
             self._left.append(assignment)
 
     def _hand_over(self) -> None:
-        """The operator ended the incarnation at one table: do nothing more there, and leave each other table when its running work has ended (F48)."""
+        """The operator ended the incarnation at one table.
+
+        Do nothing more there, and leave each other table when its running work has ended (F48).
+        """
         self._handing_over.set()
-        print(f"agent {self._name}: its incarnation at a table was ended, another agent takes over", file=sys.stderr, flush=True)
+        print(
+            f"agent {self._name}: its incarnation at a table was ended, another agent takes over",
+            file=sys.stderr,
+            flush=True,
+        )
         timer = threading.Timer(HAND_OVER_SECONDS + HAND_OVER_CLOSE_SECONDS, lambda: os._exit(0))
         timer.daemon = True
         timer.start()
@@ -153,7 +201,11 @@ class Agent:
             self._assignments.pop(table_id).cancel_service()
         end = time.monotonic() + HAND_OVER_SECONDS
         while self._assignments and time.monotonic() < end and sp.jvm_exit_code() is None:
-            for table_id in [table_id for table_id, assignment in self._assignments.items() if self._idle(table_id) and assignment.idle]:
+            for table_id in [
+                table_id
+                for table_id, assignment in self._assignments.items()
+                if self._idle(table_id) and assignment.idle
+            ]:
                 self._leave(table_id)
             time.sleep(TICK_SECONDS)
 

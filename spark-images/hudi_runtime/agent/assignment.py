@@ -1,4 +1,7 @@
-"""One table of an agent: prepared, then served about once a second. A pass raises only for reasons that may affect other tables as well."""
+"""One table of an agent: prepared, then served about once a second.
+
+A pass raises only for reasons that may affect other tables as well.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ from hudi_runtime.table import timeline as tl
 LIST_SECONDS = 5.0
 """Between two listings while something is pending."""
 IDLE_LIST_SECONDS = 15.0
-"""Between two listings otherwise: etcd shows commits of our writers at once, listings cost requests at the store, foreign writers are rare."""
+"""Between two listings otherwise: etcd shows commits of our writers at once, listings cost requests
+at the store, foreign writers are rare.
+"""
 RETRY_SECONDS = 3.0
 MAX_RETRY_SECONDS = 15.0
 
@@ -46,7 +51,9 @@ MAX_RETRY_SECONDS = 15.0
 class Assignment:
     """One table; `step` is called about once a second, never twice at a time."""
 
-    def __init__(self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool], slot: Slot) -> None:
+    def __init__(
+        self, spark: SparkSession, value: Mapping[str, Any], *, etcd: Etcd, stopping: Callable[[], bool], slot: Slot
+    ) -> None:
         self.value = dict(value)
         self._order = AssignmentRecord.from_json(value)
         self.spec = TableSpec.of(self._order)
@@ -59,7 +66,8 @@ class Assignment:
         self._trouble = _Trouble(self.spec.table)
         self._listing = _Listing()
         self._bucket = Bucket(spark, self.spec.path)
-        # The steps of the preparation: the storage has answered, the session is open, the tasks exist.
+        # The steps of the preparation: the storage has answered, the session is open,
+        # the tasks exist.
         self._table: AgentTable | None = None
         self._context: AgentContext | None = None
         self._tasks: Tasks | None = None
@@ -76,12 +84,19 @@ class Assignment:
 
     @property
     def must_end(self) -> bool:
-        """Whether this agent must not continue: the next agent takes its pending instants when every executor of this one is proven dead (I12)."""
+        """Whether this agent must not continue.
+
+        The next agent takes its pending instants when every executor of this one is
+        proven dead (I12).
+        """
         return self._tasks is not None and self._tasks.services.unproven
 
     @property
     def fenced(self) -> bool:
-        """Whether this process knows that its incarnation at the table is fenced: it does nothing there any more (I2)."""
+        """Whether this process knows that its incarnation at the table is fenced.
+
+        It does nothing there any more (I2).
+        """
         return self._session is not None and self._session.state == FENCED
 
     def fence_stands(self) -> bool:
@@ -114,8 +129,12 @@ class Assignment:
 
     def _failed(self, error: Exception) -> None:
         failure = classify(error, secrets=environment_secrets())
-        code: str = AgentError.OTHER_LOCK_AUTHORITY if f"[{ErrorCode.OTHER_AUTHORITY}]" in failure.message else failure.kind
-        if failure.kind is FailureClass.INFRASTRUCTURE and any(_storage_type(cause.type) for cause in java_causes(error)):
+        code: str = (
+            AgentError.OTHER_LOCK_AUTHORITY if f"[{ErrorCode.OTHER_AUTHORITY}]" in failure.message else failure.kind
+        )
+        if failure.kind is FailureClass.INFRASTRUCTURE and any(
+            _storage_type(cause.type) for cause in java_causes(error)
+        ):
             code = FailureClass.STORAGE_UNREACHABLE
         self._error(code, failure.message, exists=bool(self._ready))
 
@@ -123,10 +142,13 @@ class Assignment:
         self.report_error(code, message, exists=exists)
         self._trouble.met(f"{code}: {message}")
 
-    # -- preparation ---------------------------------------------------------------------------------------------------------------
+    # -- preparation -------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Prepare the storage first (so that a wrong key is always reported), then the session, then the table."""
+        """Prepare the storage first, then the session, then the table.
+
+        So a wrong key is always reported.
+        """
         if self._table is None:
             exists = preparation.probe(self._spark, self.spec.path)
             self._table = AgentTable(self._spark, self.spec.path)
@@ -135,10 +157,14 @@ class Assignment:
         wanted = self._order.hudi_props
         if self._context is None:
             session = AgentSession.open(self._spark, self._settings())
-            self._context = AgentContext(self._spark, self._slot, self._keys, self.spec, self._table, session, client_options(self.spec, wanted))
+            self._context = AgentContext(
+                self._spark, self._slot, self._keys, self.spec, self._table, session, client_options(self.spec, wanted)
+            )
         if self._tasks is None:
             self._tasks = Tasks(self._context, self._order)
-        Preparation(self._context, self._tasks, policy=self._order.adoption, options=wanted, stopping=self._stopping).run(exists=exists)
+        Preparation(
+            self._context, self._tasks, policy=self._order.adoption, options=wanted, stopping=self._stopping
+        ).run(exists=exists)
         self._ready = True
 
     def _settings(self) -> dict[str, str]:
@@ -150,7 +176,7 @@ class Assignment:
         self._reports.put(adoption.report(base, waiting))
         self._trouble.rest(RETRY_SECONDS)
 
-    # -- the pass ------------------------------------------------------------------------------------------------------------------
+    # -- the pass ----------------------------------------------------------------------------------
 
     def _pass(self, context: AgentContext, tasks: Tasks) -> None:
         records = context.records()
@@ -182,9 +208,16 @@ class Assignment:
         self._listing.done()
 
     def _written_by_others(self, session: AgentSession, timeline: tl.Timeline) -> tuple[tl.Instant, ...]:
-        """Completed instants of writers without this lock that are in the active timeline; recorded for the next agent."""
+        """Completed instants of writers without this lock that are in the active timeline.
+
+        Recorded for the next agent.
+        """
         clock, known = session.etcd.get(CLOCK_KEY), read(session.etcd.get(FOREIGN_KEY), Foreign)
-        found = {(i.requested, i.action): i for i in facts.written_by_others(timeline, clock.read(Clock).value)} if clock else {}
+        found = (
+            {(i.requested, i.action): i for i in facts.written_by_others(timeline, clock.read(Clock).value)}
+            if clock
+            else {}
+        )
         before = [(item.instant, item.action) for item in known.instants]
         listed = {(i.requested, i.action): i for i in (*timeline.completed, *timeline.savepoints)}
         found |= {key: listed[key] for key in before if key in listed}
@@ -200,7 +233,7 @@ class Assignment:
         text = first_line(message, limit=500, secrets=environment_secrets())
         self._reports.put(facts.error_report(inc=inc, exists=exists, code=code, message=text))
 
-    # -- the end -------------------------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     @property
     def idle(self) -> bool:
@@ -208,7 +241,10 @@ class Assignment:
         return self._tasks is None or self._tasks.idle
 
     def retire(self, *, gone: bool) -> None:
-        """Begin no new work: this assignment will be closed. `gone`: this agent no longer has the table, so its bootstrap is cancelled."""
+        """Begin no new work: this assignment will be closed.
+
+        `gone`: this agent no longer has the table, so its bootstrap is cancelled.
+        """
         self._retired = True
         if self._tasks is not None:
             self._tasks.stop_telling()
@@ -230,7 +266,10 @@ class Assignment:
 
 
 class _Trouble:
-    """The back-off of a table that cannot be served: the reason, logged once, and the time of the next try."""
+    """The back-off of a table that cannot be served.
+
+    The reason, logged once, and the time of the next try.
+    """
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -286,4 +325,6 @@ class _Listing:
 
 
 def _storage_type(name: str) -> bool:
-    return name.startswith(("java.io.IOException", "java.nio.file.", "java.net.", "org.apache.hadoop.", "com.amazonaws."))
+    return name.startswith(
+        ("java.io.IOException", "java.nio.file.", "java.net.", "org.apache.hadoop.", "com.amazonaws.")
+    )

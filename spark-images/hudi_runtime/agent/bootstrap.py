@@ -1,8 +1,12 @@
-"""Bootstrap: the agent writes the table's first commit from a plain dataset, behind the gate that was never open (RFC-22 R14, R15).
+"""Bootstrap: the agent writes the table's first commit from a plain dataset.
 
-The operator requests it in `request/bootstrap`. The commit is an ordinary bulk insert under an ordinary instant: recorded before its file, published
-under the lock, rolled back by settling when its agent dies, and never by Hudi's inline rollback of bootstraps. `done/bootstrap` is written ahead of
-each try. The commit's own metadata shows whether a try has succeeded, so the commit of an agent that died after it is not repeated.
+It does so behind the gate that was never open (RFC-22 R14, R15).
+
+The operator requests it in `request/bootstrap`. The commit is an ordinary bulk insert under an
+ordinary instant: recorded before its file, published under the lock, rolled back by settling when
+its agent dies, and never by Hudi's inline rollback of bootstraps. `done/bootstrap` is written ahead
+of each try. The commit's own metadata shows whether a try has succeeded, so the commit of an agent
+that died after it is not repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +24,14 @@ from hudi_contract.words import BootstrapMode, GateState, RequestKind, Result, S
 from hudi_runtime.agent import dataset
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
-from hudi_runtime.process.errors import OutcomeUnknown, RuntimeFailure, UserCodeError, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import (
+    OutcomeUnknown,
+    RuntimeFailure,
+    UserCodeError,
+    classify,
+    environment_secrets,
+    first_line,
+)
 from hudi_runtime.process.etcd import encode, now_ms, read
 from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
@@ -30,7 +41,9 @@ from hudi_runtime.table import timeline as tl
 KEY = request_id(RequestKind.BOOTSTRAP)
 DONE = Kind.DONE.of(KEY)
 WORD = metadata.BOOTSTRAP
-"""Key in the commit's metadata: the HudiTable that was bootstrapped by it, and the source of its rows."""
+"""Key in the commit's metadata: the HudiTable that was bootstrapped by it, and the source
+of its rows.
+"""
 INSERTS = frozenset({"commit", "deltacommit"})
 MESSAGE_LIMIT = 500
 QUIET_SECONDS = 120
@@ -53,7 +66,10 @@ class Bootstrap(LongTask):
         self.spec = context.spec
 
     def consider(self, look: Look) -> None:
-        """Begin a try when one is requested and due, and nothing of an earlier one is left (I7, I12)."""
+        """Begin a try when one is requested and due.
+
+        Nothing of an earlier one may be left (I7, I12).
+        """
         asked = look.requests.get(KEY)
         if asked is None or not self.idle or self._cancelled:
             return
@@ -72,7 +88,7 @@ class Bootstrap(LongTask):
         known = read(self.session.etcd.get(DONE), BootstrapDone)
         return known if known.table_uid == request.table_uid else BootstrapDone()
 
-    # -- a try, on its own thread --------------------------------------------------------------------------------------------------
+    # -- a try, on its own thread ------------------------------------------------------------------
 
     def _run(self, request: BootstrapRequest, record: BootstrapDone) -> None:
         failures, begun = record.failures, now_ms()
@@ -88,10 +104,13 @@ class Bootstrap(LongTask):
         )
         try:
             self._end_own()
-            # Written ahead: a try that ends its own process is repeated after a pause only, and counted.
+            # Written ahead: a try that ends its own process is repeated after a pause
+            # only, and counted.
             self.session.etcd.put(DONE, ahead.to_json())
             found = self._found(request, ahead) or self._write(request, ahead)
-            self.session.etcd.put(DONE, found.but(result=Result.COMPLETED, end_ms=now_ms(), failures=0, retry_at_ms=0).to_json())
+            self.session.etcd.put(
+                DONE, found.but(result=Result.COMPLETED, end_ms=now_ms(), failures=0, retry_at_ms=0).to_json()
+            )
             self._say(f"{Result.COMPLETED} {found.instant}: {found.records} records of {request.path}")
         except Exception as error:
             self._failed(ahead, error, before=failures)
@@ -117,23 +136,36 @@ class Bootstrap(LongTask):
         if found is None:
             raise OutcomeUnknown("the write ended without error, but the timeline has no commit of it")
         if found.records != source.rows:
-            said = f"the dataset had {source.rows} rows when it was checked: either it was changed meanwhile or rows are wrong; compare both"
+            said = (
+                f"the dataset had {source.rows} rows when it was checked: either it was changed meanwhile or rows "
+                "are wrong; compare both"
+            )
             return found.but(message=said)
         return found
 
     def _require_empty(self) -> None:
-        """Require a table without commits: a table with commits is adopted, not bootstrapped (I4, I8)."""
+        """Require a table without commits.
+
+        A table with commits is adopted, not bootstrapped (I4, I8).
+        """
         written = [i.requested for i in self.table.timeline().completed if i.action in tl.WRITE_ACTIONS]
         if written or self.table.has_archive():
             raise RuntimeFailure(
-                FailureClass.INFRASTRUCTURE, f"{self.table.path} already has commits ({written[0] if written else 'archived'}): it is bootstrapped only once"
+                FailureClass.INFRASTRUCTURE,
+                (
+                    f"{self.table.path} already has commits ({written[0] if written else 'archived'}): it is "
+                    "bootstrapped only once"
+                ),
             )
         pending = [i.requested for i in self.table.timeline().pending]
         if pending:
             raise NotYet(f"instant {pending[0]} is pending")
 
     def _found(self, request: BootstrapRequest, ahead: BootstrapDone) -> BootstrapDone | None:
-        """The record completed from the metadata of this bootstrap's commit, whichever agent made it; None when there is no such commit."""
+        """The record completed from the metadata of this bootstrap's commit.
+
+        It does not matter which agent made the commit. None when there is no such commit.
+        """
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         completed = self.table.timeline().completed
@@ -145,31 +177,49 @@ class Bootstrap(LongTask):
                 return found.but(instant=instant.requested, completion_time=instant.completion, source=mark.source)
         return None
 
-    # -- failures ------------------------------------------------------------------------------------------------------------------
+    # -- failures ----------------------------------------------------------------------------------
 
     def _failed(self, ahead: BootstrapDone, error: Exception, *, before: int) -> None:
-        """Record the reason, and abandon the instant. Without an answer of etcd the record written ahead stands, and the operator settles this agent."""
+        """Record the reason, and abandon the instant.
+
+        Without an answer of etcd the record written ahead stands, and the operator
+        settles this agent.
+        """
         try:
             secrets, waiting = environment_secrets(), isinstance(error, NotYet) or self._cancelled
             said = str(error) if isinstance(error, NotYet) else classify(error, secrets=secrets).message or str(error)
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
             self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
             code = SourceError.SOURCE_INVALID if dataset.of_the_dataset(error) else Result.FAILED
-            told = ahead.but(failures=before, retry_at_ms=now_ms() + backoff_ms(1)) if waiting else ahead.but(result=Result.FAILED, code=code)
+            told = (
+                ahead.but(failures=before, retry_at_ms=now_ms() + backoff_ms(1))
+                if waiting
+                else ahead.but(result=Result.FAILED, code=code)
+            )
             self.session.etcd.put(DONE, told.but(message=message).to_json())
             self._end_own()
         except Exception as second:
-            self._say(f"not recorded: {type(second).__name__}: {first_line(str(second), limit=200, secrets=environment_secrets())}")
+            self._say(
+                f"not recorded: {type(second).__name__}: "
+                f"{first_line(str(second), limit=200, secrets=environment_secrets())}"
+            )
 
     def _end_own(self) -> None:
-        """Declare the pending instants of a failed try of this incarnation Abandoned, so that settling rolls them back (F4).
+        """Declare the pending instants of a failed try of this incarnation Abandoned.
 
-        Raises NotYet when there were any, and OutcomeUnknown when a publication is unknown or tasks do not end: then they stay Pending.
+        Settling rolls them back then (F4).
+
+        Raises NotYet when there were any, and OutcomeUnknown when a publication is unknown or tasks
+        do not end: then they stay Pending.
         """
         if not self.session.quiet(QUIET_SECONDS * 1000):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         timeline = self.table.timeline()
-        left = [t for t in self.session.pending() if self._inserts(t) and ((found := timeline.get(t)) is None or found.pending)]
+        left = [
+            t
+            for t in self.session.pending()
+            if self._inserts(t) and ((found := timeline.get(t)) is None or found.pending)
+        ]
         if not left:
             return
         self.spark.sparkContext.cancelJobGroup(self._group)
@@ -179,11 +229,17 @@ class Bootstrap(LongTask):
         raise NotYet(f"instant {left[0]} of a failed try is rolled back first")
 
     def _inserts(self, instant: str) -> bool:
-        """Whether an own instant was recorded for an insert: settling records rollbacks in parallel, and an agent inserts only in a bootstrap."""
+        """Whether an own instant was recorded for an insert.
+
+        Settling records rollbacks in parallel, and an agent inserts only in a bootstrap.
+        """
         return read(self.session.etcd.get(Kind.INSTANT.of(instant)), InstantRecord).action in INSERTS
 
     def _await_tasks(self) -> None:
-        """Wait until no task of this bootstrap runs: Spark reports a cancelled job as ended before its tasks have ended."""
+        """Wait until no task of this bootstrap runs.
+
+        Spark reports a cancelled job as ended before its tasks have ended.
+        """
         tracker, end = self.spark.sparkContext.statusTracker(), time.monotonic() + IDLE_SECONDS
         while True:
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]

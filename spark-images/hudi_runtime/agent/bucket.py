@@ -1,6 +1,9 @@
-"""Settings of an S3 bucket that damage tables, read through S3's own API (docs/operate/stores.md). They are reported; no decision depends on them.
+"""Settings of an S3 bucket that damage tables, read through S3's own API (docs/operate/stores.md).
 
-A setting is unknown when the store does not implement it, or when the table's credentials may not read it.
+They are reported; no decision depends on them.
+
+A setting is unknown when the store does not implement it, or when the table's credentials may not
+read it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ from hudi_contract.reports import BucketSettings
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 GUARD = "io.hudioperator.GuardedFileSystem"
 S3_EXCEPTION = "com.amazonaws.services.s3.model.AmazonS3Exception"
-_NO_SUCH_SETTING = frozenset({"NoSuchLifecycleConfiguration", "ObjectLockConfigurationNotFoundError", "ReplicationConfigurationNotFoundError"})
+_NO_SUCH_SETTING = frozenset(
+    {"NoSuchLifecycleConfiguration", "ObjectLockConfigurationNotFoundError", "ReplicationConfigurationNotFoundError"}
+)
 AGAIN_SECONDS = 3600.0
 LIMIT = 200
 """Shown length of a rule's name, in characters."""
@@ -27,7 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rule:
-    """An enabled lifecycle rule. It removes or moves objects after `days`; 0: on a fixed date; None: it does neither."""
+    """An enabled lifecycle rule.
+
+    It removes or moves objects after `days`; 0: on a fixed date; None: it does neither.
+    """
 
     name: str
     prefix: str
@@ -45,17 +53,29 @@ class Settings:
 
 
 def harmful(settings: Settings, prefix: str) -> list[str]:
-    """One sentence for each setting that damages a table whose keys begin with `prefix`, with the name of the rule."""
+    """One sentence for each setting that damages a table whose keys begin with `prefix`.
+
+    It comes with the name of the rule.
+    """
     found = []
     folder = f"{prefix.strip('/')}/"
     for rule in settings.rules or ():
         if rule.days is not None and (folder.startswith(rule.prefix) or rule.prefix.startswith(folder)):
             when = f"after {rule.days} days" if rule.days else "on a day"
-            found.append(f"lifecycle rule {rule.name[:LIMIT]!r} (prefix {rule.prefix[:LIMIT]!r}) removes or moves files {when} that the table still names")
+            found.append(
+                f"lifecycle rule {rule.name[:LIMIT]!r} (prefix {rule.prefix[:LIMIT]!r}) removes or moves files {when} "
+                "that the table still names"
+            )
     if settings.retention:
-        found.append(f"Object Lock keeps every new object ({settings.retention}): rollback, cleaning and archival must be able to delete")
+        found.append(
+            f"Object Lock keeps every new object ({settings.retention}): rollback, cleaning and archival must be able "
+            "to delete"
+        )
     if settings.replicas:
-        found.append(f"replication rule {', '.join(settings.replicas)[:LIMIT]} copies files in any order: the copy is no table that may be written to")
+        found.append(
+            f"replication rule {', '.join(settings.replicas)[:LIMIT]} copies files in any order: the copy is no table "
+            "that may be written to"
+        )
     return found
 
 
@@ -100,13 +120,18 @@ def ask(spark: SparkSession, path: str) -> Settings | None:
     no_replicas: tuple[str, ...] = ()
     return Settings(
         rules=_answer(lambda: rules(client.getBucketLifecycleConfiguration(bucket)), no_rules),
-        retention=_answer(lambda: retention(client.getObjectLockConfiguration(request).getObjectLockConfiguration()), ""),
+        retention=_answer(
+            lambda: retention(client.getObjectLockConfiguration(request).getObjectLockConfiguration()), ""
+        ),
         replicas=_answer(lambda: replicas(client.getBucketReplicationConfiguration(bucket)), no_replicas),
     )
 
 
 def _answer(question: Callable[[], T], none: T) -> T | None:
-    """The answer; `none` when the store answers that the setting does not exist; None when the answer is unknown."""
+    """The answer; `none` when the store answers that the setting does not exist.
+
+    None when the answer is unknown.
+    """
     try:
         return question()
     except Py4JJavaError as error:
@@ -117,7 +142,10 @@ def _answer(question: Callable[[], T], none: T) -> T | None:
 
 
 def rules(configuration: Any) -> tuple[Rule, ...]:
-    """Rules of the SDK's BucketLifecycleConfiguration (None: there is none) that are enabled and may match files without tags."""
+    """Rules of a bucket that are enabled and may match files without tags.
+
+    They come from the SDK's BucketLifecycleConfiguration (None: there is none).
+    """
     if configuration is None:
         return ()
     found = []
@@ -140,7 +168,10 @@ def _predicates(predicate: Any) -> list[Any]:
 
 
 def _days(rule: Any) -> int | None:
-    """Days until the current version expires or moves to another storage class, which may not be readable at once. Old versions may go."""
+    """Days until the current version expires or moves to another storage class.
+
+    Objects of that class may not be readable at once. Old versions may go.
+    """
     moves = list(rule.getTransitions() or ())
     days = [int(rule.getExpirationInDays()), *(int(move.getDays()) for move in moves)]
     if rule.getExpirationDate() is not None or any(move.getDate() is not None for move in moves):
@@ -154,9 +185,19 @@ def retention(configuration: Any) -> str:
     default = rule.getDefaultRetention() if rule is not None else None
     if default is None:
         return ""
-    return f"{default.getMode()}, {default.getDays()} days" if default.getDays() is not None else f"{default.getMode()}, {default.getYears()} years"
+    return (
+        f"{default.getMode()}, {default.getDays()} days"
+        if default.getDays() is not None
+        else f"{default.getMode()}, {default.getYears()} years"
+    )
 
 
 def replicas(configuration: Any) -> tuple[str, ...]:
     """Names of the enabled rules of the SDK's BucketReplicationConfiguration."""
-    return tuple(sorted(str(name) for name, rule in dict(configuration.getRules() or {}).items() if str(rule.getStatus()) == "Enabled"))
+    return tuple(
+        sorted(
+            str(name)
+            for name, rule in dict(configuration.getRules() or {}).items()
+            if str(rule.getStatus()) == "Enabled"
+        )
+    )

@@ -30,7 +30,9 @@ class AgentContext:
     options: Mapping[str, str]
     """Hudi options of the agent's own clients."""
     ended: set[str] = field(default_factory=set)
-    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot have late files."""
+    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot
+    have late files.
+    """
 
     @property
     def name(self) -> str:
@@ -56,7 +58,10 @@ class AgentContext:
 
 
 def client_options(spec: TableSpec, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Options of the agent's own clients: the table's options without inline services, so that Hudi never chooses instants by itself."""
+    """Options of the agent's own clients.
+
+    The table's options without inline services, so that Hudi never chooses instants by itself.
+    """
     return {
         **wanted,
         "hoodie.table.services.enabled": "false",

@@ -23,7 +23,10 @@ class TableMismatch(Exception):
 
 
 class OtherLockAuthority(Exception):
-    """The marker names another lock authority or another table id: two locks for one table (F10)."""
+    """The marker names another lock authority or another table id.
+
+    Two locks for one table (F10).
+    """
 
 
 def key_generator(spec: TableSpec) -> str:
@@ -87,7 +90,10 @@ def facts(table: AgentTable) -> dict[str, str]:
 
 
 def mismatches(spec: TableSpec, found: Mapping[str, str], *, adopting: bool = False) -> list[str]:
-    """One sentence for each field that differs, with the values of spec and table. Adoption changes Hudi's default time zone to UTC."""
+    """One sentence for each field that differs, with the values of spec and table.
+
+    Adoption changes Hudi's default time zone to UTC.
+    """
     wanted = {
         "tableName": spec.name,
         "type": spec.type,
@@ -100,11 +106,16 @@ def mismatches(spec: TableSpec, found: Mapping[str, str], *, adopting: bool = Fa
     }
     if adopting and found["timelineTimezone"] == "LOCAL":
         del wanted["timelineTimezone"]
-    return [f"{field}: spec {value!r}, table {found[field]!r}" for field, value in wanted.items() if found[field] != value]
+    return [
+        f"{field}: spec {value!r}, table {found[field]!r}" for field, value in wanted.items() if found[field] != value
+    ]
 
 
 def check_marker(table: AgentTable, spec: TableSpec, *, authority: str, prefix: str) -> None:
-    """Raise OtherLockAuthority when the table has a marker of another lock authority. The Java session writes the marker, under the lock."""
+    """Raise OtherLockAuthority when the table has a marker of another lock authority.
+
+    The Java session writes the marker, under the lock.
+    """
     try:
         names = table.storage.names(MARKERS)
     except Missing:
@@ -116,4 +127,6 @@ def check_marker(table: AgentTable, spec: TableSpec, *, authority: str, prefix: 
     ours = {"authority": authority, "prefix": prefix}
     for field, value in ours.items():
         if value and found.get(field) != value:
-            raise OtherLockAuthority(f"the table belongs to another lock authority: {field} is {found.get(field)!r}, not {value!r}")
+            raise OtherLockAuthority(
+                f"the table belongs to another lock authority: {field} is {found.get(field)!r}, not {value!r}"
+            )

@@ -1,6 +1,7 @@
 """The plain dataset of a bootstrap: it is read and checked before anything of the table is written.
 
-Hudi would find these errors in the middle of its write, or never (two rows with one key). Here they are reported with names and numbers.
+Hudi would find these errors in the middle of its write, or never (two rows with one key). Here they
+are reported with names and numbers.
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ class Dataset:
 
 
 def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Dataset:
-    """Read and check a dataset. Raises RuntimeFailure: UserError when a person must correct something, else the class of the failure."""
+    """Read and check a dataset.
+
+    Raises RuntimeFailure: UserError when a person must correct something, else the class
+    of the failure.
+    """
     if format != PARQUET:
         raise UserCodeError(f"format {format} is not supported, only {PARQUET}")
     if Storage(spark, path).exists(".hoodie"):
-        raise UserCodeError(f"{path} is a Hudi table, not a plain dataset: adopt it, or read it by a HudiWriter with source.hudi")
+        raise UserCodeError(
+            f"{path} is a Hudi table, not a plain dataset: adopt it, or read it by a HudiWriter with source.hudi"
+        )
     # A session of its own, so that these settings affect no other table.
     own = spark.newSession()
     # Otherwise month=02 would become the number 2, and name another partition.
@@ -53,9 +60,16 @@ def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Datase
 
 
 def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
-    """One sentence for each column that the table needs and the dataset lacks, or that it must not have."""
+    """One sentence for each column of the dataset that is missing or must not be there.
+
+    A column is missing when the table needs it and the dataset lacks it.
+    """
     said = []
-    for field, names in (("recordKeyFields", spec.record_keys), ("partitionFields", spec.partitions), ("orderingFields", spec.ordering)):
+    for field, names in (
+        ("recordKeyFields", spec.record_keys),
+        ("partitionFields", spec.partitions),
+        ("orderingFields", spec.ordering),
+    ):
         missing = [name for name in names if name not in columns]
         if missing:
             said.append(f"{field}: no column {', '.join(missing)}; there are {', '.join(columns)}")
@@ -66,27 +80,43 @@ def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
 
 
 def _count(frame: DataFrame, spec: TableSpec, path: str) -> int:
-    """Number of rows. Raises UserCodeError when there are none, a key is null, or two rows of a partition have one key."""
+    """Number of rows.
+
+    Raises UserCodeError when there are none, a key is null, or two rows of a partition
+    have one key.
+    """
     keys = [f"`{name}`" for name in spec.record_keys]
     without = " OR ".join(f"{key} IS NULL" for key in keys)
-    groups = frame.groupBy(*(functions.col(f"`{name}`") for name in dict.fromkeys((*spec.partitions, *spec.record_keys)))).count()
+    groups = frame.groupBy(
+        *(functions.col(f"`{name}`") for name in dict.fromkeys((*spec.partitions, *spec.record_keys)))
+    ).count()
     found = groups.agg(
         functions.sum("count").alias("rows"),
         functions.expr("sum(if(count > 1, 1, 0))").alias("doubled"),
         functions.expr(f"sum(if({without}, count, 0))").alias("without"),
     ).first()
-    rows, doubled, null = (int(found[name] or 0) for name in ("rows", "doubled", "without")) if found is not None else (0, 0, 0)
+    rows, doubled, null = (
+        (int(found[name] or 0) for name in ("rows", "doubled", "without")) if found is not None else (0, 0, 0)
+    )
     if not rows:
         raise UserCodeError(f"{path} holds no rows: leave spec.bootstrap out, and the table begins empty")
     if null:
         raise UserCodeError(f"{path}: {null} of {rows} rows have no value in {' or '.join(spec.record_keys)}")
     if doubled:
-        examples = [" ".join(str(row[name]) for name in spec.record_keys) for row in groups.filter("count > 1").orderBy(*groups.columns).take(SHOWN)]
-        raise UserCodeError(f"{path}: {doubled} keys occur in more than one row of a partition ({', '.join(examples)}): a record must have one row")
+        examples = [
+            " ".join(str(row[name]) for name in spec.record_keys)
+            for row in groups.filter("count > 1").orderBy(*groups.columns).take(SHOWN)
+        ]
+        raise UserCodeError(
+            f"{path}: {doubled} keys occur in more than one row of a partition ({', '.join(examples)}): a record must "
+            "have one row"
+        )
     return rows
 
 
 def of_the_dataset(error: Exception) -> bool:
     """Whether a person must correct the dataset or the spec."""
     kind = classify(error).kind
-    return kind is FailureClass.BAD_DATA or (isinstance(error, RuntimeFailure) and kind in (FailureClass.USER_ERROR, FailureClass.SCHEMA_MISMATCH))
+    return kind is FailureClass.BAD_DATA or (
+        isinstance(error, RuntimeFailure) and kind in (FailureClass.USER_ERROR, FailureClass.SCHEMA_MISMATCH)
+    )

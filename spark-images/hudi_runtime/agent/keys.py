@@ -1,4 +1,7 @@
-"""The keys of one table in etcd, as its agent reads and writes them. The keys of `AgentSession.etcd` are relative to the table."""
+"""The keys of one table in etcd, as its agent reads and writes them.
+
+The keys of `AgentSession.etcd` are relative to the table.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Disable or rebuild Hudi's metadata table, as the operator requests in `request/metadata` behind the closed gate.
+"""Disable or rebuild Hudi's metadata table.
 
-There is one way to every state: delete the metadata table, and make it again from a listing if it is wanted, with the wanted indexes. Both steps run
-under the table's lock, with nothing pending, so a half-made one of an agent that died is only one more thing to delete (I6). Readers see no change:
+The operator requests it in `request/metadata` behind the closed gate.
+
+There is one way to every state: delete the metadata table, and make it again from a listing if it
+is wanted, with the wanted indexes. Both steps run under the table's lock, with nothing pending, so
+a half-made one of an agent that died is only one more thing to delete (I6). Readers see no change:
 they list the storage while there is no metadata table.
 """
 
@@ -33,7 +36,10 @@ class MetadataTable(LongTask):
     exclusive = True
 
     def __init__(self, context: AgentContext, *, known: str) -> None:
-        """``known`` is the nonce of the agent's own options: with older options it would maintain the metadata table that it must delete."""
+        """``known`` is the nonce of the agent's own options.
+
+        With older options it would maintain the metadata table that it must delete.
+        """
         super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
         self.context = context
         self.table = context.table
@@ -41,10 +47,16 @@ class MetadataTable(LongTask):
         self.known = known
 
     def cancel(self) -> None:
-        """Do nothing: a change runs to its end, because a half-made metadata table would only have to be deleted again."""
+        """Do nothing: a change runs to its end.
+
+        A half-made metadata table would only have to be deleted again.
+        """
 
     def consider(self, look: Look) -> None:
-        """Begin a change when one is requested and due, and no other process may be working on the table (I12, R16)."""
+        """Begin a change when one is requested and due.
+
+        No other process may be working on the table (I12, R16).
+        """
         asked = look.requests.get(KEY)
         if asked is None or not self.idle:
             return
@@ -55,16 +67,27 @@ class MetadataTable(LongTask):
         record = known if known.nonce == request.nonce else MetadataDone()
         if record.result is Result.COMPLETED or now_ms() < record.retry_at_ms:
             return
-        if look.records.settling() or look.records.other_agents(self.session.inc) or self.context.gate_state() != GateState.CLOSED:
+        if (
+            look.records.settling()
+            or look.records.other_agents(self.session.inc)
+            or self.context.gate_state() != GateState.CLOSED
+        ):
             return
         self._begin(lambda: self._run(request, record))
 
     def _run(self, request: MetadataRequest, record: MetadataDone) -> None:
         before = record.failures
         retry_at_ms = now_ms() + backoff_ms(before + 1)
-        ahead = MetadataDone(nonce=request.nonce, result=Result.RUNNING, failures=before + 1, retry_at_ms=retry_at_ms, inc=self.session.inc)
+        ahead = MetadataDone(
+            nonce=request.nonce,
+            result=Result.RUNNING,
+            failures=before + 1,
+            retry_at_ms=retry_at_ms,
+            inc=self.session.inc,
+        )
         try:
-            # Written ahead: a try that ends its own process is repeated after a pause only, and counted.
+            # Written ahead: a try that ends its own process is repeated after a pause
+            # only, and counted.
             self._save(ahead)
             partitions = self._change(enabled=request.enabled, options=request.options)
             self._save(ahead.but(result=Result.COMPLETED, failures=0, retry_at_ms=0, partitions=tuple(partitions)))
@@ -73,7 +96,10 @@ class MetadataTable(LongTask):
             self._failed(ahead, error, before=before)
 
     def _change(self, *, enabled: bool, options: Mapping[str, str]) -> list[str]:
-        """Delete the metadata table, and make it again if it is wanted. Returns its partitions; raises NotYet while an instant is pending."""
+        """Delete the metadata table, and make it again if it is wanted.
+
+        Returns its partitions; raises NotYet while an instant is pending.
+        """
         config = self.table.write_config(self.context.name, {**self.context.options, **options})
         with self.table.locked(config):
             # Under the lock: nothing can be begun from here on.
@@ -87,7 +113,10 @@ class MetadataTable(LongTask):
                 self.table.make_metadata_table(config)
         made, half_made = self.table.metadata_partitions()
         if half_made or (FILES in made) != enabled or (made and not enabled):
-            raise OutcomeUnknown(f"the table lists the partitions {sorted(made)} of its metadata table as finished, and {sorted(half_made)} as unfinished")
+            raise OutcomeUnknown(
+                f"the table lists the partitions {sorted(made)} of its metadata table as finished, and "
+                f"{sorted(half_made)} as unfinished"
+            )
         return sorted(made)
 
     def _save(self, done: MetadataDone) -> None:
@@ -100,7 +129,11 @@ class MetadataTable(LongTask):
             said = str(error) if waiting else classify(error, secrets=secrets).message or str(error)
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
             self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
-            told = ahead.but(failures=before, retry_at_ms=now_ms() + WAIT_MS) if waiting else ahead.but(result=Result.FAILED)
+            told = (
+                ahead.but(failures=before, retry_at_ms=now_ms() + WAIT_MS)
+                if waiting
+                else ahead.but(result=Result.FAILED)
+            )
             self._save(told.but(message=message))
         except Exception as second:
             self._say(f"not recorded: {type(second).__name__}")

@@ -1,4 +1,8 @@
-"""Prepare an assigned table: check that it is reachable and matches the spec, then adopt or create it. Every step may be repeated."""
+"""Prepare an assigned table.
+
+Check that it is reachable and matches the spec, then adopt or create it. Every step
+may be repeated.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,8 @@ from hudi_runtime.table.storage import Storage
 
 CREATED_KEY, FOREIGN_KEY, CLOCK_KEY = Kind.DONE.of(CREATE), Kind.DONE.of(FOREIGN), Kind.CLOCK.of()
 CLOCK_ZERO = "19700101000000000"
-#: The first access must not take minutes when the endpoint or the keys are wrong: S3A would retry for that long.
+#: The first access must not take minutes when the endpoint or the keys are wrong: S3A would retry
+# for that long.
 PROBE_SETTINGS = {
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
@@ -46,7 +51,10 @@ def probe(spark: SparkSession, path: str) -> bool:
 
 
 def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]:
-    """Settings of the agent's Java session at this table (spark-images/etcd-lock/API.md). The durations are the gate's, from the operator's assignment."""
+    """Settings of the agent's Java session at this table (spark-images/etcd-lock/API.md).
+
+    The durations are the gate's, from the operator's assignment.
+    """
     settings = {
         "tableId": spec.id,
         "basePath": spec.path,
@@ -57,9 +65,21 @@ def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]
 
 
 class Preparation:
-    """Prepares one table. Raises the reason when it is not ready: a mismatch, NotAdopted, PendingInstants, NotYet, or an error."""
+    """Prepares one table.
 
-    def __init__(self, context: AgentContext, tasks: Tasks, *, policy: str, options: Mapping[str, str], stopping: Callable[[], bool]) -> None:
+    Raises the reason when it is not ready: a mismatch, NotAdopted, PendingInstants, NotYet,
+    or an error.
+    """
+
+    def __init__(
+        self,
+        context: AgentContext,
+        tasks: Tasks,
+        *,
+        policy: str,
+        options: Mapping[str, str],
+        stopping: Callable[[], bool],
+    ) -> None:
         """``policy`` is the adoption policy, ``options`` are the Hudi options of the spec."""
         self._context = context
         self._tasks = tasks
@@ -80,7 +100,8 @@ class Preparation:
         if not adopted:
             store_probe.require(context.spark, spec.path, exists=exists)
         if not (exists and adopted):
-            # For a table in use, dead writers are settled even without the merger, and its services report the missing class.
+            # For a table in use, dead writers are settled even without the merger, and its services
+            # report the missing class.
             self._require_merger(exists=exists)
         if exists and not adopted:
             self._adopt(gate.table_uid)
@@ -104,7 +125,11 @@ class Preparation:
         creation.create(context.spark, context.table, context.spec, context.options)
 
     def _adopt(self, uid: str) -> None:
-        """Behind the gate that was never open: compare, settle the assigned instants, look for instants without an owner, take the table over."""
+        """Behind the gate that was never open.
+
+        Compare, settle the assigned instants, look for instants without an owner, take
+        the table over.
+        """
         context, table, session = self._context, self._context.table, self._context.session
         created = read(session.etcd.get(CREATED_KEY), Created)
         adoption.refuse_existing(self._policy, table, mine=bool(uid and created.table_uid == uid))
@@ -127,15 +152,25 @@ class Preparation:
         session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # what they completed before the adoption is not foreign
 
     def _forward_clock(self, maximum: str) -> None:
-        """Move the clock to the newest time: writers without this lock moved the timeline but not the clock (I10)."""
+        """Move the clock to the newest time.
+
+        Writers without this lock moved the timeline but not the clock (I10).
+        """
         etcd = self._context.session.etcd
         clock = etcd.get(CLOCK_KEY)
         newest = Clock(value=_milliseconds(maximum) if maximum else CLOCK_ZERO)
-        if clock is not None and clock.read(Clock).value < newest.value and etcd.cas(CLOCK_KEY, newest.to_json(), clock.mod_revision) is None:
+        if (
+            clock is not None
+            and clock.read(Clock).value < newest.value
+            and etcd.cas(CLOCK_KEY, newest.to_json(), clock.mod_revision) is None
+        ):
             raise NotYet("the table's clock has changed")
 
     def _init_clock(self, *, exists: bool) -> None:
-        """Start the clock at the newest time of the timeline; from then on only the JVMs move it (I10)."""
+        """Start the clock at the newest time of the timeline.
+
+        From then on only the JVMs move it (I10).
+        """
         etcd = self._context.session.etcd
         if etcd.get(CLOCK_KEY) is None:
             maximum = self._context.table.timeline().maximum if exists else ""

@@ -1,4 +1,7 @@
-"""The agent's report about one table (`report/timeline`): put when it changes, and repeated every REPORT_SECONDS."""
+"""The agent's report about one table (`report/timeline`).
+
+Put when it changes, and repeated every REPORT_SECONDS.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,16 @@
-"""Restore to a savepoint, as the operator requests in `request/restore-<nonce>` behind the gate that is closed for it (docs/operate/operations.md, Restore).
+"""Restore to a savepoint (docs/operate/operations.md, Restore).
 
-This module selects the commits to undo by completion time: all that completed after the savepoint's boundary, whenever they were requested, and no
-others. Hudi would select differently: it takes the time of the one commit that bears the savepoint, and so undoes a commit that was begun before it
-and ended after it, although the savepoint holds it. Hudi executes the whole plan under one hold of the table's lock.
+The operator requests it in `request/restore-<nonce>` behind the gate that is closed for it.
 
-`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is completed, by any agent: its plan is in Hudi's
-`<t>.restore.requested`, and the commits that it has already undone no longer exist.
+This module selects the commits to undo by completion time: all that completed after the savepoint's
+boundary, whenever they were requested, and no others. Hudi would select differently: it takes the
+time of the one commit that bears the savepoint, and so undoes a commit that was begun before it and
+ended after it, although the savepoint holds it. Hudi executes the whole plan under one hold of the
+table's lock.
+
+`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is
+completed, by any agent: its plan is in Hudi's `<t>.restore.requested`, and the commits that it has
+already undone no longer exist.
 """
 
 from __future__ import annotations
@@ -40,9 +45,11 @@ QUIET_SECONDS = 120
 MESSAGE_LIMIT = 500
 LISTED = 20
 OPTIONS = {
-    # The lock is already held, from before the plan until after the end: Hudi's own locks need to cover only the threads of this process.
+    # The lock is already held, from before the plan until after the end: Hudi's own locks need to
+    # cover only the threads of this process.
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
-    # The metadata table is deleted, and the next commit makes a new one: rolling it back would depend on its compactions since then.
+    # The metadata table is deleted, and the next commit makes a new one: rolling it back would
+    # depend on its compactions since then.
     "hoodie.metadata.enable": "false",
     "hoodie.table.services.enabled": "false",
 }
@@ -54,7 +61,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a restore: boundary (a completion time), newest requested time that stays, instants to undo (last completed first), later savepoints."""
+    """The plan of a restore.
+
+    Boundary (a completion time), newest requested time that stays, instants to undo (last completed
+    first), later savepoints.
+    """
 
     boundary: str
     newest: str
@@ -63,9 +74,12 @@ class Plan:
 
 
 def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
-    """The plan to restore that savepoint. Raises Refused when the commit that it keeps has left the active timeline.
+    """The plan to restore that savepoint.
 
-    The savepoint was taken with nothing pending, so its own completion time separates the commits that it holds from those that it does not (I10).
+    Raises Refused when the commit that it keeps has left the active timeline.
+
+    The savepoint was taken with nothing pending, so its own completion time separates the commits
+    that it holds from those that it does not (I10).
     """
     writes = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
     kept = [i for i in writes if i.completion < savepoint.completion]
@@ -80,8 +94,10 @@ def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
 def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     """Requested time and action for Hudi's plan.
 
-    The commit of a table service is listed twice, with its completed and its pending action: otherwise, when an agent dies after Hudi has made it
-    pending again, the next execution would skip it and leave it. Hudi's restore does not handle pending log compactions; see `Restores._unlog`.
+    The commit of a table service is listed twice, with its completed and its pending action:
+    otherwise, when an agent dies after Hudi has made it pending again, the next execution would
+    skip it and leave it. Hudi's restore does not handle pending log compactions; see
+    `Restores._unlog`.
     """
     found = []
     for instant in undone:
@@ -105,15 +121,27 @@ class Restores(LongTask):
         self._failures: dict[str, int] = {}
 
     def between(self, records: Records) -> bool:
-        """Whether a restore is incomplete: nothing else may change the table, and its pending instants are not foreign."""
+        """Whether a restore is incomplete.
+
+        Nothing else may change the table, and its pending instants are not foreign.
+        """
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
     def consider(self, look: Look) -> None:
-        """Begin or continue a restore when one is requested and due, and no other agent is there (F22)."""
+        """Begin or continue a restore when one is requested and due.
+
+        No other agent may be there (F22).
+        """
         requests, records = look.requests, look.records
         asked = any(named(RequestKind.RESTORE, id) for id in requests)
-        if not asked or not self.idle or self._cancelled or time.monotonic() < self._retry_at or records.other_agents(self.session.inc):
+        if (
+            not asked
+            or not self.idle
+            or self._cancelled
+            or time.monotonic() < self._retry_at
+            or records.other_agents(self.session.inc)
+        ):
             return
         gate = self.context.gate()
         id = request_id(RequestKind.RESTORE, gate.restoring)
@@ -129,14 +157,22 @@ class Restores(LongTask):
         saved = done.but(at_ms=now_ms(), inc=self.session.inc)
         if self._record(id).but(at_ms=0) != saved.but(at_ms=0):
             self.session.etcd.put(Kind.DONE.of(id), saved.to_json())
-            print(f"table {self.context.label}: {id}: {saved.result} {saved.instant} {saved.message}", file=sys.stderr, flush=True)
+            print(
+                f"table {self.context.label}: {id}: {saved.result} {saved.instant} {saved.message}",
+                file=sys.stderr,
+                flush=True,
+            )
         return saved
 
-    # -- a try, on its own thread --------------------------------------------------------------------------------------------------
+    # -- a try, on its own thread ------------------------------------------------------------------
 
     def _run(self, id: str, request: RestoreRequest) -> None:
         known = self._record(id)
-        base = known.but(nonce=known.nonce or request.nonce, savepoint=known.savepoint or request.savepoint, result=known.result or Result.PENDING)
+        base = known.but(
+            nonce=known.nonce or request.nonce,
+            savepoint=known.savepoint or request.savepoint,
+            result=known.result or Result.PENDING,
+        )
         try:
             self._enter_pool(f"{id} of {self.context.label}")
             done = self._ended(base) or self._restore(id, request, base)
@@ -146,7 +182,10 @@ class Restores(LongTask):
             self._failed(id, base, error)
 
     def _ended(self, base: RestoreDone) -> RestoreDone | None:
-        """The restore that an agent completed before it died without recording it; None when there is none."""
+        """The restore that an agent completed before it died without recording it.
+
+        None when there is none.
+        """
         if base.result is not Result.RUNNING:
             return None
         if not self.session.quiet(QUIET_SECONDS * 1000):
@@ -178,7 +217,8 @@ class Restores(LongTask):
                 )
                 if not wanted.undone:
                     return begun
-                # Written ahead: from here on the operator keeps the gate closed until the restore is completed.
+                # Written ahead: from here on the operator keeps the gate closed until the restore
+                # is completed.
                 ahead = self._save(id, begun.but(after=timeline.maximum))
                 self._drop(wanted.dropped)
                 instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
@@ -196,31 +236,47 @@ class Restores(LongTask):
         return config
 
     def _verified(self, instant: str, boundary: str) -> str:
-        """Completion time of the restore. Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: then it is executed again."""
+        """Completion time of the restore.
+
+        Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: then it
+        is executed again.
+        """
         timeline = self.table.timeline()
         found = timeline.get(instant)
         if found is None or found.pending:
             raise OutcomeUnknown(f"restore {instant} is not completed on the timeline")
-        left = [i.requested for i in timeline.instants if i.pending or (i.action in tl.WRITE_ACTIONS and i.completion > boundary)]
+        left = [
+            i.requested
+            for i in timeline.instants
+            if i.pending or (i.action in tl.WRITE_ACTIONS and i.completion > boundary)
+        ]
         if left:
             raise OutcomeUnknown(f"instant {left[0]} is still on the timeline after restore {instant}")
         return found.completion
 
-    # -- preconditions -------------------------------------------------------------------------------------------------------------------
+    # -- preconditions -----------------------------------------------------------------------------
 
     def _planned(self, request: RestoreRequest, timeline: tl.Timeline) -> Plan:
         recorded = {entry.name for entry in self.session.etcd.range(Kind.INSTANT.every)}
         foreign = [i.requested for i in timeline.pending if i.requested not in recorded]
         if foreign:
-            raise Refused(f"instant {foreign[0]} is pending and has no record here: stop its writer, see ForeignWriters")
+            raise Refused(
+                f"instant {foreign[0]} is pending and has no record here: stop its writer, see ForeignWriters"
+            )
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
         said = self.table.savepoint_infos(timeline)
         savepoint = self._savepoint(request.savepoint, timeline, said)
         found = plan(timeline, savepoint)
-        archived = [i.requested for i in self.table.archived_instants() if i.completion > found.boundary] if self.table.has_archive() else []
+        archived = (
+            [i.requested for i in self.table.archived_instants() if i.completion > found.boundary]
+            if self.table.has_archive()
+            else []
+        )
         if archived:
-            raise Refused(f"instant {archived[0]} completed after the savepoint and was archived: its files are no longer known")
+            raise Refused(
+                f"instant {archived[0]} completed after the savepoint and was archived: its files are no longer known"
+            )
         for later in found.dropped:
             self._require_dropped(later, said, names=request.savepoints)
         missing = self._missing(said[savepoint.requested])
@@ -233,7 +289,9 @@ class Restores(LongTask):
         kept = {s.requested: s for s in timeline.savepoints if not s.pending}
         taken = self._taken(name)
         instant = taken.instant if taken.result is Result.COMPLETED else ""
-        instant = instant or next((t for t, info in said.items() if info.comment == f"{self.context.label}: {name}"), "")
+        instant = instant or next(
+            (t for t, info in said.items() if info.comment == f"{self.context.label}: {name}"), ""
+        )
         if not instant:
             raise Refused(f"this HudiTable has taken no savepoint {name}")
         if instant not in kept:
@@ -244,16 +302,25 @@ class Restores(LongTask):
         return read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.SAVEPOINT, name))), SavepointDone)
 
     def _require_dropped(self, later: tl.Instant, said: Mapping[str, SavepointInfo], *, names: Sequence[str]) -> None:
-        """Require that a later savepoint, whose commit will be undone, may be dropped: its name was removed from the spec before."""
+        """Require that a later savepoint, whose commit will be undone, may be dropped.
+
+        Its name was removed from the spec before.
+        """
         if later.pending:
             return
         comment, mine = said[later.requested].comment, f"{self.context.label}: "
         if not comment.startswith(mine):
-            raise Refused(f"the savepoint of instant {later.requested} ({comment or 'without a comment'}) is later and not this HudiTable's: delete it first")
+            raise Refused(
+                f"the savepoint of instant {later.requested} ({comment or 'without a comment'}) is later and not this "
+                "HudiTable's: delete it first"
+            )
         listed = [name for name in names if self._taken(name).instant == later.requested]
         listed += [comment.removeprefix(mine)] if comment.removeprefix(mine) in names else []
         if listed:
-            raise Refused(f"savepoint {listed[0]} is later, and would be deleted with the commit that it keeps: remove its name from spec.savepoints first")
+            raise Refused(
+                f"savepoint {listed[0]} is later, and would be deleted with the commit that it keeps: remove its name "
+                "from spec.savepoints first"
+            )
 
     def _missing(self, info: SavepointInfo) -> str:
         """A missing file of the savepoint; empty when all exist."""
@@ -267,13 +334,20 @@ class Restores(LongTask):
                 return f"{partition}/{lost[0]}" if partition else lost[0]
         return ""
 
-    # -- preparation and cleanup -----------------------------------------------------------------------------------------------------
+    # -- preparation and cleanup -------------------------------------------------------------------
 
     def _drop(self, savepoints: tuple[tl.Instant, ...]) -> None:
-        """Delete later savepoints, under the lock: Hudi does not undo a commit that a savepoint keeps. Half-finished ones of dead agents are deleted, too."""
+        """Delete later savepoints, under the lock.
+
+        Hudi does not undo a commit that a savepoint keeps. Half-finished ones of dead agents are
+        deleted, too.
+        """
         names = set(self.table.storage.names(TIMELINE)) if savepoints else set()
         for savepoint in savepoints:
-            for name in (f"{savepoint.requested}.savepoint.inflight", f"{savepoint.requested}_{savepoint.completion}.savepoint"):
+            for name in (
+                f"{savepoint.requested}.savepoint.inflight",
+                f"{savepoint.requested}_{savepoint.completion}.savepoint",
+            ):
                 if name in names:
                     self.table.storage.delete(f"{TIMELINE}/{name}")
             for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
@@ -281,7 +355,10 @@ class Restores(LongTask):
                     self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
-        """Remove log compactions that a dead agent has made pending again, files first: a restore begins with nothing pending, so they are to be undone."""
+        """Remove log compactions that a dead agent has made pending again, files first.
+
+        A restore begins with nothing pending, so they are to be undone.
+        """
         for instant in (i.requested for i in timeline.pending if i.action == LOG_COMPACTION):
             for partition in self.table.partitions():
                 folder = f"{escape(partition)}/" if partition else ""
@@ -291,7 +368,10 @@ class Restores(LongTask):
                 self.table.storage.delete(f"{TIMELINE}/{instant}.{LOG_COMPACTION}.{state}")
 
     def _forget(self) -> None:
-        """Delete own records whose instants are gone: Hudi never completes the rollbacks that a restore consists of."""
+        """Delete own records whose instants are gone.
+
+        Hudi never completes the rollbacks that a restore consists of.
+        """
         timeline = self.table.timeline()
         for entry in self.session.etcd.range(Kind.INSTANT.every):
             record = entry.read(InstantRecord)
@@ -301,20 +381,34 @@ class Restores(LongTask):
                 self.session.forget(entry.name)
 
     def _failed(self, id: str, base: RestoreDone, error: Exception) -> None:
-        """Record the reason. Without an answer of etcd the record written ahead stands, and the operator settles this agent."""
+        """Record the reason.
+
+        Without an answer of etcd the record written ahead stands, and the operator
+        settles this agent.
+        """
         try:
             known = self._record(id) if self._record(id).result is not None else base
             if isinstance(error, NotYet) or self._cancelled:
                 self._retry_at = time.monotonic() + WAIT_SECONDS
-                self._save(id, known.but(message=first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())))
+                self._save(
+                    id, known.but(message=first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets()))
+                )
                 return
             failures = self._failures[id] = self._failures.get(id, 0) + 1
             self._retry_at = time.monotonic() + max(WAIT_SECONDS, backoff(failures))
-            said = str(error) if isinstance(error, Refused) else classify(error, secrets=environment_secrets()).message or str(error)
+            said = (
+                str(error)
+                if isinstance(error, Refused)
+                else classify(error, secrets=environment_secrets()).message or str(error)
+            )
             message = first_line(said, limit=MESSAGE_LIMIT, secrets=environment_secrets())
             over = isinstance(error, Refused) or (failures >= ATTEMPTS and known.result is not Result.RUNNING)
             if over:
                 self._forget()
-            self._save(id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures))
+            self._save(
+                id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures)
+            )
         except Exception as second:
-            print(f"table {self.context.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True)
+            print(
+                f"table {self.context.label}: {id}: not recorded: {type(second).__name__}", file=sys.stderr, flush=True
+            )

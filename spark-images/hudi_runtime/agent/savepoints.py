@@ -1,7 +1,10 @@
-"""Savepoints, as the operator requests them in `request/savepoint-<name>` behind the closed gate (docs/operate/operations.md, Savepoints).
+"""Savepoints (docs/operate/operations.md, Savepoints).
 
-A savepoint bears the requested time of the commit that it keeps, and its metadata contain the requested name. So the savepoint of an agent that
-died before it recorded the result is found again, and not taken twice.
+The operator requests them in `request/savepoint-<name>` behind the closed gate.
+
+A savepoint bears the requested time of the commit that it keeps, and its metadata contain the
+requested name. So the savepoint of an agent that died before it recorded the result is found again,
+and not taken twice.
 """
 
 from __future__ import annotations
@@ -28,14 +31,20 @@ MESSAGE_LIMIT = 500
 
 
 class NothingToKeep(Exception):
-    """The table has no completed commit, or a foreign instant is pending: waiting would not help."""
+    """The table has no completed commit, or a foreign instant is pending.
+
+    Waiting would not help.
+    """
 
 
 class Savepoints(TableTask):
     """Takes the savepoints of one table, within the step."""
 
     def __init__(self, context: AgentContext, *, after: TableTask) -> None:
-        """``after`` is the task that must be idle: its writes must be on one side of a savepoint."""
+        """``after`` is the task that must be idle.
+
+        Its writes must be on one side of a savepoint.
+        """
         self.context = context
         self.table = context.table
         self.session = context.session
@@ -43,7 +52,10 @@ class Savepoints(TableTask):
         self._failures: dict[str, int] = {}
 
     def consider(self, look: Look) -> None:
-        """Take the requested savepoints that are not recorded yet. The next pass repeats those that must wait (NotYet); failures are counted."""
+        """Take the requested savepoints that are not recorded yet.
+
+        The next pass repeats those that must wait (NotYet); failures are counted.
+        """
         if self._after.idle:
             self._serve(look.requests, look.records)
 
@@ -67,14 +79,21 @@ class Savepoints(TableTask):
 
     def _failed(self, id: str, error: Exception) -> SavepointDone:
         self._failures[id] = self._failures.get(id, 0) + 1
-        text = first_line(classify(error, secrets=environment_secrets()).message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        text = first_line(
+            classify(error, secrets=environment_secrets()).message or str(error),
+            limit=MESSAGE_LIMIT,
+            secrets=environment_secrets(),
+        )
         over = self._failures[id] >= ATTEMPTS
         if over:
             self._let_go()
         return SavepointDone(result=Result.FAILED if over else Result.PENDING, message=text)
 
     def _let_go(self) -> None:
-        """Leave nothing of an abandoned savepoint pending: archival would wait for it. The lock is released, so no request is on the wire."""
+        """Leave nothing of an abandoned savepoint pending: archival would wait for it.
+
+        The lock is released, so no request is on the wire.
+        """
         timeline = self.table.timeline()
         for instant in self.session.pending():
             commit = timeline.get(instant)
@@ -88,7 +107,11 @@ class Savepoints(TableTask):
         if self._record(id).but(at_ms=None) == done:
             return
         self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=now_ms()).to_json())
-        print(f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}", file=sys.stderr, flush=True)
+        print(
+            f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _take(self, name: str, records: Records) -> SavepointDone:
         timeline = self.table.timeline()
@@ -99,15 +122,25 @@ class Savepoints(TableTask):
             if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):
                 self._keep(timeline, commit.requested, comment)
             timeline = self.table.timeline()
-            taken = next((kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None)
+            taken = next(
+                (kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None
+            )
             if taken is None:
                 raise OutcomeUnknown(f"the savepoint of {commit.requested} is not on the timeline")
-        # Later commits complete after it: the clock moved to the savepoint's completion time before its file was written (I10).
-        boundary = max(i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion)
-        return SavepointDone(result=Result.COMPLETED, instant=taken.requested, completion_time=taken.completion, boundary=boundary)
+        # Later commits complete after it: the clock moved to the savepoint's completion time before
+        # its file was written (I10).
+        boundary = max(
+            i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion < taken.completion
+        )
+        return SavepointDone(
+            result=Result.COMPLETED, instant=taken.requested, completion_time=taken.completion, boundary=boundary
+        )
 
     def _commit(self, timeline: tl.Timeline, records: Records) -> tl.Instant:
-        """The last commit by requested time: with nothing pending, no completed instant was requested later."""
+        """The last commit by requested time.
+
+        With nothing pending, no completed instant was requested later.
+        """
         if self.context.gate_state() != GateState.CLOSED:
             raise NotYet("waiting for the closed gate: writers could commit meanwhile")
         others = records.other_agents(self.session.inc)
@@ -115,7 +148,9 @@ class Savepoints(TableTask):
             raise NotYet(f"another agent ({others[0]}) is not settled")
         foreign = [i.requested for i in timeline.pending if i.requested not in records.instants]
         if foreign and not {i.requested for i in self.table.timeline().pending}.isdisjoint(foreign):
-            raise NothingToKeep(f"instant {foreign[0]} is pending and has no record here: it would be on neither side of the savepoint")
+            raise NothingToKeep(
+                f"instant {foreign[0]} is pending and has no record here: it would be on neither side of the savepoint"
+            )
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")
         commits = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
@@ -129,6 +164,7 @@ class Savepoints(TableTask):
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)
         if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
-            self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")  # of a dead agent; Hudi does not begin a savepoint twice
+            # Of a dead agent; Hudi does not begin a savepoint twice
+            self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
         with self.table.client(config) as client:
             client.savepoint(instant, USER, comment)

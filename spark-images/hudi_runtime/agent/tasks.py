@@ -43,10 +43,13 @@ class Tasks:
         self._in_order: tuple[TableTask, ...] = (self._bootstrap, metadata_table, savepoints, self.services, *gauge)
         self._callback_sender = _callback_sender(context, order)
 
-    # -- a pass: settle, restore, list, all others ---------------------------------------------------------------------------------
+    # -- a pass: settle, restore, list, all others -------------------------------------------------
 
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:
-        """Settle incarnations that are proven dead and roll back abandoned instants, if there are any; whether an instant got its outcome."""
+        """Settle incarnations that are proven dead and roll back abandoned instants.
+
+        Returns whether an instant got its outcome.
+        """
         return records.work_for_the_settler() and bool(self._settler.run(records, stopping=stopping))
 
     def settle_all(self, records: Records, *, stopping: Callable[[], bool]) -> None:
@@ -54,7 +57,10 @@ class Tasks:
         self._settler.run(records, stopping=stopping)
 
     def restore(self, look: Look) -> None:
-        """Begin or continue a restore. It runs before the timeline is listed, and before all other tasks."""
+        """Begin or continue a restore.
+
+        It runs before the timeline is listed, and before all other tasks.
+        """
         self._restores.consider(look)
 
     @property
@@ -68,10 +74,17 @@ class Tasks:
 
     def timeline(self) -> tl.Timeline:
         """The active timeline, listed now, and passed to the callback sender."""
-        return self._context.table.timeline() if self._callback_sender is None else self._callback_sender.look(self._context.table.timeline)
+        return (
+            self._context.table.timeline()
+            if self._callback_sender is None
+            else self._callback_sender.look(self._context.table.timeline)
+        )
 
     def consider(self, look: Look) -> None:
-        """Run all tasks except restores, in order; stop after an exclusive task that is not idle."""
+        """Run all tasks except restores, in order.
+
+        Stop after an exclusive task that is not idle.
+        """
         for task in self._in_order:
             task.consider(look)
             if task.exclusive and not task.idle:
@@ -82,7 +95,7 @@ class Tasks:
         """The last count, for the report; None when there is none."""
         return self._gauge.latest if self._gauge is not None else None
 
-    # -- the end -------------------------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     @property
     def idle(self) -> bool:
@@ -104,7 +117,11 @@ class Tasks:
             task.cancel()
 
     def give_back(self) -> bool:
-        """Release claims; False when this incarnation has left an instant that may still be written, so that it must be proven dead (F4)."""
+        """Release claims.
+
+        False when this incarnation has left an instant that may still be written, so that it must
+        be proven dead (F4).
+        """
         self._settler.release_claims()
         return not self._settler.must_be_proven_dead()
 
@@ -112,7 +129,15 @@ class Tasks:
 def _settler(context: AgentContext, order: AssignmentRecord) -> Settler:
     drain = float((order.lock or Durations()).drain)
     spark = context.spark
-    return Settler(context.table, context.session, context.name, context.options, context.ended, lost=lambda: sp.lost_executors(spark), drain=drain)
+    return Settler(
+        context.table,
+        context.session,
+        context.name,
+        context.options,
+        context.ended,
+        lost=lambda: sp.lost_executors(spark),
+        drain=drain,
+    )
 
 
 def _services(context: AgentContext, order: AssignmentRecord) -> Services:
@@ -123,9 +148,19 @@ def _services(context: AgentContext, order: AssignmentRecord) -> Services:
     def lost(instant: str) -> None:
         context.session.forget(instant)
 
-    actions = Actions(context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge)
+    actions = Actions(
+        context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge
+    )
     wanted, merge_on_read = triggers.orders(order.services), context.spec.type == TableType.MERGE_ON_READ
-    return Services(context.spark, actions, context.session, wanted=wanted, merge_on_read=merge_on_read, label=context.label, slot=context.slot)
+    return Services(
+        context.spark,
+        actions,
+        context.session,
+        wanted=wanted,
+        merge_on_read=merge_on_read,
+        label=context.label,
+        slot=context.slot,
+    )
 
 
 def _callback_sender(context: AgentContext, order: AssignmentRecord) -> CallbackSender | None:

@@ -1,9 +1,12 @@
-"""`audit`: check whether a table holds what it should. Eleven checks of any Hudi table, as a command and as a library.
+"""`audit`: check whether a table holds what it should.
+
+Eleven checks of any Hudi table, as a command and as a library.
 
     report = audit(spark, "s3a://lake/flights", keys=..., expected=...)
     assert report.outcome is Outcome.OK, report.text()
 
-The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image (docs/operate/operations.md). It only reads.
+The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image
+(docs/operate/operations.md). It only reads.
 """
 
 from __future__ import annotations
@@ -39,8 +42,9 @@ def audit(
 ) -> Report:
     """Run the checks in `only` on the table at `path`; report the others as not asked.
 
-    `expected` makes the expected rows; `keys` reads the table's keys in etcd by its table id; `hudi_rs_options` are hudi-rs's storage options.
-    Never raises because of the table's state: the outcome of a check that cannot read its input is unknown.
+    `expected` makes the expected rows; `keys` reads the table's keys in etcd by its table id;
+    `hudi_rs_options` are hudi-rs's storage options. Never raises because of the table's state: the
+    outcome of a check that cannot read its input is unknown.
     """
     look = Look(spark, path, keys=keys, open_files="files" in only)
     done: dict[str, Check] = {name: not_asked(name, "switched off") for name in TITLES if name not in only}
@@ -50,7 +54,9 @@ def audit(
         done |= _structure(look, facts, structural)
         if any(name in only for name in ROW_CHECKS):
             with rows.row_reader(spark):
-                done |= _rows(spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps)
+                done |= _rows(
+                    spark, look, facts, expected=expected, only=only, hudi_rs_options=hudi_rs_options or {}, steps=steps
+                )
     except Exception as error:
         for name in TITLES:
             done.setdefault(name, unknown(name, "could not be checked", [reason_of(error)]))
@@ -58,7 +64,10 @@ def audit(
 
 
 def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Check]:
-    """Confirm each violation by a second look: one that is not found again was an effect of the table changing between two listings."""
+    """Confirm each violation by a second look.
+
+    One that is not found again was an effect of the table changing between two listings.
+    """
     first = {name: structure.CHECKS[name](facts) for name in names}
     doubtful = [name for name, check in first.items() if check.outcome is Outcome.VIOLATED]
     if not doubtful:
@@ -75,7 +84,14 @@ def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Ch
 
 
 def _rows(
-    spark: SparkSession, look: Look, facts: Facts, *, expected: Expected | None, only: Collection[str], hudi_rs_options: Mapping[str, str], steps: int
+    spark: SparkSession,
+    look: Look,
+    facts: Facts,
+    *,
+    expected: Expected | None,
+    only: Collection[str],
+    hudi_rs_options: Mapping[str, str],
+    steps: int,
 ) -> dict[str, Check]:
     """The checks that read rows, all of the same state of the table."""
     names = [name for name in ROW_CHECKS if name in only]
@@ -84,23 +100,38 @@ def _rows(
     for _ in range(ATTEMPTS):
         checks = _row_checks(spark, look, facts, expected=expected, hudi_rs_options=hudi_rs_options, steps=steps)
         done = {name: _guarded(name, checks[name]) for name in names}
-        if all(check.outcome in (Outcome.OK, Outcome.NOT_ASKED) for check in done.values()) or rows.unchanged(facts.timeline, look.table.timeline()):
+        if all(check.outcome in (Outcome.OK, Outcome.NOT_ASKED) for check in done.values()) or rows.unchanged(
+            facts.timeline, look.table.timeline()
+        ):
             return done
         facts = look.facts()
-    return {name: unsettled(name, f"the table was written to during each of {ATTEMPTS} reads: run the audit again") for name in names}
+    return {
+        name: unsettled(name, f"the table was written to during each of {ATTEMPTS} reads: run the audit again")
+        for name in names
+    }
 
 
 def _row_checks(
-    spark: SparkSession, look: Look, facts: Facts, *, expected: Expected | None, hudi_rs_options: Mapping[str, str], steps: int
+    spark: SparkSession,
+    look: Look,
+    facts: Facts,
+    *,
+    expected: Expected | None,
+    hudi_rs_options: Mapping[str, str],
+    steps: int,
 ) -> dict[str, Callable[[], Check]]:
     path = look.table.path
     snapshot = rows.read(spark, path)
     return {
-        "rows": lambda: rows.expected(spark, snapshot, expected) if expected else not_asked("rows", "no expected rows were given"),
+        "rows": lambda: (
+            rows.expected(spark, snapshot, expected) if expected else not_asked("rows", "no expected rows were given")
+        ),
         "origin": lambda: rows.origin(snapshot, facts, look.archived),
         "unique": lambda: rows.unique(snapshot, facts),
         "hudi-rs": lambda: rows.hudi_rs(spark, path, snapshot, facts, hudi_rs_options),
-        "incremental": lambda: rows.incremental(spark, path, snapshot, facts, steps=steps, ordering=look.ordering(), by_column=look.by_column()),
+        "incremental": lambda: rows.incremental(
+            spark, path, snapshot, facts, steps=steps, ordering=look.ordering(), by_column=look.by_column()
+        ),
     }
 
 

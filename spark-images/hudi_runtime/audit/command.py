@@ -1,4 +1,7 @@
-"""`python -m hudi_runtime.audit PATH`: exit code 0 = every requested check is ok, 1 = one is violated, 2 = one could not be checked."""
+"""`python -m hudi_runtime.audit PATH`.
+
+Exit code 0 = every requested check is ok, 1 = one is violated, 2 = one could not be checked.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ SETTINGS = {
     "spark.hadoop.fs.s3a.attempts.maximum": "4",
     "spark.hadoop.fs.s3a.retry.limit": "4",
     "spark.hadoop.fs.s3a.retry.interval": "500ms",
-    # Enough connections for the streams that Hudi leaves open (ClosingInLineFileSystem): an audit may run without our jar.
+    # Enough connections for the streams that Hudi leaves open (ClosingInLineFileSystem): an audit
+    # may run without our jar.
     "spark.hadoop.fs.s3a.connection.maximum": "1024",
 }
 ENVIRONMENT_CREDENTIALS = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
@@ -45,21 +49,55 @@ ENVIRONMENT_CREDENTIALS = "com.amazonaws.auth.EnvironmentVariableCredentialsProv
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="audit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="audit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", help="base path of the table, as in spec.path of the HudiTable (s3a://…)")
-    parser.add_argument("--expected", metavar="FILE", help="rows that the table must have, no others: parquet, .csv (with a header) or .json lines")
-    parser.add_argument("--option", metavar="KEY=VALUE", action="append", default=[], help="storage option, as in spec.storage.options (fs.s3a.endpoint=…)")
+    parser.add_argument(
+        "--expected",
+        metavar="FILE",
+        help="rows that the table must have, no others: parquet, .csv (with a header) or .json lines",
+    )
+    parser.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="storage option, as in spec.storage.options (fs.s3a.endpoint=…)",
+    )
     parser.add_argument("--conf", metavar="KEY=VALUE", action="append", default=[], help="Spark setting")
-    parser.add_argument("--keys", metavar="FILE", help=f"output of `etcdctl get --prefix /hudi/ -w json`; without it etcd is asked if {ETCD_VARIABLE} is set")
-    parser.add_argument("--skip", metavar="CHECK", action="append", default=[], choices=list(TITLES), help=f"leave out a check: {', '.join(TITLES)}")
-    parser.add_argument("--only", metavar="CHECK", action="append", default=[], choices=list(TITLES), help="run only these checks")
-    parser.add_argument("--steps", type=int, default=STEPS, help="newest commits that the incremental check pulls one by one (%(default)s)")
+    parser.add_argument(
+        "--keys",
+        metavar="FILE",
+        help=f"output of `etcdctl get --prefix /hudi/ -w json`; without it etcd is asked if {ETCD_VARIABLE} is set",
+    )
+    parser.add_argument(
+        "--skip",
+        metavar="CHECK",
+        action="append",
+        default=[],
+        choices=list(TITLES),
+        help=f"leave out a check: {', '.join(TITLES)}",
+    )
+    parser.add_argument(
+        "--only", metavar="CHECK", action="append", default=[], choices=list(TITLES), help="run only these checks"
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=STEPS,
+        help="newest commits that the incremental check pulls one by one (%(default)s)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser.parse_args(words)
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """Parse `KEY=VALUE` arguments. Exits with code 2, after printing the argument, its value and the rule, when one has another form."""
+    """Parse `KEY=VALUE` arguments.
+
+    Exits with code 2, after printing the argument, its value and the rule, when one
+    has another form.
+    """
     found = {}
     for word in words:
         key, sign, value = word.partition("=")
@@ -98,9 +136,16 @@ def expected_file(name: str) -> Expected:
 
 
 def hudi_rs_options(options: dict[str, str]) -> dict[str, str]:
-    """The storage options of hudi-rs that correspond to the table's S3A options and the environment's credentials."""
+    """The storage options of hudi-rs for the table's access.
+
+    They correspond to the table's S3A options and the environment's credentials.
+    """
     found = {"aws_region": options.get("fs.s3a.endpoint.region", os.environ.get("AWS_REGION", "us-east-1"))}
-    variables = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY", "aws_session_token": "AWS_SESSION_TOKEN"}
+    variables = {
+        "aws_access_key_id": "AWS_ACCESS_KEY_ID",
+        "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+        "aws_session_token": "AWS_SESSION_TOKEN",
+    }
     found |= {key: os.environ[variable] for key, variable in variables.items() if os.environ.get(variable)}
     endpoint = options.get("fs.s3a.endpoint", "")
     if endpoint:
@@ -111,7 +156,10 @@ def hudi_rs_options(options: dict[str, str]) -> dict[str, str]:
 
 
 def own_stdout() -> TextIO:
-    """The real stdout, for the report only: from now on, output of the JVM and its libraries goes to stderr."""
+    """The real stdout, for the report only.
+
+    From now on, output of the JVM and its libraries goes to stderr.
+    """
     ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return ours

@@ -1,4 +1,7 @@
-"""The facts of an audit of one table: listings, timelines, metadata of completed instants, and the keys in etcd."""
+"""The facts of an audit of one table.
+
+Listings, timelines, metadata of completed instants, and the keys in etcd.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]
 _DATA_SUFFIX = re.compile(r"\.(?:parquet|orc|hfile|lance)$|\.log\.\d+")
 #: Operations that run concurrently with writers of the same file group by design.
 COMPACTIONS = frozenset({"COMPACT", "LOG_COMPACT"})
-#: Operations that execute a plan: the files of a dead executor are rolled back, the plan stays and is executed again.
+#: Operations that execute a plan: the files of a dead executor are rolled back, the plan stays and
+# is executed again.
 PLANNED = frozenset({*COMPACTIONS, "CLUSTER"})
 METADATA = ".hoodie/metadata/"
 
@@ -36,7 +40,10 @@ class Commit:
 
 @dataclass(frozen=True)
 class Keys:
-    """The table's keys in etcd: names relative to `P/tables/T/` and `P/control/T/` → JSON values."""
+    """The table's keys in etcd.
+
+    Names relative to `P/tables/T/` and `P/control/T/` → JSON values.
+    """
 
     tables: Mapping[str, Mapping[str, Any]]
     control: Mapping[str, Mapping[str, Any]]
@@ -48,12 +55,20 @@ class Keys:
 
     def of(self, kind: Kind) -> dict[str, Mapping[str, Any]]:
         """Keys `<kind>/<name>` of either range, by name."""
-        return {name.partition("/")[2]: value for keys in (self.tables, self.control) for name, value in keys.items() if name.startswith(kind.every)}
+        return {
+            name.partition("/")[2]: value
+            for keys in (self.tables, self.control)
+            for name, value in keys.items()
+            if name.startswith(kind.every)
+        }
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The input of the structural checks. `errors` names each aspect that could not be read, with the reason."""
+    """The input of the structural checks.
+
+    `errors` names each aspect that could not be read, with the reason.
+    """
 
     timeline: tl.Timeline
     """Listed after the files."""
@@ -65,7 +80,9 @@ class Facts:
     archived_commits: tuple[Commit, ...] = ()
     """Commits of the newest archived writes; the fate of their files is no longer known."""
     archived: frozenset[str] = frozenset()
-    """Requested times of completed instants in the archived timeline; read only when a data file bears an instant that is not active."""
+    """Requested times of completed instants in the archived timeline; read only when a data file
+    bears an instant that is not active.
+    """
     history: bool = False
     """Whether anything was ever archived."""
     cleaned: frozenset[str] = frozenset()
@@ -80,11 +97,16 @@ class Facts:
     keys: Keys | None = None
     """None: etcd was not read."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Aspect (`commits`, `archived`, `cleaned`, `metadata`, `keys`, `open`) → why it could not be read."""
+    """Aspect (`commits`, `archived`, `cleaned`, `metadata`, `keys`, `open`) → why it could
+    not be read.
+    """
 
     @property
     def known(self) -> frozenset[str]:
-        """Every instant that was on the active timeline before or after the files were listed, or is archived as completed."""
+        """Every instant that is archived as completed, or was on the active timeline.
+
+        It counts whether it was there before or after the files were listed.
+        """
         active = {instant.requested for timeline in (self.before, self.timeline) for instant in timeline.instants}
         return frozenset(active) | self.archived
 
@@ -98,17 +120,30 @@ def instant_of(path: str) -> str:
 def is_data_file(path: str) -> bool:
     """Whether a path is a data or log file of the table itself (not of its metadata table)."""
     name = path.rsplit("/", 1)[-1]
-    return not path.startswith(".hoodie/") and not name.endswith(".crc") and not name.startswith(".hoodie_partition") and bool(_DATA_SUFFIX.search(name))
+    return (
+        not path.startswith(".hoodie/")
+        and not name.endswith(".crc")
+        and not name.startswith(".hoodie_partition")
+        and bool(_DATA_SUFFIX.search(name))
+    )
 
 
 def is_metadata_file(path: str) -> bool:
     """Whether a path is a data or log file of the metadata table."""
     name = path.rsplit("/", 1)[-1]
     inside = path.removeprefix(METADATA)
-    return inside != path and not inside.startswith(".hoodie/") and not name.endswith(".crc") and bool(_DATA_SUFFIX.search(name))
+    return (
+        inside != path
+        and not inside.startswith(".hoodie/")
+        and not name.endswith(".crc")
+        and bool(_DATA_SUFFIX.search(name))
+    )
 
 
 def left_behind(path: str) -> str:
-    """The instant of a marker folder or heartbeat file, of the table or its metadata table; empty for any other file."""
+    """The instant of a marker folder or heartbeat file, of the table or its metadata table.
+
+    Empty for any other file.
+    """
     match = re.match(r"(?:\.hoodie/metadata/)?\.hoodie/(?:\.temp/(\d{17,})/|\.heartbeat/(\d{17,})$)", path)
     return (match[1] or match[2]) if match else ""

@@ -15,18 +15,26 @@ from hudi_runtime.process.etcd import unbound
 
 
 def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
-    """Read through the Java module; address and identity come from the environment (`HUDI_OPERATOR_ETCD_…`)."""
+    """Read through the Java module.
+
+    Address and identity come from the environment (`HUDI_OPERATOR_ETCD_…`).
+    """
 
     def read(table_id: str) -> Keys:
         etcd = unbound(spark)
-        entries = [(entry.key, entry.value) for part in (TABLES, CONTROL) for entry in etcd.range(f"{part}/{table_id}/")]
+        entries = [
+            (entry.key, entry.value) for part in (TABLES, CONTROL) for entry in etcd.range(f"{part}/{table_id}/")
+        ]
         return of_table(table_id, entries)
 
     return read
 
 
 def from_etcdctl(text: str) -> Callable[[str], Keys]:
-    """Read the output of `etcdctl get --prefix <P>/ -w json`. Raises ValueError when the text is not of that form."""
+    """Read the output of `etcdctl get --prefix <P>/ -w json`.
+
+    Raises ValueError when the text is not of that form.
+    """
     pairs = []
     for pair in json.loads(text).get("kvs") or []:
         key = base64.b64decode(pair["key"]).decode()
@@ -36,7 +44,10 @@ def from_etcdctl(text: str) -> Callable[[str], Keys]:
 
 
 def of_table(table_id: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Keys:
-    """The keys of one table. Raises ValueError when there is no gate: the keys are of another etcd, or incomplete."""
+    """The keys of one table.
+
+    Raises ValueError when there is no gate: the keys are of another etcd, or incomplete.
+    """
     found: dict[str, dict[str, Mapping[str, Any]]] = {TABLES: {}, CONTROL: {}}
     for key, value in entries:
         for part, keys in found.items():
@@ -44,5 +55,7 @@ def of_table(table_id: str, entries: Iterable[tuple[str, Mapping[str, Any]]]) ->
             if hit:
                 keys[name] = value
     if Kind.GATE not in found[CONTROL]:
-        raise ValueError(f"there is no gate of table {table_id}: another etcd or prefix, or the keys below control/ were not given")
+        raise ValueError(
+            f"there is no gate of table {table_id}: another etcd or prefix, or the keys below control/ were not given"
+        )
     return Keys(found[TABLES], found[CONTROL])

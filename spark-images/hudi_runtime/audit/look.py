@@ -1,7 +1,10 @@
-"""Reads a table through Spark's JVM and collects the `Facts`. It writes nothing and takes no lock; a table in use may be audited.
+"""Reads a table through Spark's JVM and collects the `Facts`.
 
-The order matters: timeline, files, timeline again. A file's instant is created before the file, and a completed instant's files before its
-completed file. A violation is confirmed by a second look before it is reported (`audit.audit`).
+It writes nothing and takes no lock; a table in use may be audited.
+
+The order matters: timeline, files, timeline again. A file's instant is created before the file, and
+a completed instant's files before its completed file. A violation is confirmed by a second look
+before it is reported (`audit.audit`).
 """
 
 from __future__ import annotations
@@ -44,7 +47,11 @@ class Look:
         self.table = Table(spark, path.rstrip("/"))
 
     def facts(self) -> Facts:
-        """Collect all facts. Raises Missing when there is no Hudi table, TimelineError when its timeline cannot be parsed."""
+        """Collect all facts.
+
+        Raises Missing when there is no Hudi table, TimelineError when its timeline
+        cannot be parsed.
+        """
         self._errors = {}
         before = self.table.timeline()
         files = self.table.storage.walk()
@@ -67,7 +74,9 @@ class Look:
             before=before,
             files=files,
             commits=commits,
-            archived_commits=tuple(self._try("archive", lambda: list(self._archived_commits()) if history else []) or ()),
+            archived_commits=tuple(
+                self._try("archive", lambda: list(self._archived_commits()) if history else []) or ()
+            ),
             archived=archived,
             history=history,
             cleaned=cleaned,
@@ -86,10 +95,13 @@ class Look:
             self._errors[aspect] = reason_of(error)
             return None
 
-    # -- timeline ----------------------------------------------------------------------------------------------------------------------
+    # -- timeline ----------------------------------------------------------------------------------
 
     def _java_instants(self, timeline: tl.Timeline, actions: Iterable[str]) -> Iterator[tuple[tl.Instant, Any, Any]]:
-        """Completed instants of some actions with their Java instant and its timeline; Hudi's own view must contain the same ones."""
+        """Completed instants of some actions with their Java instant and its timeline.
+
+        Hudi's own view must contain the same ones.
+        """
         wanted = set(actions)
         java = self.table.meta_client().getActiveTimeline()
         # A savepoint bears the time of the commit that it keeps.
@@ -97,7 +109,9 @@ class Look:
         for instant in timeline.completed:
             if instant.action in wanted:
                 if (instant.requested, instant.action) not in known:
-                    raise Missing(f"completed instant {instant.requested} has disappeared from the timeline during the audit")
+                    raise Missing(
+                        f"completed instant {instant.requested} has disappeared from the timeline during the audit"
+                    )
                 yield instant, known[instant.requested, instant.action], java
 
     def _commits(self, timeline: tl.Timeline) -> Iterator[Commit]:
@@ -108,14 +122,19 @@ class Look:
     def _archived_commits(self) -> Iterator[Commit]:
         utils = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils
         archived = self.table.meta_client().getArchivedTimeline()
-        found = sorted((str(i.requestedTime()) for i in archived.getCommitsTimeline().filterCompletedInstants().getInstants()), reverse=True)[:ARCHIVED]
+        found = sorted(
+            (str(i.requestedTime()) for i in archived.getCommitsTimeline().filterCompletedInstants().getInstants()),
+            reverse=True,
+        )[:ARCHIVED]
         if not found:
             return
         archived.loadCompletedInstantDetailsInMemory(found[-1], found[0])
         for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
             if str(java_instant.requestedTime()) >= found[-1]:
                 completion = str(java_instant.getCompletionTime())
-                instant = tl.Instant(str(java_instant.requestedTime()), str(java_instant.getAction()), tl.State.COMPLETED, completion)
+                instant = tl.Instant(
+                    str(java_instant.requestedTime()), str(java_instant.getAction()), tl.State.COMPLETED, completion
+                )
                 yield commit(instant, json.loads(str(utils.getCommitMetadata(java_instant, archived).toJsonString())))
 
     def _cleaned(self, timeline: tl.Timeline) -> Iterator[str]:
@@ -130,20 +149,30 @@ class Look:
 
     def _rolled_back(self, timeline: tl.Timeline) -> Iterator[tuple[str, str]]:
         for instant, java_instant, java in self._java_instants(timeline, ("rollback",)):
-            for victim in json.loads(str(java.readRollbackMetadata(java_instant).toString())).get("commitsRollback") or []:
+            for victim in (
+                json.loads(str(java.readRollbackMetadata(java_instant).toString())).get("commitsRollback") or []
+            ):
                 yield str(victim), instant.requested
 
     def ordering(self) -> list[str]:
-        """Columns whose values decide for readers which of two versions of a row stays; none where writers merge, or the later commit stays."""
+        """Columns whose values decide for readers which of two versions of a row stays.
+
+        None where writers merge, or the later commit stays.
+        """
         config = self.table.meta_client().getTableConfig()
         by_readers = str(config.getTableType().name()) == TableType.MERGE_ON_READ
         by_value = str(config.getRecordMergeMode().name()) == merging.HUDI_MODES[MergeMode.EVENT_TIME]
         return [str(name) for name in config.getOrderingFields()] if by_readers and by_value else []
 
     def by_column(self) -> bool:
-        """Whether log files hold some columns of a row, and null for those that a commit did not touch (partial updates)."""
+        """Whether log files hold only some columns of a row (partial updates).
+
+        Columns that a commit did not touch are null in them.
+        """
         config = self.table.meta_client().getTableConfig()
-        return str(config.getTableType().name()) == TableType.MERGE_ON_READ and bool(config.getPartialUpdateMode().isPresent())
+        return str(config.getTableType().name()) == TableType.MERGE_ON_READ and bool(
+            config.getPartialUpdateMode().isPresent()
+        )
 
     def archived(self) -> frozenset[str]:
         """Requested times of the completed instants that have been archived."""
@@ -152,7 +181,7 @@ class Look:
         instants = self.table.meta_client().getArchivedTimeline().filterCompletedInstants().getInstants()
         return frozenset(str(instant.requestedTime()) for instant in instants)
 
-    # -- files -------------------------------------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------
 
     def _broken(self, paths: list[str]) -> dict[str, str]:
         if not self._open_files:
@@ -173,7 +202,9 @@ class Look:
 
     def _open_parquet(self, path: str) -> None:
         parquet = self._jvm.org.apache.parquet.hadoop
-        file = parquet.util.HadoopInputFile.fromPath(self.table.storage.path(path), self._spark.sparkContext._jsc.hadoopConfiguration())
+        file = parquet.util.HadoopInputFile.fromPath(
+            self.table.storage.path(path), self._spark.sparkContext._jsc.hadoopConfiguration()
+        )
         parquet.ParquetFileReader.open(file).close()
 
     def _open_log(self, path: str) -> None:
@@ -189,14 +220,17 @@ class Look:
         finally:
             reader.close()
 
-    # -- etcd --------------------------------------------------------------------------------------------------------------------------
+    # -- etcd --------------------------------------------------------------------------------------
 
     def _read_keys(self, files: Mapping[str, int]) -> Keys | None:
         if self._keys is None:
             return None
         markers = [match[1] for path in files if (match := _MARKER.match(path))]
         if len(markers) != 1:
-            raise ValueError(f"the table has {len(markers)} markers in .hoodie/hudi-operator; there must be one, which identifies its keys in etcd")
+            raise ValueError(
+                f"the table has {len(markers)} markers in .hoodie/hudi-operator; there must be one, which identifies "
+                "its keys in etcd"
+            )
         return self._keys(markers[0])
 
 

@@ -1,6 +1,7 @@
 """The result of an audit: one outcome per check, and one for all of them.
 
-An outcome is ok, violated or unknown. A check that cannot read its input is unknown, and unknown is never ok.
+An outcome is ok, violated or unknown. A check that cannot read its input is unknown, and unknown is
+never ok.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ MAX_LISTED = 20
 
 
 class Outcome(enum.Enum):
-    """Outcome of a check. NOT_ASKED: its input was not given, or it was disabled; it does not affect the total outcome."""
+    """Outcome of a check.
+
+    NOT_ASKED: its input was not given, or it was disabled; it does not affect the total outcome.
+    """
 
     OK = "ok"
     VIOLATED = "violated"
@@ -25,9 +29,12 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, its outcome, one sentence, and the findings that caused the outcome (files, instants, rows).
+    """One check: its name, its outcome, one sentence, and findings.
 
-    `ask_again`: the outcome is due to an operation in progress, which ends by itself; repeat the check after that.
+    The findings (files, instants, rows) caused the outcome.
+
+    `ask_again`: the outcome is due to an operation in progress, which ends by itself; repeat the
+    check after that.
     """
 
     name: str
@@ -38,8 +45,18 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON; at most MAX_LISTED findings, `findingCount` is the total."""
-        found: dict[str, Any] = {"name": self.name, "title": TITLES[self.name], "outcome": self.outcome.value, "sentence": self.sentence}
-        return {**found, "askAgain": self.ask_again, "findingCount": len(self.findings), "findings": list(self.findings[:MAX_LISTED])}
+        found: dict[str, Any] = {
+            "name": self.name,
+            "title": TITLES[self.name],
+            "outcome": self.outcome.value,
+            "sentence": self.sentence,
+        }
+        return {
+            **found,
+            "askAgain": self.ask_again,
+            "findingCount": len(self.findings),
+            "findings": list(self.findings[:MAX_LISTED]),
+        }
 
 
 #: All checks, in the order of the report.
@@ -92,7 +109,10 @@ class Report:
 
     @property
     def outcome(self) -> Outcome:
-        """VIOLATED if any check is, else UNKNOWN if any is, else OK; UNKNOWN when no check was run."""
+        """VIOLATED if any check is, else UNKNOWN if any is, else OK.
+
+        UNKNOWN when no check was run.
+        """
         found = {check.outcome for check in self.checks}
         for outcome in (Outcome.VIOLATED, Outcome.UNKNOWN, Outcome.OK):
             if outcome in found:
@@ -113,13 +133,21 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
-        return {"v": 1, "path": self.path, "outcome": self.outcome.value, "checks": [check.to_dict() for check in self.checks]}
+        return {
+            "v": 1,
+            "path": self.path,
+            "outcome": self.outcome.value,
+            "checks": [check.to_dict() for check in self.checks],
+        }
 
     def text(self) -> str:
         """As text: a table, then the findings of the checks that have any."""
         width = max((len(title) for title in TITLES.values()), default=0)
         lines = [f"{self.path}: {self.outcome.value}", ""]
-        lines += [f"{check.outcome.value:<9}  {check.name:<11}  {TITLES[check.name]:<{width}}  {check.sentence}" for check in self.checks]
+        lines += [
+            f"{check.outcome.value:<9}  {check.name:<11}  {TITLES[check.name]:<{width}}  {check.sentence}"
+            for check in self.checks
+        ]
         for check in self.checks:
             if check.findings:
                 lines += ["", f"{check.name}:", *(f"  {finding}" for finding in check.findings[:MAX_LISTED])]

@@ -1,4 +1,7 @@
-"""Checks of the table's rows. Tables are compared as multisets of rows, in Spark, so that their size does not matter."""
+"""Checks of the table's rows.
+
+Tables are compared as multisets of rows, in Spark, so that their size does not matter.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,9 @@ BEGINNING = "000"
 def row_reader(spark: SparkSession) -> Iterator[None]:
     """Read parquet row by row within this context.
 
-    Hudi 1.2.0's file format may answer differently about columnar batches when a plan is made and when plans are compared: a plan that reads a
-    table several times then sometimes fails with `assertion failed` in ColumnarToRowExec (measured).
+    Hudi 1.2.0's file format may answer differently about columnar batches when a plan is made and
+    when plans are compared: a plan that reads a table several times then sometimes fails with
+    `assertion failed` in ColumnarToRowExec (measured).
     """
     before = str(spark.conf.get(VECTORIZED))
     spark.conf.set(VECTORIZED, "false")
@@ -46,10 +50,13 @@ def row_reader(spark: SparkSession) -> Iterator[None]:
 
 
 def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
-    """Read the table with Spark and Hudi's own code; a snapshot unless the options select another query.
+    """Read the table with Spark and Hudi's own code.
 
-    Data skipping is disabled: all files are read anyway, and planning would unpersist the column statistics, which waits for ever when the plan is
-    part of a frame that is being persisted (`difference`), because Spark's cache holds that frame's lock at that time (measured).
+    A snapshot unless the options select another query.
+
+    Data skipping is disabled: all files are read anyway, and planning would unpersist the column
+    statistics, which waits for ever when the plan is part of a frame that is being persisted
+    (`difference`), because Spark's cache holds that frame's lock at that time (measured).
     """
     return spark.read.format("hudi").options(**{"hoodie.enable.data.skipping": "false", **options}).load(path)
 
@@ -60,13 +67,18 @@ def user_columns(frame: DataFrame) -> list[str]:
 
 
 def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tuple[int, int, list[str]]:
-    """Number of rows only on the left, of rows only on the right (with duplicates), and examples. The right side is cast to the types of the left."""
+    """Number of rows only on the left, of rows only on the right (with duplicates), and examples.
+
+    The right side is cast to the types of the left.
+    """
     types = {field.name: field.dataType for field in left.schema.fields}
     ours = left.select(*(_comparable(left, name, types[name]) for name in columns), sql.lit(1).alias("__n"))
     theirs = right.select(*(_comparable(right, name, types[name]) for name in columns), sql.lit(-1).alias("__n"))
     odd = ours.unionByName(theirs).groupBy(*columns).agg(sql.sum("__n").alias("__n")).where("__n <> 0").persist()
     try:
-        counts = odd.agg(sql.sum(sql.expr("greatest(__n, 0)")).alias("l"), sql.sum(sql.expr("greatest(-__n, 0)")).alias("r")).collect()[0]
+        counts = odd.agg(
+            sql.sum(sql.expr("greatest(__n, 0)")).alias("l"), sql.sum(sql.expr("greatest(-__n, 0)")).alias("r")
+        ).collect()[0]
         shown = [(row["__n"], {name: row[name] for name in columns}) for row in odd.limit(2 * EXAMPLES).collect()]
     finally:
         odd.unpersist()
@@ -81,7 +93,9 @@ def _comparable(frame: DataFrame, name: str, wanted: Any) -> Any:
 
 def _differs(name: str, found: tuple[int, int, list[str]], *, here: str, there: str) -> Check:
     left, right, examples = found
-    examples = [text.replace("only here", f"only in {here}").replace("only there", f"only in {there}") for text in examples]
+    examples = [
+        text.replace("only here", f"only in {here}").replace("only there", f"only in {there}") for text in examples
+    ]
     return violated(name, f"{left} rows only in {here}, {right} rows only in {there}", examples)
 
 
@@ -90,7 +104,11 @@ def expected(spark: SparkSession, snapshot: DataFrame, wanted: Expected) -> Chec
     columns = user_columns(snapshot)
     right = wanted(spark, StructType([field for field in snapshot.schema.fields if field.name in columns]))
     if set(right.columns) != set(columns):
-        return violated("rows", "the columns differ", [f"table: {', '.join(sorted(columns))}", f"expected: {', '.join(sorted(right.columns))}"])
+        return violated(
+            "rows",
+            "the columns differ",
+            [f"table: {', '.join(sorted(columns))}", f"expected: {', '.join(sorted(right.columns))}"],
+        )
     found = difference(snapshot, right, columns)
     if found[0] or found[1]:
         return _differs("rows", found, here="the table", there="what is expected")
@@ -105,7 +123,9 @@ def origin(snapshot: DataFrame, facts: Facts, archived: Callable[[], frozenset[s
     completed = {i.requested for i in facts.timeline.completed} | facts.archived
     if counts.keys() - completed:
         completed |= archived()
-    wrong = [f"{counts[instant]} rows of {instant}, which is not completed" for instant in sorted(counts.keys() - completed)]
+    wrong = [
+        f"{counts[instant]} rows of {instant}, which is not completed" for instant in sorted(counts.keys() - completed)
+    ]
     if wrong:
         return violated("origin", "rows of instants that are not completed are readable", wrong)
     return ok("origin", f"{sum(counts.values())} rows of {len(counts)} completed instants")
@@ -126,11 +146,14 @@ def unique(snapshot: DataFrame, facts: Facts) -> Check:
     return ok("unique", f"{keys} keys")
 
 
-# -- hudi-rs -------------------------------------------------------------------------------------------------------------------------------
+# -- hudi-rs ---------------------------------------------------------------------------------------
 
 
 def hudi_rs(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, options: Mapping[str, str]) -> Check:
-    """hudi-rs, which shares no code with the writers, reads the same rows. `hudi_rs_cannot` lists the states that it cannot read."""
+    """hudi-rs, which shares no code with the writers, reads the same rows.
+
+    `hudi_rs_cannot` lists the states that it cannot read.
+    """
     cannot = hudi_rs_cannot(facts)
     if cannot:
         return unknown("hudi-rs", "hudi-rs cannot read this state: run the audit again after a compaction", cannot)
@@ -156,13 +179,18 @@ def hudi_rs(spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, o
 
 
 def _save(table: Any, target: Path, pyarrow: Any, parquet: Any) -> int:
-    """Stream the snapshot into one parquet file; returns the number of rows. Without rows no file is written."""
+    """Stream the snapshot into one parquet file; returns the number of rows.
+
+    Without rows no file is written.
+    """
     writer: Any = None
     rows = 0
     try:
         for batch in table.read_stream():
             data = pyarrow.record_batch(batch)
-            writer = writer or parquet.ParquetWriter(str(target), data.schema, coerce_timestamps="us", allow_truncated_timestamps=False)
+            writer = writer or parquet.ParquetWriter(
+                str(target), data.schema, coerce_timestamps="us", allow_truncated_timestamps=False
+            )
             writer.write_batch(data)
             rows += data.num_rows
     finally:
@@ -172,7 +200,10 @@ def _save(table: Any, target: Path, pyarrow: Any, parquet: Any) -> int:
 
 
 def hudi_rs_cannot(facts: Facts) -> list[str]:
-    """File groups with log files only: for them hudi-rs 0.5.0 returns too few rows without an error."""
+    """File groups with log files only.
+
+    For them hudi-rs 0.5.0 returns too few rows without an error.
+    """
     based: set[str] = set()
     logged: dict[str, str] = {}
     for path in facts.files:
@@ -182,7 +213,9 @@ def hudi_rs_cannot(facts: Facts) -> list[str]:
                 logged.setdefault(f"{folder}/{name[1:].rpartition('.log.')[0].rpartition('_')[0]}", path)
             else:
                 based.add(f"{folder}/{name.split('_', 1)[0]}")
-    return [f"{path}: its file group has log files only" for group, path in sorted(logged.items()) if group not in based]
+    return [
+        f"{path}: its file group has log files only" for group, path in sorted(logged.items()) if group not in based
+    ]
 
 
 def for_hudi_rs(path: str) -> str:
@@ -193,19 +226,29 @@ def for_hudi_rs(path: str) -> str:
     return path
 
 
-# -- incremental ---------------------------------------------------------------------------------------------------------------------------
+# -- incremental -----------------------------------------------------------------------------------
 
 
 def incremental(
-    spark: SparkSession, path: str, snapshot: DataFrame, facts: Facts, *, steps: int, ordering: Sequence[str] = (), by_column: bool = False
+    spark: SparkSession,
+    path: str,
+    snapshot: DataFrame,
+    facts: Facts,
+    *,
+    steps: int,
+    ordering: Sequence[str] = (),
+    by_column: bool = False,
 ) -> Check:
-    """Check that a consumer that pulls by completion time, commit by commit, ends with the final row of each key.
+    """Check that a consumer that pulls by completion time ends with the final row of each key.
 
-    Where readers merge by the columns `ordering`, Hudi's pulls return every version in a log file: a version that the table's own version precedes,
-    by those columns, is ignored. `by_column`: a null in a pulled row is ignored, because the commit need not have had that column.
+    It pulls commit by commit.
 
-    Only the last `steps` commits are pulled one by one; older commits are read in one pull before them. Where files of the oldest commits were
-    cleaned, the pull begins after those commits.
+    Where readers merge by the columns `ordering`, Hudi's pulls return every version in a log file:
+    a version that the table's own version precedes, by those columns, is ignored. `by_column`: a
+    null in a pulled row is ignored, because the commit need not have had that column.
+
+    Only the last `steps` commits are pulled one by one; older commits are read in one pull before
+    them. Where files of the oldest commits were cleaned, the pull begins after those commits.
     """
     if "commits" in facts.errors:
         return unknown("incremental", "the commits could not be read", [facts.errors["commits"]])
@@ -229,7 +272,8 @@ def incremental(
     if by_column:
         last = with_kept_columns(last, snapshot)
     if begin != BEGINNING:
-        # Archival orders by requested time: a long commit may be archived although it completed after `begin`, and is then pulled, too.
+        # Archival orders by requested time: a long commit may be archived although it completed
+        # after `begin`, and is then pulled, too.
         named = sql.col(COMMIT_TIME).isin([c.instant.requested for c in pulled])
         snapshot, last = snapshot.where(named), last.where(named)
     found = difference(snapshot, last, columns)
@@ -243,7 +287,11 @@ def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence
     """Pulled rows, except those with lower ordering values than the same record in the table."""
     if not ordering or not set(ordering) <= set(snapshot.columns):
         return pulled
-    shown = snapshot.select(KEY, PARTITION, _values(ordering).alias("__shown")).groupBy(KEY, PARTITION).agg(sql.max("__shown").alias("__shown"))
+    shown = (
+        snapshot.select(KEY, PARTITION, _values(ordering).alias("__shown"))
+        .groupBy(KEY, PARTITION)
+        .agg(sql.max("__shown").alias("__shown"))
+    )
     overtaken = sql.coalesce(_values(ordering) < sql.col("__shown"), sql.lit(False))
     return pulled.join(shown, [KEY, PARTITION], "left").where(~overtaken).drop("__shown")
 
@@ -251,9 +299,15 @@ def without_overtaken(pulled: DataFrame, snapshot: DataFrame, ordering: Sequence
 def with_kept_columns(pulled: DataFrame, snapshot: DataFrame) -> DataFrame:
     """Pulled rows with their nulls replaced by the values of the same record in the table."""
     names = user_columns(pulled)
-    kept = snapshot.select(KEY, PARTITION, *(sql.col(f"`{name}`").alias(f"__kept_{number}") for number, name in enumerate(names)))
-    filled = {name: sql.coalesce(sql.col(f"`{name}`"), sql.col(f"__kept_{number}")) for number, name in enumerate(names)}
-    return pulled.join(kept, [KEY, PARTITION], "left").select(*(filled[name].alias(name) if name in filled else sql.col(name) for name in pulled.columns))
+    kept = snapshot.select(
+        KEY, PARTITION, *(sql.col(f"`{name}`").alias(f"__kept_{number}") for number, name in enumerate(names))
+    )
+    filled = {
+        name: sql.coalesce(sql.col(f"`{name}`"), sql.col(f"__kept_{number}")) for number, name in enumerate(names)
+    }
+    return pulled.join(kept, [KEY, PARTITION], "left").select(
+        *(filled[name].alias(name) if name in filled else sql.col(name) for name in pulled.columns)
+    )
 
 
 def _values(ordering: Sequence[str]) -> Any:
@@ -261,7 +315,10 @@ def _values(ordering: Sequence[str]) -> Any:
 
 
 def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
-    """Completion time after which every file that a commit wrote still exists; BEGINNING when nothing was cleaned or archived."""
+    """Completion time after which every file that a commit wrote still exists.
+
+    BEGINNING when nothing was cleaned or archived.
+    """
     begin = BEGINNING
     if facts.history:
         begin = max((i.completion for i in facts.timeline.completed[:1]), default=BEGINNING)
@@ -272,7 +329,10 @@ def retained_from(facts: Facts, commits: Sequence[Commit]) -> str:
 
 
 def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(from, to] of each pull: first one for all commits before the single steps, then one for each commit."""
+    """(from, to] of each pull.
+
+    First one for all commits before the single steps, then one for each commit.
+    """
     older = [c.instant.completion for c in pulled if c.instant.completion < ends[0]]
     start = begin
     for end in [*older[-1:], *ends]:
@@ -281,7 +341,10 @@ def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterat
 
 
 def pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
-    """What Hudi's incremental query gives of the commits that were completed after `start`, and at `end` at the latest; the column `__end` names `end`."""
+    """What Hudi's incremental query gives of the commits completed after `start`, up to `end`.
+
+    A commit that completed at `end` is among them. The column `__end` names `end`.
+    """
     options = {
         "hoodie.datasource.query.type": "incremental",
         "hoodie.datasource.read.begin.instanttime": start,
@@ -291,6 +354,9 @@ def pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence
 
 
 def unchanged(first: tl.Timeline, second: tl.Timeline) -> bool:
-    """Whether nothing was completed between two listings, so that all readers in between saw the same rows."""
+    """Whether nothing was completed between two listings.
+
+    All readers in between saw the same rows then.
+    """
     last, now = first.last_completed, second.last_completed
     return (last.completion if last else "") == (now.completion if now else "")

@@ -9,7 +9,17 @@ from hudi_contract.keys import Kind
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Gate, InstantRecord
 from hudi_contract.words import Concurrency, Outcome
-from hudi_runtime.audit.facts import COMPACTIONS, PLANNED, Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
+from hudi_runtime.audit.facts import (
+    COMPACTIONS,
+    PLANNED,
+    Commit,
+    Facts,
+    Keys,
+    instant_of,
+    is_data_file,
+    is_metadata_file,
+    left_behind,
+)
 from hudi_runtime.audit.report import Check, not_asked, ok, unknown, unsettled, violated
 from hudi_runtime.table import timeline as tl
 
@@ -20,7 +30,10 @@ def _cannot(name: str, facts: Facts, *aspects: str) -> Check | None:
 
 
 def files(facts: Facts) -> Check:
-    """Every file of a completed instant exists in full size and can be opened, unless a completed clean lists it as deleted (I8)."""
+    """Every file of a completed instant exists in full size and can be opened (I8).
+
+    Files that a completed clean lists as deleted are excepted.
+    """
     if (cannot := _cannot("files", facts, "commits", "cleaned")) is not None:
         return cannot
     wrong: list[str] = []
@@ -45,7 +58,10 @@ def files(facts: Facts) -> Check:
 
 
 def stray(facts: Facts) -> Check:
-    """Every data file, marker and heartbeat bears a completed or pending instant; a completed instant lists its data files (I5)."""
+    """Every data file, marker and heartbeat bears a completed or pending instant.
+
+    A completed instant lists its data files (I5).
+    """
     if (cannot := _cannot("stray", facts, "archived", "commits")) is not None:
         return cannot
     wrong = [f".hoodie/timeline/{name} is no instant" for name in facts.timeline.unknown]
@@ -84,16 +100,24 @@ def _stray_data(path: str, facts: Facts, named: Mapping[str, Mapping[str, int]])
 
 
 def owners(facts: Facts) -> Check:
-    """Every pending instant has an owner that is alive or being settled (I7); no instant is pending in the metadata table only."""
+    """Every pending instant has an owner that is alive or being settled (I7).
+
+    No instant is pending in the metadata table only.
+    """
     pending = {i.requested: i.action for i in facts.timeline.pending}
     lone = [i for i in facts.metadata_timeline.pending if i.requested not in pending]
     if not pending and not lone:
         return ok("owners", "nothing is pending")
     if (cannot := _cannot("owners", facts, "keys")) is not None:
         return cannot
-    every = [*(f"{t} {action}" for t, action in sorted(pending.items())), *(f"{i.requested} {i.action} in the metadata table" for i in lone)]
+    every = [
+        *(f"{t} {action}" for t, action in sorted(pending.items())),
+        *(f"{i.requested} {i.action} in the metadata table" for i in lone),
+    ]
     if facts.keys is None:
-        return unknown("owners", f"{len(every)} instants are pending, and their owners are unknown: no etcd was given", every)
+        return unknown(
+            "owners", f"{len(every)} instants are pending, and their owners are unknown: no etcd was given", every
+        )
     wrong: list[str] = []
     waits: list[str] = []
     for instant, action in sorted(pending.items()):
@@ -102,11 +126,15 @@ def owners(facts: Facts) -> Check:
             (wrong if verdict == "wrong" else waits).append(f"{instant} {action}: {why}")
     for i in lone:
         busy = Kind.LOCK in facts.keys.tables or bool(pending)
-        (waits if busy else wrong).append(f"{i.requested} {i.action} is pending in the metadata table only{': a commit is under way' if busy else ''}")
+        (waits if busy else wrong).append(
+            f"{i.requested} {i.action} is pending in the metadata table only{': a commit is under way' if busy else ''}"
+        )
     if wrong:
         return violated("owners", f"{len(wrong)} pending instants have no live owner", [*wrong, *waits])
     if waits:
-        return unsettled("owners", f"{len(waits)} pending instants are being settled: run the audit again after that", waits)
+        return unsettled(
+            "owners", f"{len(waits)} pending instants are being settled: run the audit again after that", waits
+        )
     return ok("owners", f"{len(pending)} pending, all of living owners")
 
 
@@ -120,7 +148,11 @@ def _owner(instant: str, keys: Keys) -> tuple[str, str]:
     inc = record.claimed_by or record.inc
     if inc in settles:
         phase = settles[inc].phase
-        return ("wrong", f"its owner {inc} is settled") if phase is Phase.Settled else ("waits", f"its owner {inc} is being settled, phase {phase.name}")
+        return (
+            ("wrong", f"its owner {inc} is settled")
+            if phase is Phase.Settled
+            else ("waits", f"its owner {inc} is being settled, phase {phase.name}")
+        )
     if record.abandoned:
         return "waits", f"abandoned by its owner {inc}, waits for the agent"
     if inc in keys.of(Kind.FENCE):
@@ -133,18 +165,26 @@ def _owner(instant: str, keys: Keys) -> tuple[str, str]:
 
 
 def metadata(facts: Facts) -> Check:
-    """The metadata table lists exactly the files of the storage, with their sizes; files of pending instants are ignored."""
+    """The metadata table lists exactly the files of the storage, with their sizes.
+
+    Files of pending instants are ignored.
+    """
     if (cannot := _cannot("metadata", facts, "metadata", "archived")) is not None:
         return cannot
     if facts.metadata_files is None:
         return ok("metadata", "the table has no metadata table")
     pending = {i.requested for timeline in (facts.before, facts.timeline) for i in timeline.pending}
-    # A file of an unknown instant is a finding of `stray`, not a difference between table and listing.
+    # A file of an unknown instant is a finding of `stray`, not a difference between
+    # table and listing.
     stored = {p: s for p, s in facts.files.items() if is_data_file(p) and instant_of(p) in facts.known - pending}
     listed = {p: s for p, s in facts.metadata_files.items() if instant_of(p) not in pending}
     wrong = [f"{p} is in the storage, not in the metadata table" for p in sorted(stored.keys() - listed.keys())]
     wrong += [f"{p} is in the metadata table, not in the storage" for p in sorted(listed.keys() - stored.keys())]
-    wrong += [f"{p} has {stored[p]} bytes, {listed[p]} in the metadata table" for p in sorted(stored.keys() & listed.keys()) if stored[p] != listed[p]]
+    wrong += [
+        f"{p} has {stored[p]} bytes, {listed[p]} in the metadata table"
+        for p in sorted(stored.keys() & listed.keys())
+        if stored[p] != listed[p]
+    ]
     if not wrong:
         return ok("metadata", f"{len(listed)} files in both")
     if any(i.action == "clean" for i in facts.timeline.pending):
@@ -153,9 +193,12 @@ def metadata(facts: Facts) -> Check:
 
 
 def late(facts: Facts) -> Check:
-    """No instant was completed after it was rolled back, or found gone, in settling its owner: otherwise a request was on the wire longer than D (I3).
+    """No instant was completed after it was rolled back, or found gone, in settling its owner.
 
-    A compaction or clustering that was rolled back to its plan and executed again (I12) completes after that rollback.
+    Otherwise a request was on the wire longer than D (I3).
+
+    A compaction or clustering that was rolled back to its plan and executed again (I12) completes
+    after that rollback.
     """
     if (cannot := _cannot("late", facts, "rollbacks", "keys", "archive")) is not None:
         return cannot
@@ -167,22 +210,37 @@ def late(facts: Facts) -> Check:
         for t, r in facts.rolled_back.items()
         if t in completed and not (t in planned and completed[t].completion > r)
     }
-    settles = {inc: SettleRecord.known(value) for inc, value in facts.keys.of(Kind.SETTLE).items()} if facts.keys is not None else {}
+    settles = (
+        {inc: SettleRecord.known(value) for inc, value in facts.keys.of(Kind.SETTLE).items()}
+        if facts.keys is not None
+        else {}
+    )
     for inc, record in settles.items():
         for instant, item in record.instants.items():
             if item.outcome in (Outcome.ROLLED_BACK, Outcome.GONE) and instant in completed:
                 at = completed[instant].completion
-                wrong[instant] = f"{instant} is completed at {at} although its owner {inc} was settled with the outcome {item.outcome}"
+                wrong[instant] = (
+                    f"{instant} is completed at {at} although its owner {inc} was settled with the outcome "
+                    f"{item.outcome}"
+                )
     if wrong:
-        sentence = "an instant was completed after its owner was settled: a request was on the wire for longer than the drain D; its data may be torn"
+        sentence = (
+            "an instant was completed after its owner was settled: a request was on the wire for longer than the "
+            "drain D; its data may be torn"
+        )
         return violated("late", sentence, [wrong[t] for t in sorted(wrong)])
     if facts.keys is None:
-        return not_asked("late", "no rollback contradicts the timeline; settle records were not compared: no etcd was given")
+        return not_asked(
+            "late", "no rollback contradicts the timeline; settle records were not compared: no etcd was given"
+        )
     return ok("late", f"{len(settles)} settled incarnations, {len(facts.rolled_back)} rollbacks")
 
 
 def overlap(facts: Facts) -> Check:
-    """Of two commits on one file group, archived or not, one was requested after the other completed (I9). Commits in mode NonBlocking are ignored."""
+    """Of two commits on one file group, one was requested after the other completed (I9).
+
+    This holds whether they are archived or not. Commits in mode NonBlocking are ignored.
+    """
     if (cannot := _cannot("overlap", facts, "commits", "archive")) is not None:
         return cannot
     gate = facts.keys.gate if facts.keys is not None else Gate()
@@ -204,10 +262,16 @@ def overlap(facts: Facts) -> Check:
             for earlier in running:
                 if max(earlier.instant.completion, later.instant.completion) > allowed:
                     pair = (earlier.instant.requested, later.instant.requested)
-                    wrong.setdefault(pair, f"{_interval(earlier.instant)} and {_interval(later.instant)} both wrote {group}")
+                    wrong.setdefault(
+                        pair, f"{_interval(earlier.instant)} and {_interval(later.instant)} both wrote {group}"
+                    )
             running.append(later)
     if wrong:
-        return violated("overlap", f"{len(wrong)} pairs of commits overlap on a file group: rows of one of them may be lost", list(wrong.values()))
+        return violated(
+            "overlap",
+            f"{len(wrong)} pairs of commits overlap on a file group: rows of one of them may be lost",
+            list(wrong.values()),
+        )
     archived = f", {len(every) - len(facts.commits)} of them archived" if len(every) > len(facts.commits) else ""
     return ok("overlap", f"{len(every)} completed writes{archived}, {len(groups)} file groups")
 

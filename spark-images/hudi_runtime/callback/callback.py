@@ -1,7 +1,10 @@
-"""Delivers a table's commits to a receiver (`spec.commitCallback`, docs/use/callbacks.md), in parallel with the agent's other work.
+"""Delivers a table's commits to a receiver (`spec.commitCallback`, docs/use/callbacks.md).
 
-The agent passes each listing of the timeline and never waits: reading, sending and waiting for a dead receiver happen on a separate thread, with
-one event in memory at a time. `done/callback` is the position. It moves by compare-and-set, and only after the receiver has answered 2xx. So a
+It runs in parallel with the agent's other work.
+
+The agent passes each listing of the timeline and never waits: reading, sending and waiting for a
+dead receiver happen on a separate thread, with one event in memory at a time. `done/callback` is
+the position. It moves by compare-and-set, and only after the receiver has answered 2xx. So a
 successor, or a second agent beside this one, may repeat an event but never skips one.
 """
 
@@ -52,7 +55,10 @@ class _Moved(Exception):
 
 
 class CallbackSender:
-    """Delivers the commits in one table's listings. The agent calls `look` and `stop`, which never wait for a receiver."""
+    """Delivers the commits in one table's listings.
+
+    The agent calls `look` and `stop`, which never wait for a receiver.
+    """
 
     def __init__(
         self,
@@ -94,10 +100,13 @@ class CallbackSender:
         self._reported: CallbackReport | None = None
         self._report_at = 0.0
 
-    # -- the agent's side ------------------------------------------------------------------------------------------------------------
+    # -- the agent's side --------------------------------------------------------------------------
 
     def look(self, listed: Callable[[], tl.Timeline]) -> tl.Timeline:
-        """Read the table's clock, list the timeline, and take the listing. Call this before the listing is reported: see `begin`."""
+        """Read the table's clock, list the timeline, and take the listing.
+
+        Call this before the listing is reported: see `begin`.
+        """
         clock = self._etcd.get(CLOCK)
         timeline = listed()
         self.consider(timeline, read(clock, Clock).value)
@@ -117,7 +126,11 @@ class CallbackSender:
         self._wake.set()
 
     def begin(self, timeline: tl.Timeline) -> None:
-        """Set the start of a new callback. The gate of a new table opens only after the first report, so none of its commits is skipped."""
+        """Set the start of a new callback.
+
+        The gate of a new table opens only after the first report, so none of its
+        commits is skipped.
+        """
         if self._etcd.get(KEY) is None:
             self._etcd.cas(KEY, plan.start(timeline).to_json(), 0)
         self._begun = True
@@ -128,7 +141,7 @@ class CallbackSender:
         self._sender.abort()
         self._wake.set()
 
-    # -- the thread ------------------------------------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while not self._stopped:
@@ -144,13 +157,18 @@ class CallbackSender:
         """Record that etcd or the table could not be read: the state of the receiver is unknown."""
         self._position = None
         self._retry_at = self._clock() + TROUBLE_SECONDS
-        text = first_line(classify(error, secrets=environment_secrets()).message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        text = first_line(
+            classify(error, secrets=environment_secrets()).message, limit=MESSAGE_LIMIT, secrets=environment_secrets()
+        )
         if text != self._message:
             self._say(text)
         self._reason, self._message = NOT_READ, text
 
     def step(self) -> None:
-        """Deliver until nothing is left, the receiver fails, or the listing is too old. Before the next try is due, only count the undelivered events."""
+        """Deliver until nothing is left, the receiver fails, or the listing is too old.
+
+        Before the next try is due, only count the undelivered events.
+        """
         while not self._stopped and self._offered is not None:
             listing, resting = self._offered, self._clock() < self._retry_at
             if listing is self._outdated or (resting and self._position is None):
@@ -167,7 +185,10 @@ class CallbackSender:
             self._report()
 
     def _load(self) -> CallbackPosition | None:
-        """The position; None when the callback was withdrawn, or etcd has lost the position: the next listing begins anew."""
+        """The position; None when the callback was withdrawn, or etcd has lost the position.
+
+        The next listing begins anew.
+        """
         if self._position is None:
             entry = self._etcd.get(KEY)
             if entry is None:
@@ -178,15 +199,23 @@ class CallbackSender:
         return self._position
 
     def _next(self, listing: _Listing, position: CallbackPosition, *, resting: bool) -> Event | None:
-        """The next event. The archive is read only when it may contain an undelivered commit, and not for each listing of a dead receiver."""
+        """The next event.
+
+        The archive is read only when it may contain an undelivered commit, and not for each listing
+        of a dead receiver.
+        """
         begun = plan.started(position)
         if listing.timeline is not self._checked and not resting and begun is None:
             suspect = plan.may_be_archived(self._checked, listing.timeline, position) and self._table.has_archive()
             self._gap = plan.archived(self._table.archived_instants(), position) if suspect else None
             if self._gap is None:
                 self._checked = listing.timeline  # with a gap, the archive is read again after the gap is delivered
-        restores = plan.restores(entry.read(RestoreDone) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE))))
-        self._waiting = plan.undelivered(listing.timeline, restores, position, until=listing.until, table_services=self._table_services)
+        restores = plan.restores(
+            entry.read(RestoreDone) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE)))
+        )
+        self._waiting = plan.undelivered(
+            listing.timeline, restores, position, until=listing.until, table_services=self._table_services
+        )
         return begun or self._gap or (self._waiting[0] if self._waiting else None)
 
     def _deliver(self, event: Event, listing: _Listing, position: CallbackPosition) -> bool:
@@ -209,7 +238,9 @@ class CallbackSender:
         self._failures, self._reason, self._message = 0, "", ""
         if event.kind is plan.Kind.ARCHIVED:
             self._gap = None
-            self._say(f"{len(event.archived)} commits were archived before they could be delivered; the receiver was notified")
+            self._say(
+                f"{len(event.archived)} commits were archived before they could be delivered; the receiver was notified"
+            )
         return True
 
     def _metadata(self, event: Event, timeline: tl.Timeline) -> dict[str, Any]:
@@ -233,7 +264,7 @@ class CallbackSender:
             self._say(f"not delivered: {text}")
         self._reason, self._message = error.reason, text
 
-    # -- report for status -------------------------------------------------------------------------------------------------------------
+    # -- report for status -------------------------------------------------------------------------
 
     def _report(self) -> None:
         position = self._shown
@@ -262,10 +293,14 @@ class CallbackSender:
             self._reported, self._report_at = report, self._clock() + REPORT_SECONDS
 
     def _say(self, text: str) -> None:
-        print(f"table {self._source.namespace}/{self._source.name}: commit callback: {text}", file=sys.stderr, flush=True)
+        print(
+            f"table {self._source.namespace}/{self._source.name}: commit callback: {text}", file=sys.stderr, flush=True
+        )
 
 
-def from_order(wanted: CallbackOrder | None, source: plan.Source, table: Table, etcd: Etcd, *, inc: str) -> CallbackSender | None:
+def from_order(
+    wanted: CallbackOrder | None, source: plan.Source, table: Table, etcd: Etcd, *, inc: str
+) -> CallbackSender | None:
     """The sender that an assignment requests; None when it requests none."""
     if wanted is None:
         return None
@@ -274,7 +309,10 @@ def from_order(wanted: CallbackOrder | None, source: plan.Source, table: Table, 
 
 
 def forget(etcd: Etcd) -> None:
-    """Delete the position when there is no callback: a later one begins after the commits that are completed by then."""
+    """Delete the position when there is no callback.
+
+    A later one begins after the commits that are completed by then.
+    """
     for key in (KEY, REPORT):
         entry = etcd.get(key)
         if entry is not None:

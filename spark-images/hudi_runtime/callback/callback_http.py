@@ -1,7 +1,10 @@
-"""One HTTP request to a receiver of commits, with limits: time, addresses, no redirects, nothing secret in an error.
+"""One HTTP request to a receiver of commits, with limits.
 
-The URL is user input. The request leaves from the agent's pod, in the user's own namespace and under its network policies. It never goes to this pod
-itself, to the node's own services or to a cloud's metadata service, whatever the name resolves to at that moment.
+Time, addresses, no redirects, nothing secret in an error.
+
+The URL is user input. The request leaves from the agent's pod, in the user's own namespace and
+under its network policies. It never goes to this pod itself, to the node's own services or to a
+cloud's metadata service, whatever the name resolves to at that moment.
 """
 
 from __future__ import annotations
@@ -28,15 +31,35 @@ _LIMIT = 16384
 _HEADERS = 32
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 _VALUE = re.compile(r"[\x20-\x7e]{1,8192}")
-_OURS = frozenset({"host", "content-type", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "user-agent"})
-_METADATA = frozenset(ipaddress.ip_address(text) for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"))
+_OURS = frozenset(
+    {
+        "host",
+        "content-type",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "user-agent",
+    }
+)
+_METADATA = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+)
 """Addresses of metadata services that are not link-local."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undelivered(Exception):
-    """The receiver has not answered 2xx. `reason` is one word; the text contains neither the URL's path nor any part of the Secret or the answer."""
+    """The receiver has not answered 2xx.
+
+    `reason` is one word; the text contains neither the URL's path nor any part of the Secret
+    or the answer.
+    """
 
     def __init__(self, reason: str, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -55,18 +78,34 @@ class Credentials:
 def forbidden(address: Address) -> bool:
     """Whether requests to this address are forbidden."""
     if isinstance(address, ipaddress.IPv6Address):
-        inside = address.ipv4_mapped or address.sixtofour or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
+        inside = (
+            address.ipv4_mapped
+            or address.sixtofour
+            or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
+        )
         if inside is not None:
             return forbidden(inside)
-    return address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
+    return (
+        address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address.is_unspecified
+        or address in _METADATA
+    )
 
 
 def credentials(folder: Path) -> Credentials:
-    """Read the Secret's files again, so that a change applies from the next try on. Raises Undelivered when the Secret cannot be used."""
+    """Read the Secret's files again, so that a change applies from the next try on.
+
+    Raises Undelivered when the Secret cannot be used.
+    """
     token, lines = _file(folder / TOKEN), _file(folder / HEADERS)
     ca = folder / CA if (folder / CA).is_file() else None
     if not token and not lines and ca is None:
-        raise Undelivered("SecretMissing", f"the Secret of commitCallback.secretRef does not exist, or has none of the keys {TOKEN}, {HEADERS}, {CA}")
+        raise Undelivered(
+            "SecretMissing",
+            f"the Secret of commitCallback.secretRef does not exist, or has none of the keys {TOKEN}, {HEADERS}, {CA}",
+        )
     headers = [_header(number, line) for number, line in enumerate(lines.splitlines(), 1) if line.strip()]
     if token:
         headers.append(("Authorization", f"Bearer {token}"))
@@ -79,7 +118,10 @@ def credentials(folder: Path) -> Credentials:
         if names.count(name) > 1:
             raise Undelivered("SecretInvalid", f"the Secret sets {name} twice")
     if any(not _VALUE.fullmatch(value) for _, value in headers):
-        raise Undelivered("SecretInvalid", f"keys {TOKEN} and {HEADERS} of the Secret may have printable ASCII characters only, 8192 in a value")
+        raise Undelivered(
+            "SecretInvalid",
+            f"keys {TOKEN} and {HEADERS} of the Secret may have printable ASCII characters only, 8192 in a value",
+        )
     return Credentials(tuple(headers), ca)
 
 
@@ -87,7 +129,9 @@ def _file(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise Undelivered("SecretInvalid", f"key {path.name} of the Secret cannot be read: {type(error).__name__}") from error
+        raise Undelivered(
+            "SecretInvalid", f"key {path.name} of the Secret cannot be read: {type(error).__name__}"
+        ) from error
     if len(text) > _LIMIT:
         raise Undelivered("SecretInvalid", f"key {path.name} of the Secret has more than {_LIMIT} characters")
     return text
@@ -101,10 +145,18 @@ def _header(number: int, line: str) -> tuple[str, str]:
 
 
 class Sender:
-    """Posts to one URL; used by one thread, `abort` by any. `timeout` is the limit of a whole request in seconds, including a slow answer."""
+    """Posts to one URL; used by one thread, `abort` by any.
 
-    def __init__(self, url: str, *, timeout: float, folder: Path | None, refused: Callable[[Address], bool] = forbidden) -> None:
-        """`folder`: files of the Secret; None: no credentials are sent. `refused`: addresses that are never connected to."""
+    `timeout` is the limit of a whole request in seconds, including a slow answer.
+    """
+
+    def __init__(
+        self, url: str, *, timeout: float, folder: Path | None, refused: Callable[[Address], bool] = forbidden
+    ) -> None:
+        """`folder`: files of the Secret; None: no credentials are sent.
+
+        `refused`: addresses that are never connected to.
+        """
         parts = urlsplit(url)
         self._secure = parts.scheme == "https"
         self._host = parts.hostname or ""
@@ -148,18 +200,29 @@ class Sender:
                 found.shutdown(socket.SHUT_RDWR)
             found.close()
 
-    def _exchange(self, body: bytes, content_type: str, known: Credentials, deadline: float, late: threading.Event) -> None:
+    def _exchange(
+        self, body: bytes, content_type: str, known: Credentials, deadline: float, late: threading.Event
+    ) -> None:
         context = ssl.create_default_context(cafile=str(known.ca) if known.ca else None) if self._secure else None
         self._socket = connected = self._connect(deadline)
         if context is not None:
-            self._socket = wrapped = context.wrap_socket(connected, server_hostname=self._host, do_handshake_on_connect=False)
+            self._socket = wrapped = context.wrap_socket(
+                connected, server_hostname=self._host, do_handshake_on_connect=False
+            )
             wrapped.do_handshake()
             connected = wrapped
-        connection = (http.client.HTTPSConnection if self._secure else http.client.HTTPConnection)(self._host, self._port)
+        connection = (http.client.HTTPSConnection if self._secure else http.client.HTTPConnection)(
+            self._host, self._port
+        )
         connection.sock = connected
         if self._aborted or late.is_set():
             raise TimeoutError  # the abort came before the socket existed
-        headers = {"Content-Type": content_type, "User-Agent": "hudi-operator", "Connection": "close", **dict(known.headers)}
+        headers = {
+            "Content-Type": content_type,
+            "User-Agent": "hudi-operator",
+            "Connection": "close",
+            **dict(known.headers),
+        }
         connection.request("POST", self._target, body=body, headers=headers)
         answer = connection.getresponse()
         if self._aborted or late.is_set():
@@ -167,19 +230,31 @@ class Sender:
         if 200 <= answer.status < 300:
             return
         if 300 <= answer.status < 400:
-            raise Undelivered(f"HTTP{answer.status}", f"{self._host} answered {answer.status}: redirects are not followed")
+            raise Undelivered(
+                f"HTTP{answer.status}", f"{self._host} answered {answer.status}: redirects are not followed"
+            )
         after = answer.getheader("Retry-After") or ""
-        raise Undelivered(f"HTTP{answer.status}", f"{self._host} answered {answer.status}", retry_after=float(after) if after.isdecimal() else 0.0)
+        raise Undelivered(
+            f"HTTP{answer.status}",
+            f"{self._host} answered {answer.status}",
+            retry_after=float(after) if after.isdecimal() else 0.0,
+        )
 
     def _connect(self, deadline: float) -> socket.socket:
-        """Connect to an address that was checked: the name may resolve to another address the next time."""
+        """Connect to an address that was checked.
+
+        The name may resolve to another address the next time.
+        """
         try:
             found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise Undelivered("NameNotResolved", f"the name {self._host} cannot be resolved") from error
         addresses = [str(where[0]) for *_, where in found]
         if any(self._refused(ipaddress.ip_address(address.partition("%")[0])) for address in addresses):
-            raise Undelivered("AddressRefused", f"{self._host} is the address of a pod or node itself, or of a metadata service: nothing is sent there")
+            raise Undelivered(
+                "AddressRefused",
+                f"{self._host} is the address of a pod or node itself, or of a metadata service: nothing is sent there",
+            )
         failure: OSError = TimeoutError()
         for family, kind, protocol, _, where in found:
             if time.monotonic() >= deadline:

@@ -1,4 +1,7 @@
-"""The description of an attempt by the operator: `/etc/hudi/job/job.json` (contracts, section 6)."""
+"""The description of an attempt by the operator.
+
+`/etc/hudi/job/job.json` (contracts, section 6).
+"""
 
 from __future__ import annotations
 
@@ -68,8 +71,8 @@ class FilesSource:
 class HudiSource:
     """Another Hudi table, read incrementally; `max_commits` None means everything in one commit.
 
-    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` have the values of the HudiWriter. `deletes`: rows that were
-    deleted in that table are deleted here.
+    `start_from` is `Earliest`, `Latest` or a completion time; `order` and `if_lost` have the values
+    of the HudiWriter. `deletes`: rows that were deleted in that table are deleted here.
     """
 
     path: str
@@ -84,7 +87,10 @@ class HudiSource:
 
 @dataclass(frozen=True)
 class KafkaSecurity:
-    """Security settings for the brokers; `folder` holds the Secret's keys as files (empty: there is no Secret)."""
+    """Security settings for the brokers.
+
+    `folder` holds the Secret's keys as files (empty: there is no Secret).
+    """
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -93,7 +99,10 @@ class KafkaSecurity:
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter. `max_offsets` None: no limit."""
+    """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter.
+
+    `max_offsets` None: no limit.
+    """
 
     servers: tuple[str, ...]
     topics: tuple[str, ...]
@@ -145,7 +154,10 @@ class Application:
 
 @dataclass(frozen=True)
 class View:
-    """The input of a query under `name`: the Hudi table at `path`, or files (exactly one is set)."""
+    """The input of a query under `name`.
+
+    The Hudi table at `path`, or files (exactly one is set).
+    """
 
     name: str
     path: str
@@ -173,8 +185,9 @@ class Job:
     attempt: str
     number: int
     run: str
-    """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another run begins anew, also when the HudiWriter was
-    deleted and applied again (F97)."""
+    """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another
+    run begins anew, also when the HudiWriter was deleted and applied again (F97).
+    """
     table: TableSpec
     source: Source | None
     transform: str | None
@@ -183,7 +196,9 @@ class Job:
     in_process_retries: int
     options: Mapping[str, str]
     partitions: tuple[str, ...] = ()
-    """The partitions that the writer may write, as patterns of partition paths without field names; empty: all."""
+    """The partitions that the writer may write, as patterns of partition paths without field names;
+    empty: all.
+    """
     serialize_after: int = 0
     """Number of consecutive races lost to one other writer before the two take turns; 0: never."""
     early_detection: bool = False
@@ -191,7 +206,9 @@ class Job:
     duplicates: str = Duplicates.FAIL
     """For an operation without key lookup: `Fail`, `Drop` or `Allow` a key that already exists."""
     interval: int | None = None
-    """Seconds between two reads of the source in a streaming run; None: the run ends when its source has no more data."""
+    """Seconds between two reads of the source in a streaming run; None: the run ends when its
+    source has no more data.
+    """
 
     @property
     def inserts(self) -> bool:
@@ -241,14 +258,19 @@ def _source(told: contract.Source | None) -> Source | None:
     if (hudi := told.hudi) is not None:
         carries = hudi.deletes == Deletes.CARRY
         lost, most = hudi.if_position_lost, hudi.max_commits_per_batch
-        return HudiSource(hudi.path.rstrip("/"), hudi.start_from, hudi.order, most, lost, deletes=carries, merger=hudi.merger)
+        return HudiSource(
+            hudi.path.rstrip("/"), hudi.start_from, hudi.order, most, lost, deletes=carries, merger=hudi.merger
+        )
     if told.kafka is not None:
         return KafkaSource.of(told.kafka)
     if told.sql is not None:
         return SqlSource(told.sql.query, tuple(_view(view) for view in told.sql.views))
     if told.python is not None:
         return PythonSource(told.python.file, told.python.function, told.python.arguments)
-    raise ShapeError(f"JobRecord.source: one of {', '.join(one.name for one in fields_of(contract.Source))} is needed, found {', '.join(told.more) or 'none'}")
+    raise ShapeError(
+        f"JobRecord.source: one of {', '.join(one.name for one in fields_of(contract.Source))} is needed, found "
+        f"{', '.join(told.more) or 'none'}"
+    )
 
 
 def _view(told: contract.View) -> View:

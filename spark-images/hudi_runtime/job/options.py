@@ -1,6 +1,7 @@
 """Hudi options of one write, and the refusal of options that belong to the operator.
 
-The operator has checked the same list at admission; it is checked again here because a job may come from an older operator.
+The operator has checked the same list at admission; it is checked again here because a job may come
+from an older operator.
 """
 
 from __future__ import annotations
@@ -16,23 +17,77 @@ from hudi_contract.words import Operation
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.process.errors import OptionNotAllowed
 
-#: Options that a writer may never set: those that belong to the operator, and those that affect the whole table. The operator's own list
-#: (operator/hudi_operator/api/options.py) gives the reason for each; a test keeps the two equal.
+#: Options that a writer may never set: those that belong to the operator, and those that affect
+# the whole table. The operator's own list : (operator/hudi_operator/api/options.py) gives the
+# reason for each; a test keeps the two equal.
 OWNED = (
-    *(f"hoodie.write.{name}" for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")),
-    *(f"hoodie.{name}.*" for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")),
-    *(f"hoodie.{name}.*" for name in ("table", "database", "table.services", "partition.ttl", "prewrite", "heartbeat", "internal")),
-    *(f"hoodie.{name}*" for name in ("clean", "archive", "keep.", "commits.archival", "compact", "logcompaction", "log.compaction", "clustering")),
-    *(f"hoodie.{name}*" for name in ("index.type", "bucket.", "layout.optimize", "auto.adjust.lock", "metadata.auto.delete", "write.num.retries.on.conflict")),
-    *(f"hoodie.*{name}*" for name in ("lock.provider", "inline", "async", "schedule", "class", "callback", "keygenerator")),
-    *(f"hoodie.datasource.write.{name}*" for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")),
+    *(
+        f"hoodie.write.{name}"
+        for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")
+    ),
+    *(
+        f"hoodie.{name}.*"
+        for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")
+    ),
+    *(
+        f"hoodie.{name}.*"
+        for name in ("table", "database", "table.services", "partition.ttl", "prewrite", "heartbeat", "internal")
+    ),
+    *(
+        f"hoodie.{name}*"
+        for name in (
+            "clean",
+            "archive",
+            "keep.",
+            "commits.archival",
+            "compact",
+            "logcompaction",
+            "log.compaction",
+            "clustering",
+        )
+    ),
+    *(
+        f"hoodie.{name}*"
+        for name in (
+            "index.type",
+            "bucket.",
+            "layout.optimize",
+            "auto.adjust.lock",
+            "metadata.auto.delete",
+            "write.num.retries.on.conflict",
+        )
+    ),
+    *(
+        f"hoodie.*{name}*"
+        for name in ("lock.provider", "inline", "async", "schedule", "class", "callback", "keygenerator")
+    ),
+    *(
+        f"hoodie.datasource.write.{name}*"
+        for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")
+    ),
     *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),
     *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
-    *(f"hoodie.{name}" for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")),
-    *(f"hoodie.{name}" for name in ("datasource.insert.dup.policy", "datasource.write.insert.drop.duplicates", "merge.allow.duplicate.on.inserts")),
-    *(f"hoodie.{name}" for name in ("combine.before.upsert", "hfile.writes.allow.duplicates", "*index.update.partition.path")),
+    *(
+        f"hoodie.{name}"
+        for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")
+    ),
+    *(
+        f"hoodie.{name}"
+        for name in (
+            "datasource.insert.dup.policy",
+            "datasource.write.insert.drop.duplicates",
+            "merge.allow.duplicate.on.inserts",
+        )
+    ),
+    *(
+        f"hoodie.{name}"
+        for name in ("combine.before.upsert", "hfile.writes.allow.duplicates", "*index.update.partition.path")
+    ),
     *(f"hoodie.bloom.index.{name}" for name in ("use.metadata", "prune.by.ranges")),
-    *(f"hoodie.{name}" for name in ("logfile.data.block.format", "parquet.outputtimestamptype", "parquet.field_id.*", "parquet.write*")),
+    *(
+        f"hoodie.{name}"
+        for name in ("logfile.data.block.format", "parquet.outputtimestamptype", "parquet.field_id.*", "parquet.write*")
+    ),
     "hoodie.*automatic",
     "hoodie.*.impl",
     "hoodie.base.path",
@@ -42,7 +97,10 @@ ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 
 
 def check_allowed(options: Mapping[str, str]) -> None:
-    """Raise OptionNotAllowed for the first key that a writer may not set, whatever its case, spaces or `spark.` prefix."""
+    """Raise OptionNotAllowed for the first key that a writer may not set.
+
+    Case, spaces and a `spark.` prefix make no difference.
+    """
     for key in options:
         name = "".join(key.split()).lower().removeprefix("spark.")
         if not name.startswith("hoodie.") or any(fnmatch.fnmatchcase(name, pattern) for pattern in OWNED):
@@ -63,14 +121,21 @@ def table_options(table: TableSpec) -> dict[str, str]:
     return options
 
 
-def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str, schema_base: str) -> dict[str, str]:
-    """All options of one commit. `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5.
+def write_options(
+    job: Job, *, inc: str, progress: Mapping[str, object], progress_base: str, schema_base: str
+) -> dict[str, str]:
+    """All options of one commit.
 
-    `schema_base` is the completion time up to which commits had been made when the table's schema was read.
+    `progress_base` is the completion time up to which the timeline was read (`0`: empty), see F5.
+
+    `schema_base` is the completion time up to which commits had been made when the table's schema
+    was read.
     """
     return {
         **_common(job, schema_base=schema_base),
-        "hoodie.datasource.write.operation": "insert_overwrite" if job.operation == Operation.REMOVE_DUPLICATES else job.operation,
+        "hoodie.datasource.write.operation": "insert_overwrite"
+        if job.operation == Operation.REMOVE_DUPLICATES
+        else job.operation,
         **_duplicates(job),
         "hoodie.write.lock.etcd.progress_writer": job.writer,
         "hoodie.write.lock.etcd.progress_base": progress_base,
@@ -79,7 +144,11 @@ def write_options(job: Job, *, inc: str, progress: Mapping[str, object], progres
 
 
 def _duplicates(job: Job) -> dict[str, str]:
-    """Hudi's three options for duplicates. The runtime does the lookup; only with Allow, rows packed into small files do not merge with rows of equal key."""
+    """Hudi's three options for duplicates.
+
+    The runtime does the lookup; only with Allow, rows packed into small files do not merge with
+    rows of equal key.
+    """
     if not job.inserts:
         return {}
     return {
@@ -90,11 +159,18 @@ def _duplicates(job: Job) -> dict[str, str]:
 
 
 def key_options(schema: types.StructType, keys: Sequence[str]) -> dict[str, str]:
-    """Options so that a bulk insert of rows with this schema gives each record the same key as an upsert.
+    """Options for a bulk insert of rows with this schema.
 
-    Hudi's row writer derives the key of a timestamp from its text, without fractions of a second; all other writes derive it from its number (F92).
+    With them it gives each record the same key as an upsert.
+
+    Hudi's row writer derives the key of a timestamp from its text, without fractions of a second;
+    all other writes derive it from its number (F92).
     """
-    return {ROW_WRITER: "false"} if any(isinstance(_type(schema, name), (types.TimestampType, types.TimestampNTZType)) for name in keys) else {}
+    return (
+        {ROW_WRITER: "false"}
+        if any(isinstance(_type(schema, name), (types.TimestampType, types.TimestampNTZType)) for name in keys)
+        else {}
+    )
 
 
 def _type(schema: types.StructType, name: str) -> types.DataType | None:
@@ -107,7 +183,11 @@ def _type(schema: types.StructType, name: str) -> types.DataType | None:
 
 def schema_options(job: Job, *, inc: str, schema_base: str) -> dict[str, str]:
     """All options of a commit without rows that only changes the table's schema."""
-    return {**_common(job, schema_base=schema_base), "hoodie.datasource.write.operation": "upsert", **commit_metadata(job, inc=inc, progress=None)}
+    return {
+        **_common(job, schema_base=schema_base),
+        "hoodie.datasource.write.operation": "upsert",
+        **commit_metadata(job, inc=inc, progress=None),
+    }
 
 
 def _common(job: Job, *, schema_base: str) -> dict[str, str]:

@@ -1,5 +1,8 @@
-"""The process of a pod: classification and reports of failures, etcd, the Java session, Spark's start and end, SIGTERM.
+"""The process of a pod.
 
-Imports none of the other packages. Invariants: an unknown outcome stays unknown (`OutcomeUnknown`), and no secret leaves the process in a
-message, a log or a report. The Java side enforces all safety of the session (I1, I2).
+Classification and reports of failures, etcd, the Java session, Spark's start and end, SIGTERM.
+
+Imports none of the other packages. Invariants: an unknown outcome stays unknown (`OutcomeUnknown`),
+and no secret leaves the process in a message, a log or a report. The Java side enforces all safety
+of the session (I1, I2).
 """

@@ -10,7 +10,10 @@ from hudi_runtime.process.errors import Failure, classify, environment_secrets
 
 
 def diagnose(error: BaseException) -> Failure:
-    """Class of the failure. When the JVM has ended, its exit code determines the class: later errors are consequences."""
+    """Class of the failure.
+
+    When the JVM has ended, its exit code determines the class: later errors are consequences.
+    """
     secrets = environment_secrets()
     gone = isinstance(error, (Py4JError, ConnectionError, EOFError)) and not getattr(error, "java_exception", None)
     code = sp.jvm_exit_code(wait_seconds=10.0 if gone else 0.0)

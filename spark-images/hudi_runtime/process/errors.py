@@ -1,7 +1,8 @@
 """Classification of failures, their exit codes, and redaction of secrets.
 
-The order of the rules matters: a code of the Java module (`[HUDIOP-…]`, protocol.json) is more precise than a Java class name, and a class
-deep in the cause chain is more precise than the exception of Spark or Hudi that wraps it.
+The order of the rules matters: a code of the Java module (`[HUDIOP-…]`, protocol.json) is more
+precise than a Java class name, and a class deep in the cause chain is more precise than the
+exception of Spark or Hudi that wraps it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
 
 
 class RuntimeFailure(Exception):
-    """A failure whose class is already known. User code need not raise it; uncaught in user code, it ends the attempt with that class."""
+    """A failure whose class is already known.
+
+    User code need not raise it; uncaught in user code, it ends the attempt with that class.
+    """
 
     def __init__(self, failure: FailureClass, message: str) -> None:
         super().__init__(message)
         self.failure = failure
-        """The class; status and the termination message contain its value (docs/design/contracts.md, section 5)."""
+        """The class; status and the termination message contain its value
+        (docs/design/contracts.md, section 5).
+        """
 
 
 class UserCodeError(RuntimeFailure):
@@ -31,9 +37,12 @@ class UserCodeError(RuntimeFailure):
 
 
 class PositionLost(RuntimeFailure):
-    """Data after the position is gone from the source (archived, cleaned, undone by a restore): a read from here would miss rows.
+    """Data after the position is gone from the source (archived, cleaned, undone by a restore).
 
-    The message contains the source, the position and the missing data. Retrying does not help: begin anew, or with `ReadSnapshot.snapshot`.
+    A read from here would miss rows.
+
+    The message contains the source, the position and the missing data. Retrying does not help:
+    begin anew, or with `ReadSnapshot.snapshot`.
     """
 
     def __init__(self, message: str) -> None:
@@ -48,7 +57,10 @@ class OptionNotAllowed(RuntimeFailure):
 
 
 class OutcomeUnknown(Exception):
-    """It is not yet known whether a publication or a deletion happened: check again later, never assume."""
+    """It is not yet known whether a publication or a deletion happened.
+
+    Check again later, never assume.
+    """
 
 
 @dataclass(frozen=True)
@@ -93,36 +105,52 @@ _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
 _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
-    (re.compile(r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|HoodieSchemaEvolutionConflictException$"), FailureClass.WRITE_CONFLICT),
+    (
+        re.compile(
+            r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|"
+            r"HoodieSchemaEvolutionConflictException$"
+        ),
+        FailureClass.WRITE_CONFLICT,
+    ),
     (re.compile(r"HoodieLockException$"), FailureClass.LOCK_TIMEOUT),
     (
         re.compile(
-            r"UnknownHostException$|ConnectException$|ConnectTimeoutException$|NoRouteToHostException$|SocketTimeoutException$"
-            r"|nio\.file\.AccessDeniedException$|\.s3a\.[A-Za-z]*Exception$|^com\.amazonaws\.|UnknownStoreException$|NoAuthWithAWSException$"
+            r"UnknownHostException$|ConnectException$|ConnectTimeoutException$|NoRouteToHostException$|"
+            r"SocketTimeoutException$"
+            r"|nio\.file\.AccessDeniedException$|\.s3a\.[A-Za-z]*Exception$|^com\.amazonaws\.|UnknownStoreException$|"
+            r"NoAuthWithAWSException$"
             r"|^com\.google\.cloud\.hadoop\."  # wrapped by the gs connector in its own IOException
         ),
         FailureClass.STORAGE_UNREACHABLE,
     ),
     (
         re.compile(
-            r"SchemaCompatibilityException$|SchemaBackwardsCompatibilityException$|IncompatibleSchemaException$|MissingSchemaFieldException$"
+            r"SchemaCompatibilityException$|SchemaBackwardsCompatibilityException$|IncompatibleSchemaException$|"
+            r"MissingSchemaFieldException$"
             r"|HoodieNullSchemaTypeException$|HoodieSchemaException$"
         ),
         FailureClass.SCHEMA_MISMATCH,
     ),
     (
         re.compile(
-            r"AnalysisException$|ParseException$|PythonException$|HoodieKeyException$|HoodieKeyGeneratorException$|SparkRuntimeException$|SparkArithmeticException$"
+            r"AnalysisException$|ParseException$|PythonException$|HoodieKeyException$|HoodieKeyGeneratorException$|"
+            r"SparkRuntimeException$|SparkArithmeticException$"
         ),
         FailureClass.USER_ERROR,
     ),
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
 _BAD_DATA = re.compile(r"Malformed records are detected|Partition path .* does not belong to base-path")
-"""Messages of Spark's readers, and of Hudi when the partition path of a row leads out of the table."""
+"""Messages of Spark's readers, and of Hudi when the partition path of a row leads out
+of the table.
+"""
 _CONFLICT = re.compile(r"Cannot resolve conflicts for overlapping writes")
-_EARLY = re.compile(r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)")
-"""Message of EarlyConflictDetection.java in a task; Spark passes it on as a cause, or in the text of its own error."""
+_EARLY = re.compile(
+    r"Write conflict: instant (\d+) stops, because (\d+), which began earlier, is changing the same file group: (\S+)"
+)
+"""Message of EarlyConflictDetection.java in a task; Spark passes it on as a cause, or in the text
+of its own error.
+"""
 
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
@@ -149,18 +177,26 @@ def has_code(causes: Sequence[JavaCause], code: str) -> bool:
 
 
 def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
-    """Own instant, other instant and file group, when the write stopped at the marker of another write; else None."""
+    """Own instant, other instant and file group of a write that stopped at a marker.
+
+    The marker is that of another write; else None.
+    """
     found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
     return None if found is None else (found[1], found[2], found[3])
 
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:
     """Whether the conflict is about columns, not file groups."""
-    return has_code(causes, ErrorCode.SCHEMA_MOVED) or any("Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes)
+    return has_code(causes, ErrorCode.SCHEMA_MOVED) or any(
+        "Schema" in cause.type.rsplit(".", 1)[-1] for cause in causes
+    )
 
 
 def java_causes(error: BaseException) -> list[JavaCause]:
-    """Cause chain of a py4j error, outermost first; empty for a Python error or when the JVM is gone."""
+    """Cause chain of a py4j error, outermost first.
+
+    Empty for a Python error or when the JVM is gone.
+    """
     throwable = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     causes: list[JavaCause] = []
     try:
@@ -183,12 +219,19 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
 
 
 def user_error(error: BaseException, where: str) -> BaseException:
-    """The exception to raise when user code raised: a user error, unless the session, the store or the JVM failed."""
+    """The exception to raise when user code raised.
+
+    A user error, unless the session, the store or the JVM failed.
+    """
     if isinstance(error, RuntimeFailure):
         return error
     causes = java_causes(error)
     if not causes:
-        return error if _GATEWAY.search(type(error).__name__) else UserCodeError(f"{where}: {type(error).__name__}: {error}")
+        return (
+            error
+            if _GATEWAY.search(type(error).__name__)
+            else UserCodeError(f"{where}: {type(error).__name__}: {error}")
+        )
     kind = classify_causes(causes)
     kept = {
         FailureClass.FENCED,
@@ -202,7 +245,10 @@ def user_error(error: BaseException, where: str) -> BaseException:
 
 
 def describe_causes(causes: Sequence[JavaCause]) -> str:
-    """One line: the most specific cause (one with a code, else the root), with its simple class name."""
+    """One line: the most specific cause, with its simple class name.
+
+    That is the one with a code, else the root.
+    """
     coded = [cause for cause in causes if _CODE.search(cause.message)]
     chosen = coded[0] if coded else next((c for c in causes if _CONFLICT.search(c.message)), causes[-1])
     code = _CODE.search(chosen.message)
@@ -216,7 +262,8 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"), "<redacted>"),
     (
         re.compile(
-            r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|sas)[\w.-]*)"
+            r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|"
+            r"sas)[\w.-]*)"
             r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
         ),
         r"\1\2<redacted>",
@@ -228,10 +275,15 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose names suggest a secret; they must never appear in a message."""
+    """Values of environment variables whose names suggest a secret.
+
+    They must never appear in a message.
+    """
     found = os.environ if environ is None else environ
     name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
-    return tuple(value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/"))
+    return tuple(
+        value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/")
+    )
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:

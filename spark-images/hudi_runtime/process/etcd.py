@@ -1,4 +1,7 @@
-"""Typed wrapper of the Java module's EtcdFacade: JSON values, linearizable reads, compare-and-set. Only the Java side connects to etcd."""
+"""Typed wrapper of the Java module's EtcdFacade: JSON values, linearizable reads, compare-and-set.
+
+Only the Java side connects to etcd.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class Entry:
-    """One key: its name below the facade's prefix, its JSON value, and the revision for the next compare-and-set."""
+    """One key: its name below the facade's prefix and its JSON value.
+
+    It also has the revision for the next compare-and-set.
+    """
 
     key: str
     value: Mapping[str, Any]
@@ -43,7 +49,10 @@ def read(entry: Entry | None, record: type[R]) -> R:
 
 
 class Etcd:
-    """Keys relative to `P/tables/T/` (of a session) or to `P/` (without one); absolute keys begin with `/`."""
+    """Keys relative to `P/tables/T/` (of a session) or to `P/` (without one).
+
+    Absolute keys begin with `/`.
+    """
 
     def __init__(self, facade: Any) -> None:
         self._facade = facade
@@ -67,7 +76,10 @@ class Etcd:
         return [self._entry(item) for item in self._facade.range(prefix)]
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
-        """Put if the key's mod revision is still `revision` (0: absent). Returns the new revision, or None when the key has changed."""
+        """Put if the key's mod revision is still `revision` (0: absent).
+
+        Returns the new revision, or None when the key has changed.
+        """
         answer = int(self._facade.casPut(key, encode(value), revision))
         return None if answer < 0 else answer
 
@@ -98,5 +110,15 @@ def now_ms() -> int:
 
 def protocol_log(*, table: str, actor: str, role: str, action: str, revision: int, ok: bool, **more: str) -> None:
     """One machine-readable line per protocol step (contracts, section 3)."""
-    line = {"v": 1, "ts": now_ms(), "table": table, "actor": actor, "role": role, "action": action, "rev": revision, "ok": ok, **more}
+    line = {
+        "v": 1,
+        "ts": now_ms(),
+        "table": table,
+        "actor": actor,
+        "role": role,
+        "action": action,
+        "rev": revision,
+        "ok": ok,
+        **more,
+    }
     print(f"PROTOCOL {json.dumps(line, separators=(',', ':'))}", file=sys.stderr, flush=True)

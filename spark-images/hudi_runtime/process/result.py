@@ -1,4 +1,7 @@
-"""The results that an attempt sends to the operator: the termination message and the live report in etcd."""
+"""The results that an attempt sends to the operator.
+
+The termination message and the live report in etcd.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ class Tally:
         """Record a lost race; only the last MAX_CONFLICTS are kept."""
         self.conflict_count += 1
         groups, at = conflict.file_groups, now_ms()
-        entry = ConflictReport(instant=conflict.instant, with_=conflict.other, file_groups=groups, yielded=conflict.yielded, at_ms=at)
+        entry = ConflictReport(
+            instant=conflict.instant, with_=conflict.other, file_groups=groups, yielded=conflict.yielded, at_ms=at
+        )
         self.conflicts = (*self.conflicts, entry)[-MAX_CONFLICTS:]
 
     def committed(self, instant: str, completion: str, records: int, *, since: int) -> None:
@@ -50,11 +55,17 @@ class Tally:
         self.last_instant = instant
         self.last_completion = completion
         before = len(self.conflicts) - max(0, self.conflict_count - since)
-        self.conflicts = tuple(entry.but(retried_as=entry.retried_as or instant) if number >= before else entry for number, entry in enumerate(self.conflicts))
+        self.conflicts = tuple(
+            entry.but(retried_as=entry.retried_as or instant) if number >= before else entry
+            for number, entry in enumerate(self.conflicts)
+        )
 
 
 class Reporter:
-    """Puts `report/attempt/<attempt>`. A failed put does not fail the attempt: the termination message follows."""
+    """Puts `report/attempt/<attempt>`.
+
+    A failed put does not fail the attempt: the termination message follows.
+    """
 
     def __init__(self, session: Session, tally: Tally) -> None:
         self._session = session
@@ -62,7 +73,9 @@ class Reporter:
         self.last_stage: Stage | None = None
         """The last stage."""
         self.turn: Turn | None = None
-        """The writers from which this writer requests a turn; None: it takes no turns (an application)."""
+        """The writers from which this writer requests a turn; None: it takes no turns (an
+        application).
+        """
 
     def stage(self, stage: Stage) -> None:
         """Report the stage and the counters so far."""
@@ -88,7 +101,10 @@ class Reporter:
 
 
 def termination_message(tally: Tally, failure: Failure | None) -> str:
-    """The JSON of contracts, section 5; the message is truncated so that the JSON stays within the kubelet's limit."""
+    """The JSON of contracts, section 5.
+
+    The message is truncated so that the JSON stays within the kubelet's limit.
+    """
     result = TerminationMessage(
         outcome=Ending.FAILED if failure else Ending.SUCCEEDED,
         class_=failure.kind if failure else None,

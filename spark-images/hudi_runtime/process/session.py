@@ -1,4 +1,7 @@
-"""The Java session of this process for one table: registration, heartbeat, records of instants. The Java side enforces all safety."""
+"""The Java session of this process for one table: registration, heartbeat, records of instants.
+
+The Java side enforces all safety.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ class NoSession(Exception):
 
 @dataclass(frozen=True)
 class Conflict:
-    """A refused commit: own instant, other instant, and some of the file groups that both changed."""
+    """A refused commit: own instant and other instant.
+
+    It also has some of the file groups that both changed.
+    """
 
     instant: str
     other: str
@@ -32,7 +38,10 @@ class Conflict:
 
 
 class Session:
-    """See spark-images/etcd-lock/API.md. The operations that only an agent may call are in `settle.agent_session`."""
+    """See spark-images/etcd-lock/API.md.
+
+    The operations that only an agent may call are in `settle.agent_session`.
+    """
 
     def __init__(self, java: Any) -> None:
         self._java = java
@@ -60,7 +69,10 @@ class Session:
         return [str(instant) for instant in self._java.pendingInstants()]
 
     def abandon(self, instant: str) -> bool:
-        """Declare an own pending instant Abandoned: it is never published from then on, so the agent may roll it back."""
+        """Declare an own pending instant Abandoned.
+
+        It is never published from then on, so the agent may roll it back.
+        """
         return bool(self._java.abandon(instant))
 
     def quiet(self, milliseconds: int) -> bool:
@@ -68,11 +80,17 @@ class Session:
         return bool(self._java.awaitQuiet(milliseconds))
 
     def may_yield(self, times: int) -> None:
-        """Let the next `times` commits yield to writers of higher priority that are changing the same file groups."""
+        """Let the next `times` commits yield to writers of higher priority.
+
+        Those writers are changing the same file groups.
+        """
         self._java.mayYield(times)
 
     def recomputed(self) -> int:
-        """How often rows may have been computed anew since this JVM began: executors lost, stages repeated; -1: not known."""
+        """How often rows may have been computed anew since this JVM began.
+
+        Executors lost, stages repeated; -1: not known.
+        """
         return int(self._java.recomputed())
 
     def last_conflict(self) -> Conflict | None:
@@ -81,8 +99,14 @@ class Session:
         if text is None:
             return None
         data = json.loads(text)
-        return Conflict(data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5], bool(data.get("yielded")))
+        return Conflict(
+            data["instant"], data["with"], tuple(data.get("fileGroups") or ())[:5], bool(data.get("yielded"))
+        )
 
     def close(self) -> bool:
-        """Clean exit. False: something is unresolved; the registration stays and the operator settles this incarnation."""
+        """Clean exit.
+
+        False: something is unresolved; the registration stays and the operator settles this
+        incarnation.
+        """
         return bool(self._java.close())

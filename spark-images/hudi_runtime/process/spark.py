@@ -1,7 +1,8 @@
 """Start and end of the Spark session, and the state of its JVM process.
 
-Configuration comes from `SPARK_CONF_DIR/spark-defaults.conf` and `HUDI_CONF_DIR/hudi-defaults.conf`, both rendered by the operator.
-Safety depends on no setting of this module.
+Configuration comes from `SPARK_CONF_DIR/spark-defaults.conf` and
+`HUDI_CONF_DIR/hudi-defaults.conf`, both rendered by the operator. Safety depends on no setting of
+this module.
 """
 
 from __future__ import annotations
@@ -18,14 +19,20 @@ from pyspark.sql import SparkSession
 
 
 def start(name: str) -> SparkSession:
-    """Start the session of this process. Executors reach the driver by the pod's address, which only the pod knows."""
+    """Start the session of this process.
+
+    Executors reach the driver by the pod's address, which only the pod knows.
+    """
     builder = SparkSession.builder.appName(name)
     address = os.environ.get("POD_IP")
     return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
 
 
 def stop(*, wait_seconds: float) -> None:
-    """End the session, so that executors end in order and an event log is completed. Waits at most `wait_seconds`."""
+    """End the session, so that executors end in order and an event log is completed.
+
+    Waits at most `wait_seconds`.
+    """
 
     def end() -> None:
         context: Any = SparkContext._active_spark_context  # not the active session: that one belongs to a thread
@@ -39,7 +46,10 @@ def stop(*, wait_seconds: float) -> None:
 
 
 def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:
-    """Exit code of the JVM, waiting at most `wait_seconds` for it; None while it runs. A halt by the Java session is 15 or 16."""
+    """Exit code of the JVM, waiting at most `wait_seconds` for it; None while it runs.
+
+    A halt by the Java session is 15 or 16.
+    """
     gateway: Any = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     if process is None:
@@ -51,7 +61,10 @@ def jvm_exit_code(*, wait_seconds: float = 0.0) -> int | None:
 
 
 def interruptible(spark: SparkSession) -> None:
-    """Let tasks of the jobs that this thread starts from now on be interrupted when the jobs are cancelled."""
+    """Let tasks be interrupted when their jobs are cancelled.
+
+    This concerns the jobs that this thread starts from now on.
+    """
     spark.sparkContext.setLocalProperty("spark.job.interruptOnCancel", "true")
 
 
@@ -64,7 +77,8 @@ def cancel_jobs(spark: SparkSession) -> None:
 def await_idle(spark: SparkSession, seconds: float) -> bool:
     """Wait until no executor that the driver knows runs a task; False on timeout.
 
-    Spark reports a cancelled job as ended while its tasks still run. Lost executors are not counted: see :func:`lost_executors`.
+    Spark reports a cancelled job as ended while its tasks still run. Lost executors are not
+    counted: see :func:`lost_executors`.
     """
     context: Any = spark.sparkContext
     end = time.monotonic() + seconds
@@ -78,7 +92,10 @@ def await_idle(spark: SparkSession, seconds: float) -> bool:
 
 
 def lost_executors(spark: SparkSession) -> bool:
-    """Whether the driver has lost an executor since its start. A lost executor may still run and write until the end of its pod is proven (F4)."""
+    """Whether the driver has lost an executor since its start.
+
+    A lost executor may still run and write until the end of its pod is proven (F4).
+    """
     context: Any = spark.sparkContext
     if context._jsc is None:
         return True

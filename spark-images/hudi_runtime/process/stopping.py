@@ -11,7 +11,9 @@ from types import FrameType
 GRACE_VARIABLE = "HUDI_OPERATOR_STOP_GRACE_SECONDS"
 DEFAULT_GRACE_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
-"""Part of the grace period reserved for abandoning the instant and deregistering; at most 40 % of it."""
+"""Part of the grace period reserved for abandoning the instant and deregistering; at most 40
+% of it.
+"""
 
 
 def working_seconds(grace: float) -> float:
@@ -20,7 +22,11 @@ def working_seconds(grace: float) -> float:
 
 
 class Stop:
-    """Set by SIGTERM. `on_grace_over` runs on a separate thread when the grace period ends and the process still works."""
+    """Set by SIGTERM.
+
+    `on_grace_over` runs on a separate thread when the grace period ends and the
+    process still works.
+    """
 
     def __init__(self, on_grace_over: Callable[[], None]) -> None:
         self._event = threading.Event()

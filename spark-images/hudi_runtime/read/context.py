@@ -1,4 +1,7 @@
-"""The context of user code: the attempt, its table, and the metadata that identifies its commits."""
+"""The context of user code.
+
+The attempt, its table, and the metadata that identifies its commits.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,15 @@ from hudi_runtime.table.hudi import Table
 
 @dataclass(frozen=True)
 class Context:
-    """The attempt that user code runs in: passed to `function(spark, context)`, and returned by `current_context()` in an application."""
+    """The attempt that user code runs in.
+
+    Passed to `function(spark, context)`, and returned by `current_context()` in an application.
+    """
 
     job: Job
-    """The operator's description of the attempt (docs/design/contracts.md, section 6); its fields are internal to the runtime."""
+    """The operator's description of the attempt (docs/design/contracts.md, section 6); its fields
+    are internal to the runtime.
+    """
     inc: str
     """Id of this process's incarnation; the metadata of its commits contain it."""
     spark: SparkSession
@@ -47,18 +55,22 @@ class Context:
     def read_table(self) -> DataFrame:
         """Snapshot of the table as it is now, with Hudi's own columns.
 
-        Later writes count as made from it: a commit of another writer to the same file groups since this moment is a conflict, which ends the
-        attempt as WriteConflict (in a python source, prefer `Update`). Raises the errors of Spark and of the store's client.
+        Later writes count as made from it: a commit of another writer to the same file groups since
+        this moment is a conflict, which ends the attempt as WriteConflict (in a python source,
+        prefer `Update`). Raises the errors of Spark and of the store's client.
         """
         frame, base = take(self.spark, Table(self.spark, self.table_path))
         self._read.setdefault(threading.get_ident(), []).append(replace(base, read=uuid.uuid4().hex))
         return frame
 
     def base_of_batch(self) -> Base | None:
-        """Called by the runtime for each batch: the base of the rows that the batch may be made from.
+        """Called by the runtime for each batch.
 
-        These are the rows that this thread has read since its previous batch, else those of the previous batch. A thread that has read nothing may
-        write rows that any other thread has read.
+        The base of the rows that the batch may be made from.
+
+        These are the rows that this thread has read since its previous batch, else those of the
+        previous batch. A thread that has read nothing may write rows that any other
+        thread has read.
         """
         mine = threading.get_ident()
         if reads := self._read.pop(mine, []):
@@ -69,10 +81,13 @@ class Context:
         return min(others, key=_completion, default=None)
 
     def commit_metadata(self) -> dict[str, str]:
-        """Write options that record writer, attempt and incarnation in the commit (an application passes them to its own writes).
+        """Write options that record writer, attempt and incarnation in the commit.
 
-        They also record when the program read the table, so that later commits are not overwritten unseen. This includes commits of other threads of
-        this program: of its own commits, only those that the same thread made from the same read count as known.
+        An application passes them to its own writes.
+
+        They also record when the program read the table, so that later commits are not overwritten
+        unseen. This includes commits of other threads of this program: of its own commits, only
+        those that the same thread made from the same read count as known.
         """
         base = self.base_of_batch()
         if base is None:
@@ -81,7 +96,10 @@ class Context:
         return commit_metadata(self.job, inc=self.inc, progress=None) | named.options("snapshot")
 
     def table_options(self) -> dict[str, str]:
-        """Write options that identify the table: its name, type, key, partition and ordering fields. For an application's own writes."""
+        """Write options that identify the table.
+
+        Its name, type, key, partition and ordering fields. For an application's own writes.
+        """
         return table_options(self.job.table)
 
 
@@ -98,7 +116,10 @@ def set_current(context: Context) -> None:
 
 
 def current_context() -> Context:
-    """The context of this application. Raises RuntimeError in a program that the runtime has not started."""
+    """The context of this application.
+
+    Raises RuntimeError in a program that the runtime has not started.
+    """
     if not _current:
         raise RuntimeError("there is no current context: the program was not started by the hudi-operator runtime")
     return _current[0]

@@ -1,4 +1,6 @@
-"""Records that commits of a table have deleted, for readers that carry deletions over (docs/use/sources.md, Deletes).
+"""Records that commits of a table have deleted (docs/use/sources.md, Deletes).
+
+They are for readers that carry deletions over.
 
 Hudi keeps no list of deleted records. They are found in three places:
 
@@ -6,8 +8,9 @@ Hudi keeps no list of deleted records. They are found in three places:
 * a log file: its delete blocks list the keys;
 * file groups that a commit replaced (a deleted or overwritten partition): all their records.
 
-A record that the table contains at the time of the read is not a deletion: it was inserted again, or the deletion lost against a newer version.
-For a deleted record its last version is returned, so that a reader can derive key, partition and ordering values from it. When a file with this
+A record that the table contains at the time of the read is not a deletion: it was inserted again,
+or the deletion lost against a newer version. For a deleted record its last version is returned, so
+that a reader can derive key, partition and ordering values from it. When a file with this
 information was cleaned, the position is lost; the deletions are never silently skipped.
 """
 
@@ -56,7 +59,8 @@ class Plan:
 def plan(writes: Iterable[tuple[tl.Instant, WriteInfo]]) -> Plan:
     """Find the files with the deletions of these commits.
 
-    A base file that one of these commits wrote holds no rows that were returned before, except those of its predecessor: so the predecessor is used.
+    A base file that one of these commits wrote holds no rows that were returned before, except
+    those of its predecessor: so the predecessor is used.
     """
     ordered = sorted(((i, w) for i, w in writes if w.carries_rows), key=lambda pair: pair[0].completion)
     written = {path for _, write in ordered for _, path in write.files}
@@ -94,7 +98,10 @@ def is_log(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Slice:
-    """A file group before a commit: its base file (empty: none), and the commits that wrote log files after it."""
+    """A file group before a commit.
+
+    Its base file (empty: none), and the commits that wrote log files after it.
+    """
 
     base: str = ""
     logged: tuple[tl.Instant, ...] = ()
@@ -108,7 +115,8 @@ class Slice:
 def slice_before(commit: tl.Instant, group: Group, *, names: Iterable[str], timeline: tl.Timeline) -> Slice:
     """The file group before a completed commit, from the file names in the folder of its partition.
 
-    A log file belongs to the base file that was begun last before the log's commit completed. Instants older than the timeline completed long ago.
+    A log file belongs to the base file that was begun last before the log's commit completed.
+    Instants older than the timeline completed long ago.
     """
     partition, file_id = group
     bases: dict[str, str] = {}
@@ -137,7 +145,10 @@ def _completed_before(time: str, commit: tl.Instant, timeline: tl.Timeline) -> b
 
 
 def _named(name: str) -> tuple[str, str] | None:
-    """File group and requested time of a data file; None for others (also log files of Hudi's change capture)."""
+    """File group and requested time of a data file.
+
+    None for others (also log files of Hudi's change capture).
+    """
     parts = name.lstrip(".").split("_")
     if is_log(name) and ".log." in name and len(parts) >= 2 and not name.endswith("cdc"):
         return parts[0], parts[1].split(".")[0]
@@ -148,7 +159,10 @@ def _named(name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Ways:
-    """Read functions of a snapshot: rows that commits wrote, with the files needed; the first missing one of some files; names in a folder."""
+    """Read functions of a snapshot: rows that commits wrote, with the files needed.
+
+    The first missing one of some files; names in a folder.
+    """
 
     written: Callable[[Sequence[tl.Instant]], Iterator[tuple[list[str], Callable[[], DataFrame]]]]
     missing: Callable[[Iterable[str]], str]
@@ -157,7 +171,10 @@ class Ways:
 
 @dataclass
 class _Before:
-    """Earlier states of file groups: base files, and the commits that wrote log files after them."""
+    """Earlier states of file groups.
+
+    Base files, and the commits that wrote log files after them.
+    """
 
     bases: set[str] = field(default_factory=set)
     logged: set[tl.Instant] = field(default_factory=set)
@@ -174,7 +191,9 @@ class Deletions:
         self._names: dict[str, frozenset[str]] = {}
 
     def rows(self, writes: Sequence[tuple[tl.Instant, WriteInfo]], *, given: DataFrame) -> DataFrame | None:
-        """The last versions of the records that these commits deleted, held by Spark; None when they deleted nothing.
+        """The last versions of the records that these commits deleted, held by Spark.
+
+        None when they deleted nothing.
 
         `given`: the rows that the same pull returns (with Hudi's own columns). Raises PositionLost.
         """
@@ -184,19 +203,30 @@ class Deletions:
         self._columns = self._spark.read.format("hudi").options(**SNAPSHOT).load(self._table.path).schema
         config = self._table.meta_client().getTableConfig()
         self._ordering = (
-            [str(name) for name in config.getOrderingFields()] if str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.EVENT_TIME] else []
+            [str(name) for name in config.getOrderingFields()]
+            if str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.EVENT_TIME]
+            else []
         )
-        gone = [*self._replaced_rows(wanted), *self._replaced_groups(wanted), *(self._logged(wanted) if wanted.logs else ())]
+        gone = [
+            *self._replaced_rows(wanted),
+            *self._replaced_groups(wanted),
+            *(self._logged(wanted) if wanted.logs else ()),
+        ]
         if not gone:
             return None
         found = self._newest(reduce(DataFrame.unionByName, gone)).localCheckpoint()
         keys = found.select(*ROW).localCheckpoint()
         now = self._spark.read.format("hudi").options(**SNAPSHOT).load(self._table.path).select(*ROW)
         there = now.join(keys, list(ROW), "left_semi").localCheckpoint()
-        return found.join(there, list(ROW), "left_anti").join(given.select(*ROW), list(ROW), "left_anti").localCheckpoint()
+        return (
+            found.join(there, list(ROW), "left_anti").join(given.select(*ROW), list(ROW), "left_anti").localCheckpoint()
+        )
 
     def _replaced_rows(self, wanted: Plan) -> list[DataFrame]:
-        """Rows of the files before that are not in the files after. A cleaned file after was replaced in turn: the present table then decides."""
+        """Rows of the files before that are not in the files after.
+
+        A cleaned file after was replaced in turn: the present table then decides.
+        """
         if not wanted.before:
             return []
         self._require(wanted.before)
@@ -210,12 +240,18 @@ class Deletions:
         found = _Before()
         for commit, group in wanted.replaced:
             if not self._add(found, commit, group):
-                raise PositionLost(f"file group {group[1]} in partition {group[0]} of {self._table.path} was replaced by {commit.requested} and then cleaned")
+                raise PositionLost(
+                    f"file group {group[1]} in partition {group[0]} of {self._table.path} was replaced by "
+                    f"{commit.requested} and then cleaned"
+                )
         partitions = sorted({partition for _, (partition, _) in wanted.replaced})
         return [part.where(f.col(ROW[1]).isin(partitions)) for part in self._before(found)]
 
     def _logged(self, wanted: Plan) -> list[DataFrame]:
-        """Earlier rows of the keys in delete blocks. A key without an earlier row had nothing to delete."""
+        """Earlier rows of the keys in delete blocks.
+
+        A key without an earlier row had nothing to delete.
+        """
         paths = sorted({path for _, _, path in wanted.logs})
         self._require(paths)
         keys = [(key, partition) for _, (partition, _), path in wanted.logs for key in self._delete_block_keys(path)]
@@ -240,14 +276,20 @@ class Deletions:
             self._names[group[0]] = self._ways.names(group[0])
         before = slice_before(commit, group, names=self._names[group[0]], timeline=self._timeline)
         if before.archived:
-            raise PositionLost(f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} has deleted its rows")
+            raise PositionLost(
+                f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} "
+                "has deleted its rows"
+            )
         if before.base:
             found.bases.add(before.base)
         found.logged.update(before.logged)
         return bool(before)
 
     def _before(self, found: _Before, *, only: DataFrame | None = None) -> list[DataFrame]:
-        """All versions of the rows, held by Spark; `only`: the rows with these keys. They are merged later."""
+        """All versions of the rows, held by Spark; `only`: the rows with these keys.
+
+        They are merged later.
+        """
         self._require(found.bases)
         files, parts = list(found.bases), [self._base_rows(found.bases)] if found.bases else []
         for needed, rows in self._ways.written(sorted(found.logged)) if found.logged else ():
@@ -255,10 +297,15 @@ class Deletions:
             parts.append(self._aligned(rows()))
         if not parts:
             return []
-        return [self._held(files, [part if only is None else part.join(only, list(ROW), "left_semi") for part in parts])]
+        return [
+            self._held(files, [part if only is None else part.join(only, list(ROW), "left_semi") for part in parts])
+        ]
 
     def _held(self, files: Iterable[str], parts: Sequence[DataFrame]) -> DataFrame:
-        """The rows of `parts`, held by Spark; the files that they need existed before and after. One by one: see `ReadSnapshot._merged`."""
+        """The rows of `parts`, held by Spark; the files that they need existed before and after.
+
+        One by one: see `ReadSnapshot._merged`.
+        """
         needed = sorted(set(files))
         self._require(needed)
         held = reduce(DataFrame.unionByName, [part.localCheckpoint() for part in parts])
@@ -268,7 +315,9 @@ class Deletions:
     def _require(self, files: Iterable[str]) -> None:
         missing = self._ways.missing(files)
         if missing:
-            raise PositionLost(f"{missing} of {self._table.path} was cleaned: it is needed to find records deleted after the position")
+            raise PositionLost(
+                f"{missing} of {self._table.path} was cleaned: it is needed to find records deleted after the position"
+            )
 
     def _base_rows(self, paths: Iterable[str]) -> DataFrame:
         """Rows of base files with the columns of the table. Files of one commit have one schema."""
@@ -282,7 +331,12 @@ class Deletions:
         """`frame` with the columns of the table; columns that an older file lacks are null."""
         present = set(frame.columns)
         columns = self._columns.fields
-        return frame.select([(f.col(f"`{c.name}`") if c.name in present else f.lit(None)).cast(c.dataType).alias(c.name) for c in columns])
+        return frame.select(
+            [
+                (f.col(f"`{c.name}`") if c.name in present else f.lit(None)).cast(c.dataType).alias(c.name)
+                for c in columns
+            ]
+        )
 
     def _newest(self, rows: DataFrame) -> DataFrame:
         """One version of each record, chosen by the table's merge."""
@@ -294,7 +348,9 @@ class Deletions:
         """Record key of each record that a log file deletes."""
         jvm: Any = self._spark.sparkContext._jvm
         log_file = jvm.org.apache.hudi.common.model.HoodieLogFile(f"{self._table.path}/{path}")
-        reader = jvm.org.apache.hudi.common.table.log.HoodieLogFormat.newReader(self._table.meta_client().getStorage(), log_file, None)
+        reader = jvm.org.apache.hudi.common.table.log.HoodieLogFormat.newReader(
+            self._table.meta_client().getStorage(), log_file, None
+        )
         try:
             while reader.hasNext():
                 block = reader.next()
@@ -308,7 +364,10 @@ class Deletions:
 
 def problem(config: Any) -> str:
     """The reason why the deletions of a table cannot be read; empty when they can."""
-    if str(config.getTableType().name()) == TableType.MERGE_ON_READ and str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.CUSTOM]:
+    if (
+        str(config.getTableType().name()) == TableType.MERGE_ON_READ
+        and str(config.getRecordMergeMode().name()) == HUDI_MODES[MergeMode.CUSTOM]
+    ):
         return "its record merger decides about deletions at each read"
     if str(config.getBaseFileFormat().name()) != "PARQUET" or bool(config.isMultipleBaseFileFormatsEnabled()):
         return "its base files are not Parquet"

@@ -1,7 +1,10 @@
-"""Files of a source: list them, and read the files of one commit together, so that no row is lost, read twice or put into other columns.
+"""Files of a source: list them, and read the files of one commit together.
 
-Spark takes the columns of several files from some of them: a column that only another file has is dropped, and columns of CSV in another order are
-swapped, both without an error. Here the rows of one commit have the columns of all its files, or the files are refused (F86).
+So no row is lost, read twice or put into other columns.
+
+Spark takes the columns of several files from some of them: a column that only another file has is
+dropped, and columns of CSV in another order are swapped, both without an error. Here the rows of
+one commit have the columns of all its files, or the files are refused (F86).
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ STRICT = ("csv", "json", "xml")
 """Formats without a schema in the file, in which a line may fail to parse."""
 HIDDEN = ("_", ".")
 UNDER_WAY = "._COPYING_"
-"""Suffix that `hadoop fs -put` gives to a file until it is complete. Spark ignores such files, too."""
+"""Suffix that `hadoop fs -put` gives to a file until it is complete. Spark ignores
+such files, too.
+"""
 AS_NAMED = {"__globPaths__": "false"}
 """Without this, Spark would treat `x[1].csv` as a pattern, and read `x1.csv` instead (F85)."""
 ALONE = "commit each file separately (source.files.maxFilesPerCommit: 1): its columns are then adapted to the table's"
@@ -34,14 +39,21 @@ _DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal
 
 
 def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[SourceFile]:
-    """Files of paths, folders (recursively) and patterns, except hidden ones. A path that matches nothing is an error, unless `wait`."""
+    """Files of paths, folders (recursively) and patterns, except hidden ones.
+
+    A path that matches nothing is an error, unless `wait`.
+    """
     jvm: Any = spark.sparkContext._jvm
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     found: set[SourceFile] = set()
     for text in paths:
         path = jvm.org.apache.hadoop.fs.Path(text)
         file_system = path.getFileSystem(configuration)
-        statuses = [s for s in file_system.globStatus(path) or () if not _is_matched_by_chance(str(s.getPath().toString()), text)]
+        statuses = [
+            s
+            for s in file_system.globStatus(path) or ()
+            if not _is_matched_by_chance(str(s.getPath().toString()), text)
+        ]
         if not statuses and not wait:
             raise UserCodeError(f"source path {text} matches nothing")
         for status in statuses:
@@ -50,7 +62,10 @@ def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> 
 
 
 def _is_matched_by_chance(path: str, text: str) -> bool:
-    """Whether a pattern matched a hidden folder or file that it does not name: another job may still be writing it."""
+    """Whether a pattern matched a hidden folder or file that it does not name.
+
+    Another job may still be writing it.
+    """
     named = text.split("/")
     return any(part.startswith(HIDDEN) and part not in named for part in path.split("/"))
 
@@ -63,15 +78,20 @@ def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[Sourc
         for child in file_system.listStatus(status.getPath()):
             yield from _walk(file_system, child)
     elif name.startswith(HIDDEN):
-        raise UserCodeError(f"source path {status.getPath().toString()}: a file whose name begins with _ or . is never read")
+        raise UserCodeError(
+            f"source path {status.getPath().toString()}: a file whose name begins with _ or . is never read"
+        )
     else:
         yield SourceFile(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
 
 
 def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """The rows of these files, with the columns of all of them. Raises RuntimeFailure(SchemaMismatch) when the columns are incompatible.
+    """The rows of these files, with the columns of all of them.
 
-    An error that appears only when Spark reads the rows is an error of the write; `blamed` explains it.
+    Raises RuntimeFailure(SchemaMismatch) when the columns are incompatible.
+
+    An error that appears only when Spark reads the rows is an error of the write;
+    `blamed` explains it.
     """
     frame = _read(spark, source, paths)
     _require_columns_of_folders(frame, source, paths)
@@ -79,7 +99,10 @@ def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> Data
 
 
 def _require_columns_of_folders(frame: DataFrame, source: FilesSource, paths: Sequence[str]) -> None:
-    """A folder `day=2024-01-01` below a path names a column. Spark gives it with the option basePath only, since files are read by their names (F109)."""
+    """A folder `day=2024-01-01` below a path names a column.
+
+    Spark gives it with the option basePath only, since files are read by their names (F109).
+    """
     if "recursivefilelookup" in _lower(source.options):
         return
     present = {name.lower() for name in frame.columns}
@@ -88,8 +111,14 @@ def _require_columns_of_folders(frame: DataFrame, source: FilesSource, paths: Se
         for folder in path.split("/")[:-1]:
             name, equals, _ = folder.partition("=")
             if name and equals and name not in named and name.lower() not in present:
-                ways = 'source.files.options: {basePath: the folder above it} gives the column, {recursiveFileLookup: "true"} leaves it out'
-                raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"file {path}: its folder {folder} names a column that the file does not have; {ways}")
+                ways = (
+                    "source.files.options: {basePath: the folder above it} gives the column, "
+                    '{recursiveFileLookup: "true"} leaves it out'
+                )
+                raise RuntimeFailure(
+                    FailureClass.SCHEMA_MISMATCH,
+                    f"file {path}: its folder {folder} names a column that the file does not have; {ways}",
+                )
 
 
 def _read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
@@ -105,13 +134,18 @@ def _read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> Dat
 
 
 def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """Refuse text after the first value of a line. Spark ignores it: for example the second of two files joined without a line end (F94)."""
+    """Refuse text after the first value of a line.
+
+    Spark ignores it: for example the second of two files joined without a line end (F94).
+    """
     options = _lower(reading(source))
     whole = options.get("multiline", "false").strip().lower()
     text = spark.read.format("text").options(**{**options, **AS_NAMED, "wholetext": whole}).load(list(paths))
     told = functions.concat(functions.lit(_NOT_ALONE), functions.input_file_name(), functions.lit(f": {ONE_VALUE}"))
     refused = functions.raise_error(told).cast("boolean")
-    checked = text.where(functions.when(is_alone(functions.col("value"), options), functions.lit(True)).otherwise(refused))
+    checked = text.where(
+        functions.when(is_alone(functions.col("value"), options), functions.lit(True)).otherwise(refused)
+    )
     if "basepath" in options:  # with columns of folders, which Spark gives only for files
         checked.write.format("noop").mode("overwrite").save()
         return spark.read.format("json").options(**reading(source), **AS_NAMED).load(list(paths))
@@ -122,14 +156,20 @@ def _checked_json(spark: SparkSession, source: FilesSource, paths: Sequence[str]
 
 
 def is_alone(text: Column, options: Mapping[str, str]) -> Column:
-    """Whether a text is a single JSON value; `options` of the reader, by names in lower case. Text that is not JSON may pass."""
+    """Whether a text is a single JSON value; `options` of the reader, by names in lower case.
+
+    Text that is not JSON may pass.
+    """
     how = {key: value for key, value in options.items() if key.startswith("allow")}
     values = functions.from_json(functions.concat(functions.lit("["), text, functions.lit("]")), "array<string>", how)
     return ~text.rlike(_MORE) | functions.coalesce(functions.size(values) == 1, functions.lit(False))
 
 
 def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """Read Avro files with the columns of all of them: Spark would use the schema of one file for all."""
+    """Read Avro files with the columns of all of them.
+
+    Spark would use the schema of one file for all.
+    """
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(reader.load(path).schema.json(), []).append(path)
@@ -140,14 +180,21 @@ def _by_columns(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
         for field in frame.schema.fields:
             there = known.get(field.name, field.dataType)
             if there != field.dataType:
-                differ = f"column {field.name}: file {path} has {field.dataType.simpleString()}, files before it {there.simpleString()}"
+                differ = (
+                    f"column {field.name}: file {path} has {field.dataType.simpleString()}, files before it "
+                    f"{there.simpleString()}"
+                )
                 raise RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"{differ}; {ALONE}")
         whole = whole.unionByName(frame, allowMissingColumns=True)
     return whole
 
 
 def _by_header(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:
-    """Read CSV files with equal headers. Spark compares the header of each file, except for names that it made up: those are compared here, file by file."""
+    """Read CSV files with equal headers.
+
+    Spark compares the header of each file, except for names that it made up: those are compared
+    here, file by file.
+    """
     options = {**reading(source), **AS_NAMED}
     frame = spark.read.format("csv").options(**options, enforceSchema="false").load(list(paths))
     if not any(name.endswith(str(number)) for number, name in enumerate(frame.columns)):
@@ -173,7 +220,10 @@ def _has_header(source: FilesSource) -> bool:
 
 
 def reading(source: FilesSource) -> dict[str, str]:
-    """The options for reading files. Text that does not parse is an error, not null, unless the user's options choose a mode."""
+    """The options for reading files.
+
+    Text that does not parse is an error, not null, unless the user's options choose a mode.
+    """
     chosen = _lower(source.options)
     strict = {} if source.format not in STRICT or "mode" in chosen else {"mode": "FAILFAST"}
     # With column pruning Spark does not count the columns of a line that the query does not need.
@@ -183,18 +233,29 @@ def reading(source: FilesSource) -> dict[str, str]:
 
 
 def is_empty(frame: DataFrame, source: FilesSource) -> bool:
-    """Whether files without a schema have no rows: the columns that Spark infers from such files fit no table (F87)."""
+    """Whether files without a schema have no rows.
+
+    The columns that Spark infers from such files fit no table (F87).
+    """
     return source.format in STRICT and frame.isEmpty()
 
 
 def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error: Exception) -> Exception | None:
-    """The fault of these files: the first one that cannot be read by itself, or differing columns; None: the files are not at fault."""
+    """The fault of these files: the first one that cannot be read by itself, or differing columns.
+
+    None: the files are not at fault.
+    """
     causes = java_causes(error)
     for cause in causes:
         if _DIFFER.search(cause.message):
-            return RuntimeFailure(FailureClass.SCHEMA_MISMATCH, f"the files of this commit have different columns: {_last(causes)}; {ALONE}")
+            return RuntimeFailure(
+                FailureClass.SCHEMA_MISMATCH,
+                f"the files of this commit have different columns: {_last(causes)}; {ALONE}",
+            )
         if _NOT_ALONE in cause.message:
-            return RuntimeFailure(FailureClass.BAD_DATA, cause.message.split(f"[{ErrorCode.BAD_DATA}] ")[1].splitlines()[0])
+            return RuntimeFailure(
+                FailureClass.BAD_DATA, cause.message.split(f"[{ErrorCode.BAD_DATA}] ")[1].splitlines()[0]
+            )
     if not unreadable(causes):
         return None
     for path in paths:
@@ -202,7 +263,11 @@ def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error
             read(spark, source, [path]).write.format("noop").mode("overwrite").save()
         except Exception as alone:
             causes = java_causes(alone)
-            return RuntimeFailure(FailureClass.BAD_DATA, f"file {path}: {describe_causes(causes)}") if unreadable(causes) else None
+            return (
+                RuntimeFailure(FailureClass.BAD_DATA, f"file {path}: {describe_causes(causes)}")
+                if unreadable(causes)
+                else None
+            )
     return None
 
 

@@ -1,4 +1,6 @@
-"""Incremental reads of a Hudi table: commits since a position, in one of three orders (hudi_runtime.read.positions).
+"""Incremental reads of a Hudi table.
+
+Commits since a position, in one of three orders (hudi_runtime.read.positions).
 
     reader = Reader(spark, "s3a://lake/flights")
     look = reader.look()
@@ -6,11 +8,14 @@
         use(pull.frame)
         position = pull.position        # store it together with the result, in the same commit
 
-A pull returns, for each row that its commits wrote, the newest version among them. For a MergeOnRead table it returns the row as merged by the
-table, including data of earlier commits: Hudi itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` use requested
-time and change while older writers finish; a snapshot does not). A row that a later commit changed again may be returned with that commit
-instead, but is never missed. With `look.pull(position, deletes=True)` a pull also returns the records that its commits deleted, as `pull.deletes`
-(hudi_runtime.read.deletions); a record is either among its rows or among its deletes.
+A pull returns, for each row that its commits wrote, the newest version among them. For a
+MergeOnRead table it returns the row as merged by the table, including data of earlier commits: Hudi
+itself merges only what the pulled commits wrote (point-in-time reads by `as.of.instant` use
+requested time and change while older writers finish; a snapshot does not). A row that a later
+commit changed again may be returned with that commit instead, but is never missed. With
+`look.pull(position, deletes=True)` a pull also returns the records that its commits deleted, as
+`pull.deletes` (hudi_runtime.read.deletions); a record is either among its rows or
+among its deletes.
 """
 
 from __future__ import annotations
@@ -34,14 +39,22 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, Table, WriteInfo
 from hudi_runtime.table.storage import Missing
 
-META_COLUMNS = (COMMIT_TIME, "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
+META_COLUMNS = (
+    COMMIT_TIME,
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
 MIN_TABLE_VERSION = 8
 """The first table version whose timeline has completion times."""
 
 
 @dataclass(frozen=True)
 class Merges:
-    """How versions of a row merge: `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
+    """How versions of a row merge.
+
+    `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
 
     `options`: Hudi's options for the merge, needed with each read.
     """
@@ -56,13 +69,19 @@ class Pull:
     """Rows of some commits: the result of :meth:`ReadSnapshot.pull`."""
 
     frame: DataFrame
-    """For each row that the commits wrote, its newest version among them, without Hudi's own columns. From `pull` it is already read and held by Spark."""
+    """For each row that the commits wrote, its newest version among them, without Hudi's own
+    columns. From `pull` it is already read and held by Spark.
+    """
     position: Position
-    """The reader's position after these rows: store it together with the result, in the same commit."""
+    """The reader's position after these rows: store it together with the result, in
+    the same commit.
+    """
     instants: tuple[str, ...]
     """Requested times of the commits, 17 digits in UTC."""
     deletes: DataFrame | None = None
-    """Records that are no longer in the table, each in its last version, without Hudi's own columns; None: none, or not requested."""
+    """Records that are no longer in the table, each in its last version, without Hudi's own
+    columns; None: none, or not requested.
+    """
     deleting: tuple[str, ...] = ()
     """The instants that have deleted records."""
 
@@ -70,9 +89,11 @@ class Pull:
 class Reader:
     """Reads one Hudi table incrementally, in any process with Spark and Hudi; it writes nothing.
 
-    `path`: the table's base path, with its scheme. `merger`: the merger class of a table with `spec.merge.mode: Custom`; empty: the class of this
-    process's own table. Raises RuntimeFailure: of class Infrastructure when there is no table at the path, of class UserError when the table cannot
-    be read incrementally (a table version below 8, no meta fields). Raises the errors of the store's client (Py4JJavaError).
+    `path`: the table's base path, with its scheme. `merger`: the merger class of a table with
+    `spec.merge.mode: Custom`; empty: the class of this process's own table. Raises RuntimeFailure:
+    of class Infrastructure when there is no table at the path, of class UserError when the table
+    cannot be read incrementally (a table version below 8, no meta fields). Raises the errors of the
+    store's client (Py4JJavaError).
     """
 
     def __init__(self, spark: SparkSession, path: str, *, merger: str = "") -> None:
@@ -84,10 +105,16 @@ class Reader:
         config = self._table.meta_client().getTableConfig()
         version = int(config.getTableVersion().versionCode())
         if version < MIN_TABLE_VERSION:
-            message = f"source table {self.path} has table version {version}: {MIN_TABLE_VERSION} or newer is needed, older ones have no completion times"
+            message = (
+                f"source table {self.path} has table version {version}: {MIN_TABLE_VERSION} or newer is needed, "
+                "older ones have no completion times"
+            )
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
         if not config.populateMetaFields():
-            message = f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do not name their commits"
+            message = (
+                f"source table {self.path} has no meta fields (hoodie.populate.meta.fields is false): its rows do "
+                "not name their commits"
+            )
             raise RuntimeFailure(FailureClass.USER_ERROR, message)
         self._merges = Merges(
             by_readers=str(config.getTableType().name()) == TableType.MERGE_ON_READ,
@@ -96,22 +123,34 @@ class Reader:
         )
 
     def look(self) -> ReadSnapshot:
-        """The table as it is now. All pulls of one snapshot together return the commits that were completed then, and nothing newer.
+        """The table as it is now.
 
-        Raises TimelineError when the timeline is ambiguous, and the errors of the store's client (Py4JJavaError).
+        All pulls of one snapshot together return the commits that were completed then,
+        and nothing newer.
+
+        Raises TimelineError when the timeline is ambiguous, and the errors of the store's client
+        (Py4JJavaError).
         """
         first = self._table.timeline()
-        return ReadSnapshot(self._spark, self._table, positions.stable(first, self._table.timeline()), merges=self._merges)
+        return ReadSnapshot(
+            self._spark, self._table, positions.stable(first, self._table.timeline()), merges=self._merges
+        )
 
     def require_deletes(self) -> None:
-        """Raises RuntimeFailure of class UserError when the deletions of this table cannot be read. Call it before `pull(deletes=True)`."""
+        """Raises RuntimeFailure of class UserError when the deletions of this table cannot be read.
+
+        Call it before `pull(deletes=True)`.
+        """
         why = deletions.problem(self._table.meta_client().getTableConfig())
         if why:
             raise RuntimeFailure(FailureClass.USER_ERROR, f"deletions of {self.path} cannot be read: {why}")
 
 
 class ReadSnapshot:
-    """One state of the timeline, and the reads of it: the result of :meth:`Reader.look`. `timeline` is internal to the runtime."""
+    """One state of the timeline, and the reads of it: the result of :meth:`Reader.look`.
+
+    `timeline` is internal to the runtime.
+    """
 
     def __init__(self, spark: SparkSession, table: Table, timeline: tl.Timeline, *, merges: Merges) -> None:
         self._spark = spark
@@ -122,28 +161,44 @@ class ReadSnapshot:
         self.timeline = timeline
 
     def latest(self, position: Position) -> Position:
-        """The position of a reader that skips all present commits. `position` gives only the order."""
+        """The position of a reader that skips all present commits.
+
+        `position` gives only the order.
+        """
         return position.advance(position.ready(self.timeline), self.timeline)
 
     def require_kept(self, position: Position) -> None:
-        """Raises PositionLost when the last commit before the position is no longer in the table: a restore has undone rows that were returned."""
-        known = (*(i for i in self.timeline.instants if not i.pending and i.action in tl.WRITE_ACTIONS), *self._known_archived())
+        """Raises PositionLost when the last commit before the position is no longer in the table.
+
+        A restore has undone rows that were returned.
+        """
+        known = (
+            *(i for i in self.timeline.instants if not i.pending and i.action in tl.WRITE_ACTIONS),
+            *self._known_archived(),
+        )
         undone = position.undone(known)
         if undone:
             raise PositionLost(
-                f"{self._table.path} was read up to the commit of {undone}, which is no longer in the table: it was restored to an earlier state"
+                f"{self._table.path} was read up to the commit of {undone}, which is no longer in the table: it was "
+                "restored to an earlier state"
             )
 
     def pull(self, position: Position, *, limit: int | None = None, deletes: bool = False) -> Pull | None:
-        """Rows of the next `limit` commits (None: all); None when there are none. The rows are already read and held by Spark.
+        """Rows of the next `limit` commits (None: all); None when there are none.
 
-        `deletes`: also return the records that they deleted. More than `limit` commits are returned together when a file of the first ones was cleaned
-        because later ones replaced it. Raises PositionLost when commits were archived, or when their files are gone; with `deletes`, also when files
-        are gone that are needed to find the deleted records.
+        The rows are already read and held by Spark.
+
+        `deletes`: also return the records that they deleted. More than `limit` commits are returned
+        together when a file of the first ones was cleaned because later ones replaced it. Raises
+        PositionLost when commits were archived, or when their files are gone; with `deletes`, also
+        when files are gone that are needed to find the deleted records.
         """
         lost = self._archived_wanted(position)
         if lost:
-            raise PositionLost(f"{len(lost)} commits of {self._table.path} after the position {_told(position)} were archived, the last one {lost[-1]}")
+            raise PositionLost(
+                f"{len(lost)} commits of {self._table.path} after the position {_told(position)} were archived, the "
+                f"last one {lost[-1]}"
+            )
         taken: list[tl.Instant] = []
         missing, rows = "", 0
         ready = position.ready(self.timeline)
@@ -156,7 +211,9 @@ class ReadSnapshot:
                 if frame is not None:
                     return self._pulled(taken, frame, position, deletes=deletes)
         if missing:
-            raise PositionLost(f"{missing} of {self._table.path}, written after the position {_told(position)}, was cleaned")
+            raise PositionLost(
+                f"{missing} of {self._table.path}, written after the position {_told(position)}, was cleaned"
+            )
         return None
 
     def _pulled(self, taken: Sequence[tl.Instant], frame: DataFrame, position: Position, *, deletes: bool) -> Pull:
@@ -167,22 +224,35 @@ class ReadSnapshot:
             gone = deletions.Deletions(self._spark, self._table, self.timeline, ways).rows(writes, given=frame)
         deleting = tuple(instant.requested for instant, write in writes if deletions.deleting(write))
         given = tuple(instant.requested for instant in taken)
-        return Pull(_plain(frame), position.advance(taken, self.timeline), given, None if gone is None else _plain(gone), deleting)
+        return Pull(
+            _plain(frame),
+            position.advance(taken, self.timeline),
+            given,
+            None if gone is None else _plain(gone),
+            deleting,
+        )
 
     def snapshot(self, position: Position) -> Pull | None:
-        """Every row of the table in this snapshot, whatever was archived or cleaned before; None for a table without commits.
+        """Every row of the table in this snapshot, whatever was archived or cleaned before.
 
-        `position` gives only the order. Rows whose newest version is from a later commit are left out: the following pulls return them.
+        None for a table without commits.
+
+        `position` gives only the order. Rows whose newest version is from a later commit are left
+        out: the following pulls return them.
         """
         ready = type(position)().ready(self.timeline)
         if not ready:
             return None
-        return Pull(_plain(self._state(position)), self.latest(type(position)()), tuple(sorted(i.requested for i in ready)))
+        return Pull(
+            _plain(self._state(position)), self.latest(type(position)()), tuple(sorted(i.requested for i in ready))
+        )
 
     def _state(self, position: Position) -> DataFrame:
         """The table without rows whose newest version is from a commit outside this snapshot."""
         given = {i.requested for i in type(position)().ready(self.timeline)}
-        later = [i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given]
+        later = [
+            i.requested for i in self.timeline.instants if i.action in tl.WRITE_ACTIONS and i.requested not in given
+        ]
         newest = max(i.requested for i in self.timeline.instants)
         frame = self._load().where(col(COMMIT_TIME) <= newest)
         return frame.where(~col(COMMIT_TIME).isin(later)) if later else frame
@@ -192,12 +262,19 @@ class ReadSnapshot:
         return _plain(self._load()).limit(0)
 
     def _load(self, options: Mapping[str, str] | None = None) -> DataFrame:
-        return self._spark.read.format("hudi").options(**{**SNAPSHOT, **self._merges.options, **(options or {})}).load(self._table.path)
+        return (
+            self._spark.read.format("hudi")
+            .options(**{**SNAPSHOT, **self._merges.options, **(options or {})})
+            .load(self._table.path)
+        )
 
     def _read(self, taken: Sequence[tl.Instant], position: Position) -> tuple[DataFrame | None, str]:
-        """Rows of these commits, held by Spark, with Hudi's own columns; or None, and a missing file.
+        """Rows of these commits, held by Spark, with Hudi's own columns.
 
-        For cleaned files Hudi silently reads the newest state instead. So the files are checked again after the rows were read.
+        Or None, and a missing file.
+
+        For cleaned files Hudi silently reads the newest state instead. So the files are checked
+        again after the rows were read.
         """
         missing = ""
         for files, rows in self._ways(taken, position):
@@ -210,12 +287,15 @@ class ReadSnapshot:
                 return frame, ""
         return None, missing
 
-    def _ways(self, taken: Sequence[tl.Instant], position: Position) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
+    def _ways(
+        self, taken: Sequence[tl.Instant], position: Position
+    ) -> Iterator[tuple[list[str], Callable[[], DataFrame]]]:
         """Ways to read, in order of preference: the files that each needs, and the rows.
 
-        For a table that readers merge, the commits determine the rows, and the table their present values. A compaction hides a commit's write of a row
-        when the version of another commit stayed: so the commits before and after it are read separately. Where their files were cleaned, the files of
-        the compaction replace them, unless the columns of each commit matter.
+        For a table that readers merge, the commits determine the rows, and the table their present
+        values. A compaction hides a commit's write of a row when the version of another commit
+        stayed: so the commits before and after it are read separately. Where their files were
+        cleaned, the files of the compaction replace them, unless the columns of each commit matter.
         """
         whole = _span(self.timeline, taken)
         self._read_metadata(whole)
@@ -223,14 +303,18 @@ class ReadSnapshot:
             yield self._needed(whole), lambda: self._frame(taken)
             return
         runs = self._runs(taken)
-        yield sorted({path for run in runs for path in self._needed(run)}), lambda: self._merged([self._frame(run) for run in runs], position)
+        yield (
+            sorted({path for run in runs for path in self._needed(run)}),
+            lambda: self._merged([self._frame(run) for run in runs], position),
+        )
         if not self._merges.columns:
             yield self._needed(whole), lambda: self._merged([self._frame(taken)], position)
 
     def _merged(self, written: Sequence[DataFrame], position: Position) -> DataFrame:
         """The present rows of the table with the keys of those frames.
 
-        The keys are computed first: a plan that reads a table several times sometimes fails in Hudi 1.2.0 (columnar batches, see audit/rows.py).
+        The keys are computed first: a plan that reads a table several times sometimes fails in Hudi
+        1.2.0 (columnar batches, see audit/rows.py).
         """
         keys = reduce(DataFrame.unionByName, [frame.select(*ROW).localCheckpoint() for frame in written]).distinct()
         return self._state(position).join(keys, list(ROW), "left_semi")
@@ -275,7 +359,9 @@ class ReadSnapshot:
             for instant, info in self._table.written(unread) if unread else ():
                 self._written[instant.requested] = info
         except Missing as error:
-            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"{error} of {self._table.path} was archived during the look") from error
+            raise RuntimeFailure(
+                FailureClass.INFRASTRUCTURE, f"{error} of {self._table.path} was archived during the look"
+            ) from error
 
     def _needed(self, span: Sequence[tl.Instant]) -> list[str]:
         return needed_files(self._written[i.requested] for i in span)
@@ -316,7 +402,10 @@ def _runs(span: Sequence[tl.Instant], chosen: Collection[str]) -> list[list[tl.I
 
 
 def needed_files(writes: Iterable[WriteInfo]) -> list[str]:
-    """Files, relative to the table, that a read of these writes (in order of completion) opens: a base file replaces all files before it."""
+    """Files, relative to the table, that a read of these writes (in order of completion) opens.
+
+    A base file replaces all files before it.
+    """
     needed: dict[tuple[str, str], list[str]] = {}
     for write in writes:
         for group in write.replaced:
@@ -339,4 +428,6 @@ def _before(time: str) -> str:
 
 
 def _told(position: Position) -> str:
-    return ", ".join(f"{name} {value}" for name, value in position.checkpoint().items() if name not in ("order", "ahead"))
+    return ", ".join(
+        f"{name} {value}" for name, value in position.checkpoint().items() if name not in ("order", "ahead")
+    )

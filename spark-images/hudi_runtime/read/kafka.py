@@ -1,9 +1,11 @@
 """The source `kafka`: topics read in bounded batches, each record in exactly one commit.
 
-This module chooses the offsets from the state of the brokers; Spark only reads the given ranges, and the position after them is stored in the
-commit. Nothing is committed to Kafka, and no consumer group is used. Records of aborted and open transactions are not read (`read_committed`).
+This module chooses the offsets from the state of the brokers; Spark only reads the given ranges,
+and the position after them is stored in the commit. Nothing is committed to Kafka, and no consumer
+group is used. Records of aborted and open transactions are not read (`read_committed`).
 
-Passwords and keys are in files, from which the clients read them (Kafka's DirectoryConfigProvider): no option, plan or log contains their values.
+Passwords and keys are in files, from which the clients read them (Kafka's DirectoryConfigProvider):
+no option, plan or log contains their values.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from hudi_runtime.read import progress as pg
 API_TIMEOUT_MS = 30_000
 """Timeout of each request to the brokers."""
 OLDEST_MS = 2**31
-"""About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no method for times accepts."""
+"""About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no
+method for times accepts.
+"""
 META = ("key", "topic", "partition", "offset", "timestamp")
 META_PREFIX = "_kafka_"
 _CORRUPT = "_corrupt_record"
@@ -48,7 +52,10 @@ class Part:
 
 
 def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Part]:
-    """The records in the topics that are not committed yet, one part for each commit. Raises PositionLost, UserCodeError, RuntimeFailure."""
+    """The records in the topics that are not committed yet, one part for each commit.
+
+    Raises PositionLost, UserCodeError, RuntimeFailure.
+    """
     stored = _stored(done)
     with Brokers(spark, source) as brokers:
         seen, gone = brokers.look(stored)
@@ -64,7 +71,14 @@ def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterat
         yield Part(rows(records(spark, source, ranges), source, spark), position, kp.waiting(position, seen), offsets)
 
 
-def _begin(brokers: Brokers, source: KafkaSource, seen: Mapping[str, kp.Seen], *, gone: tuple[str, ...], stored: kp.Position | None) -> kp.Position:
+def _begin(
+    brokers: Brokers,
+    source: KafkaSource,
+    seen: Mapping[str, kp.Seen],
+    *,
+    gone: tuple[str, ...],
+    stored: kp.Position | None,
+) -> kp.Position:
     if stored is None:
         return kp.beginning(seen, brokers.start(seen))
     position = kp.extended(stored, seen)
@@ -73,8 +87,14 @@ def _begin(brokers: Brokers, source: KafkaSource, seen: Mapping[str, kp.Seen], *
         return position
     told = "; ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
     if source.if_lost != "Earliest":
-        raise PositionLost(f"source.kafka: {told}; ifPositionLost: Earliest continues with the earliest available records")
-    print(f"source.kafka: position lost, continuing with the earliest available records: {told}", file=sys.stderr, flush=True)
+        raise PositionLost(
+            f"source.kafka: {told}; ifPositionLost: Earliest continues with the earliest available records"
+        )
+    print(
+        f"source.kafka: position lost, continuing with the earliest available records: {told}",
+        file=sys.stderr,
+        flush=True,
+    )
     return kp.reset(position, seen, gone=gone)
 
 
@@ -83,7 +103,10 @@ def _stored(done: pg.Progress) -> kp.Position | None:
     if not done.digest:
         return None
     if done.kafka is None:
-        raise UserCodeError(f"source.kafka: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
+        raise UserCodeError(
+            f"source.kafka: this writer's last commit {done.instant} came from a source of another kind; use another "
+            "HudiWriter"
+        )
     return kp.parse(done.kafka)
 
 
@@ -91,28 +114,47 @@ def _stored(done: pg.Progress) -> kp.Position | None:
 
 
 def client_settings(source: KafkaSource) -> dict[str, str]:
-    """Settings of every Kafka client of the source, with references to secrets in place of values. Raises UserCodeError for an unusable Secret."""
+    """Settings of every Kafka client of the source, with references to secrets in place of values.
+
+    Raises UserCodeError for an unusable Secret.
+    """
     security = source.security
-    settings = {**source.options, "bootstrap.servers": ",".join(source.servers), "security.protocol": security.protocol, "isolation.level": "read_committed"}
+    settings = {
+        **source.options,
+        "bootstrap.servers": ",".join(source.servers),
+        "security.protocol": security.protocol,
+        "isolation.level": "read_committed",
+    }
     if not security.folder:
         return settings
     keys = {path.name for path in Path(security.folder).iterdir() if path.is_file()}
-    settings |= {"config.providers": "dir", "config.providers.dir.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider"}
+    settings |= {
+        "config.providers": "dir",
+        "config.providers.dir.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+    }
 
     def secret(key: str) -> str:
         if key not in keys:
-            raise UserCodeError(f"source.kafka.security: protocol {security.protocol} needs key {key}, which the Secret does not have")
+            raise UserCodeError(
+                f"source.kafka.security: protocol {security.protocol} needs key {key}, which the Secret does not have"
+            )
         return f"${{dir:{security.folder}:{key}}}"
 
     if security.protocol.startswith("SASL_"):
         _check_quoted(security.folder, ("username", "password"), keys)
         settings["sasl.mechanism"] = security.mechanism
-        settings["sasl.jaas.config"] = f'{_module(security.mechanism)} required username="{secret("username")}" password="{secret("password")}";'
+        settings["sasl.jaas.config"] = (
+            f'{_module(security.mechanism)} required username="{secret("username")}" password="{secret("password")}";'
+        )
     if security.protocol.endswith("SSL"):
         if "ca.crt" in keys:
             settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": secret("ca.crt")}
         if "tls.key" in keys or "tls.crt" in keys:
-            settings |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": secret("tls.crt"), "ssl.keystore.key": secret("tls.key")}
+            settings |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": secret("tls.crt"),
+                "ssl.keystore.key": secret("tls.key"),
+            }
     return settings
 
 
@@ -126,7 +168,10 @@ def _check_quoted(folder: str, names: Sequence[str], keys: set[str]) -> None:
     for name in names:
         text = (Path(folder) / name).read_text(encoding="utf-8") if name in keys else ""
         if any(ch in '"\\' or ord(ch) < 32 for ch in text):
-            raise UserCodeError(f"source.kafka.security: key {name} of the Secret must be one line without quotation mark, backslash and line end")
+            raise UserCodeError(
+                f"source.kafka.security: key {name} of the Secret must be one line without quotation mark, backslash "
+                "and line end"
+            )
 
 
 class Brokers:
@@ -138,20 +183,33 @@ class Brokers:
         self._admin: Any = None
 
     def __enter__(self) -> Brokers:
-        settings = {**client_settings(self._source), "default.api.timeout.ms": str(API_TIMEOUT_MS), "request.timeout.ms": str(API_TIMEOUT_MS // 2)}
-        known = set(self._jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames()) | {"config.providers", "config.providers.dir.class"}
+        settings = {
+            **client_settings(self._source),
+            "default.api.timeout.ms": str(API_TIMEOUT_MS),
+            "request.timeout.ms": str(API_TIMEOUT_MS // 2),
+        }
+        known = set(self._jvm.org.apache.kafka.clients.admin.AdminClientConfig.configNames()) | {
+            "config.providers",
+            "config.providers.dir.class",
+        }
         wanted = self._jvm.java.util.HashMap()
         for key, value in settings.items():
             if key in known:
                 wanted.put(key, value)
-        self._admin = self._asked("clients", lambda: self._jvm.org.apache.kafka.clients.admin.AdminClient.create(wanted))
+        self._admin = self._asked(
+            "clients", lambda: self._jvm.org.apache.kafka.clients.admin.AdminClient.create(wanted)
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def look(self, stored: kp.Position | None) -> tuple[dict[str, kp.Seen], tuple[str, ...]]:
-        """The topics of the source with their offsets, and topics that were read before and are gone. Raises UserCodeError for one that never existed."""
+        """The topics of the source with their offsets.
+
+        Topics that were read before and are gone are returned, too. Raises UserCodeError for one
+        that never existed.
+        """
         there = {str(name) for name in self._asked("list of topics", lambda: self._admin.listTopics().names().get())}
         known = set(stored.topics) if stored is not None else set()
         pattern = self._source.pattern
@@ -169,9 +227,14 @@ class Brokers:
             return {name: topic.earliest for name, topic in seen.items()}
         if start == "Latest":
             return {name: topic.latest for name, topic in seen.items()}
-        by_time = self._offsets({name: len(topic.earliest) for name, topic in seen.items()}, self._spec().forTimestamp(int(start)))
+        by_time = self._offsets(
+            {name: len(topic.earliest) for name, topic in seen.items()}, self._spec().forTimestamp(int(start))
+        )
         # -1: no record is as new as that.
-        return {name: tuple(n if n >= 0 else end for n, end in zip(by_time[name], topic.latest, strict=True)) for name, topic in seen.items()}
+        return {
+            name: tuple(n if n >= 0 else end for n, end in zip(by_time[name], topic.latest, strict=True))
+            for name, topic in seen.items()
+        }
 
     def _seen(self, names: Sequence[str]) -> dict[str, kp.Seen]:
         if not names:
@@ -185,14 +248,26 @@ class Brokers:
             topic = described.get(name)
             numbers = sorted(int(part.partition()) for part in topic.partitions())
             if numbers != list(range(len(numbers))):
-                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"source.kafka: topic {name} shows partitions {numbers}")
+                raise RuntimeFailure(
+                    FailureClass.INFRASTRUCTURE, f"source.kafka: topic {name} shows partitions {numbers}"
+                )
             counts[name] = len(numbers)
             uuid = topic.topicId()
-            ids[name] = "" if uuid is None or uuid.equals(self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID) else str(uuid.toString())
-        # Read the end first: a partition that is emptied in between must not show a beginning after its end.
+            ids[name] = (
+                ""
+                if uuid is None or uuid.equals(self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID)
+                else str(uuid.toString())
+            )
+        # Read the end first: a partition that is emptied in between must not show a beginning after
+        # its end.
         latest = self._offsets(counts, self._spec().latest())
         earliest = self._offsets(counts, self._spec().earliest())
-        return {name: kp.Seen(ids[name], earliest[name], tuple(max(pair) for pair in zip(latest[name], earliest[name], strict=True))) for name in names}
+        return {
+            name: kp.Seen(
+                ids[name], earliest[name], tuple(max(pair) for pair in zip(latest[name], earliest[name], strict=True))
+            )
+            for name in names
+        }
 
     def _spec(self) -> Any:
         return self._jvm.org.apache.kafka.clients.admin.OffsetSpec
@@ -206,10 +281,17 @@ class Brokers:
                 wanted.put(parts[name, number], spec)
         options = kafka.clients.admin.ListOffsetsOptions(kafka.common.IsolationLevel.READ_COMMITTED)
         found = self._asked("offsets", lambda: self._admin.listOffsets(wanted, options).all().get())
-        return {name: tuple(int(found.get(parts[name, number]).offset()) for number in range(count)) for name, count in counts.items()}
+        return {
+            name: tuple(int(found.get(parts[name, number]).offset()) for number in range(count))
+            for name, count in counts.items()
+        }
 
     def _asked(self, what: str, ask: Any) -> Any:
-        """The answer. Errors of the client are treated as failures of the brokers or the network, which may be temporary."""
+        """The answer.
+
+        Errors of the client are treated as failures of the brokers or the network, which
+        may be temporary.
+        """
         try:
             return ask()
         except Exception as error:
@@ -234,7 +316,10 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def records(spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range]) -> DataFrame:
-    """Exactly the records of these ranges, with Kafka's own columns. A range that no longer exists is an error."""
+    """Exactly the records of these ranges, with Kafka's own columns.
+
+    A range that no longer exists is an error.
+    """
     if not ranges:
         return spark.createDataFrame([], _PLAIN)
     begin: dict[str, dict[str, int]] = {}
@@ -256,7 +341,10 @@ _PLAIN = "key binary, value binary, topic string, partition int, offset long, ti
 
 
 def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFrame:
-    """Records as rows, according to `value` of the source. A record that does not parse fails the job; the error has its offset, not its content."""
+    """Records as rows, according to `value` of the source.
+
+    A record that does not parse fails the job; the error has its offset, not its content.
+    """
     if source.format == "Binary":
         return frame
     if source.format == "String":
@@ -264,7 +352,9 @@ def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFram
     value = functions.col("value")
     parsed, names, bad = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
     rule = f"the value is not {source.format} of the schema in source.kafka.value.schema"
-    told = functions.format_string(f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset")
+    told = functions.format_string(
+        f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset"
+    )
     checked = functions.when(value.isNotNull() & bad, functions.raise_error(told)).otherwise(functions.col("_value"))
     meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
     found = frame.withColumn("_value", parsed).withColumn("_value", checked)
@@ -275,12 +365,18 @@ def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
     try:
         schema = types._parse_datatype_string(ddl)
     except Exception as error:
-        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} is not a list of columns such as 'id INT, name STRING'") from error
+        raise UserCodeError(
+            f"source.kafka.value.schema: {ddl[:200]!r} is not a list of columns such as 'id INT, name STRING'"
+        ) from error
     if not isinstance(schema, types.StructType) or not schema.names:
-        raise UserCodeError(f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'")
+        raise UserCodeError(
+            f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'"
+        )
     # A missing field is null, whatever the schema declares.
     whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
-    parsed = functions.from_json(functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT})
+    parsed = functions.from_json(
+        functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    )
     more = ~files.is_alone(functions.col("value").cast("string"), {})
     bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
     return parsed, schema.names, bad
@@ -295,7 +391,12 @@ def _avro(schema: str) -> tuple[Any, list[str], Any]:
         required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
-    # A record that cannot be decoded gives a row of nulls. When every field may be null, that is not detectable, so Spark's own error is used.
+    # A record that cannot be decoded gives a row of nulls. When every field may be null, that is
+    # not detectable, so Spark's own error is used.
     if required:
-        return from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}), names, functions.col("_value").getField(required[0]).isNull()
+        return (
+            from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}),
+            names,
+            functions.col("_value").getField(required[0]).isNull(),
+        )
     return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)

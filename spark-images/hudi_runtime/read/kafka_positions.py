@@ -1,7 +1,10 @@
-"""The position of a writer in Kafka topics, and the ranges of its next commit. Pure: no I/O.
+"""The position of a writer in Kafka topics, and the ranges of its next commit.
 
-A position is the next offset of each partition, with the id that the brokers gave to the topic: a topic that was deleted and created again has
-another id, and its old offsets are meaningless. A position is a value; it changes only by `take` and `reset`.
+Pure: no I/O.
+
+A position is the next offset of each partition, with the id that the brokers gave to the topic: a
+topic that was deleted and created again has another id, and its old offsets are meaningless. A
+position is a value; it changes only by `take` and `reset`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ class PositionError(ValueError):
 
 @dataclass(frozen=True)
 class Topic:
-    """Next offset of each partition, by its number; `id` is empty when the brokers have no topic ids."""
+    """Next offset of each partition, by its number.
+
+    `id` is empty when the brokers have no topic ids.
+    """
 
     id: str
     next: tuple[int, ...]
@@ -24,7 +30,10 @@ class Topic:
 
 @dataclass(frozen=True)
 class Seen:
-    """A topic in the brokers: for each partition, the first kept offset and the offset after the last readable record."""
+    """A topic in the brokers.
+
+    For each partition, the first kept offset and the offset after the last readable record.
+    """
 
     id: str
     earliest: tuple[int, ...]
@@ -49,7 +58,9 @@ class Position:
 
     def checkpoint(self) -> dict[str, object]:
         """The form to store."""
-        return {"topics": {name: {"id": topic.id, "next": list(topic.next)} for name, topic in sorted(self.topics.items())}}
+        return {
+            "topics": {name: {"id": topic.id, "next": list(topic.next)} for name, topic in sorted(self.topics.items())}
+        }
 
 
 def parse(checkpoint: Mapping[str, object]) -> Position:
@@ -72,7 +83,9 @@ def beginning(seen: Mapping[str, Seen], offsets: Mapping[str, tuple[int, ...]]) 
 
 
 def extended(position: Position, seen: Mapping[str, Seen]) -> Position:
-    """The position extended by new partitions: a partition of a known topic from offset 0, a new topic from its earliest offsets.
+    """The position extended by new partitions.
+
+    A partition of a known topic from offset 0, a new topic from its earliest offsets.
 
     Records of such a partition that are already gone are reported as lost.
     """
@@ -87,7 +100,10 @@ def extended(position: Position, seen: Mapping[str, Seen]) -> Position:
 
 
 def lost(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] = ()) -> list[str]:
-    """One sentence for each loss since the position; empty when all records exist. `gone`: topics of the position that no longer exist."""
+    """One sentence for each loss since the position; empty when all records exist.
+
+    `gone`: topics of the position that no longer exist.
+    """
     found = [f"topic {name} no longer exists" for name in gone]
     for name, now in sorted(seen.items()):
         known = position.topics[name]
@@ -109,32 +125,53 @@ def _lost_in(name: str, part: int, wanted: int, now: Seen) -> str:
 
 
 def reset(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] = ()) -> Position:
-    """The position that continues with the earliest available records wherever records were lost, and is unchanged elsewhere."""
+    """The position that continues with the earliest available records where records were lost.
+
+    It is unchanged elsewhere.
+    """
     topics = {name: topic for name, topic in position.topics.items() if name not in gone}
     for name, now in seen.items():
         known = topics[name]
         same = (not known.id or not now.id or known.id == now.id) and len(now.earliest) >= len(known.next)
         kept = known.next if same else ()
-        offsets = [kept[part] if part < len(kept) and not _lost_in(name, part, kept[part], now) else now.earliest[part] for part in range(len(now.earliest))]
+        offsets = [
+            kept[part] if part < len(kept) and not _lost_in(name, part, kept[part], now) else now.earliest[part]
+            for part in range(len(now.earliest))
+        ]
         topics[name] = Topic(now.id, tuple(offsets))
     return Position(topics)
 
 
 def waiting(position: Position, seen: Mapping[str, Seen]) -> int:
-    """Number of offsets between the position and the end of `seen`: the lag in records (or more, where records were compacted)."""
-    return sum(end - begin for name, now in seen.items() for begin, end in zip(position.topics[name].next, now.latest, strict=True))
+    """Number of offsets between the position and the end of `seen`.
+
+    The lag in records (or more, where records were compacted).
+    """
+    return sum(
+        end - begin
+        for name, now in seen.items()
+        for begin, end in zip(position.topics[name].next, now.latest, strict=True)
+    )
 
 
 def take(position: Position, seen: Mapping[str, Seen], limit: int | None) -> tuple[tuple[Range, ...], Position]:
-    """The ranges of the next commit, at most `limit` offsets (None: all), and the position after them; no ranges when there are no records.
+    """The ranges of the next commit, and the position after them.
 
-    The limit is shared fairly: each partition gets the same share, and the unused part of a share goes to the others.
+    The ranges have at most `limit` offsets (None: all); there are none when there are no records.
+
+    The limit is shared fairly: each partition gets the same share, and the unused part of a share
+    goes to the others.
     """
     unread = [Range(name, part, begin, end) for name, begin, end, part in _open(position, seen)]
     shares = _shares([r.end - r.begin for r in unread], limit)
-    taken = tuple(Range(r.topic, r.partition, r.begin, r.begin + share) for r, share in zip(unread, shares, strict=True) if share)
+    taken = tuple(
+        Range(r.topic, r.partition, r.begin, r.begin + share) for r, share in zip(unread, shares, strict=True) if share
+    )
     ends = {(r.topic, r.partition): r.end for r in taken}
-    topics = {name: Topic(topic.id, tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))) for name, topic in position.topics.items()}
+    topics = {
+        name: Topic(topic.id, tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next)))
+        for name, topic in position.topics.items()
+    }
     return taken, Position(topics)
 
 

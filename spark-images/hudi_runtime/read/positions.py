@@ -1,10 +1,15 @@
-"""The position of an incremental reader, in each of the three orders of RFC-22 ("Incremental reads"). Pure: no I/O.
+"""The position of an incremental reader.
 
-    option 1   OutOfOrder     a commit is returned as soon as it is completed; the checkpoint lists those returned beyond the oldest pending one
+RFC-22 ("Incremental reads") has three orders; there is one kind of position for each. Pure: no I/O.
+
+    option 1   OutOfOrder a commit is returned as soon as it is completed; the checkpoint lists
+               those returned beyond the oldest pending one
     option 2   Fenced         by requested time, and only commits before the oldest pending instant
-    option 3   ByCompletion   by completion time: the checkpoint is one time, and no late commit lies before it (I10)
+    option 3   ByCompletion by completion time: the checkpoint is one time, and no late commit lies
+               before it (I10)
 
-None of them misses a writer that began first and finishes last. A position is a value: it changes only by `advance`.
+None of them misses a writer that began first and finishes last. A position is a value: it changes
+only by `advance`.
 """
 
 from __future__ import annotations
@@ -39,11 +44,17 @@ class ByCompletion:
         return tuple(i for i in _written(timeline) if self.wants(i))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> ByCompletion:
-        """The position after processing `given`, a first part of the instants that were ready on this timeline."""
+        """The position after processing `given`.
+
+        `given` is a first part of the instants that were ready on this timeline.
+        """
         return ByCompletion(max([self.completion, *(i.completion for i in given)]))
 
     def undone(self, written: Collection[tl.Instant]) -> str:
-        """The time of the last returned commit when it is not in `written`, all commits that the table knows; else empty."""
+        """The time of the last returned commit when it is not in `written`; else empty.
+
+        `written` has all commits that the table knows.
+        """
         return _unknown({self.completion}, {i.completion for i in written})
 
     def checkpoint(self) -> dict[str, object]:
@@ -53,7 +64,10 @@ class ByCompletion:
 
 @dataclass(frozen=True)
 class Fenced:
-    """Option 2: all commits requested up to and including `requested` were returned. It waits for the oldest pending write of the table."""
+    """Option 2: all commits requested up to and including `requested` were returned.
+
+    It waits for the oldest pending write of the table.
+    """
 
     requested: str = BEGINNING
     """A requested time, 17 digits in UTC; `0`: nothing was returned."""
@@ -69,7 +83,10 @@ class Fenced:
         return tuple(sorted(found, key=lambda i: i.requested))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> Fenced:
-        """The position after processing `given`, a first part of the instants that were ready on this timeline."""
+        """The position after processing `given`.
+
+        `given` is a first part of the instants that were ready on this timeline.
+        """
         return Fenced(max([self.requested, *(i.requested for i in given)]))
 
     def undone(self, written: Collection[tl.Instant]) -> str:
@@ -83,7 +100,10 @@ class Fenced:
 
 @dataclass(frozen=True)
 class OutOfOrder:
-    """Option 1: all commits requested up to and including `low` were returned, and those requested at the times in `ahead`, all greater than `low`."""
+    """Option 1: all commits requested up to and including `low` were returned.
+
+    So were those requested at the times in `ahead`, all greater than `low`.
+    """
 
     low: str = BEGINNING
     ahead: frozenset[str] = frozenset()
@@ -97,12 +117,18 @@ class OutOfOrder:
         return tuple(i for i in _written(timeline) if self.wants(i))
 
     def advance(self, given: Sequence[tl.Instant], timeline: tl.Timeline) -> OutOfOrder:
-        """The position after processing `given`, a part of the instants that were ready on this timeline.
+        """The position after processing `given`.
 
-        `low` stops before the oldest write that is pending or not returned; an instant that was rolled back does not hold it back.
+        `given` is a part of the instants that were ready on this timeline.
+
+        `low` stops before the oldest write that is pending or not returned; an instant that was
+        rolled back does not hold it back.
         """
         ahead = self.ahead | {i.requested for i in given}
-        open_ones = [*_pending(timeline), *(i.requested for i in _written(timeline) if self.wants(i) and i.requested not in ahead)]
+        open_ones = [
+            *_pending(timeline),
+            *(i.requested for i in _written(timeline) if self.wants(i) and i.requested not in ahead),
+        ]
         limit = min(open_ones, default="")
         low = max([self.low, *(t for t in ahead if not limit or t < limit)])
         return OutOfOrder(low, frozenset(t for t in ahead if t > low))
@@ -118,7 +144,11 @@ class OutOfOrder:
 
 Position = ByCompletion | Fenced | OutOfOrder
 
-ORDERS: Mapping[str, Callable[[], Position]] = {"CompletionTime": ByCompletion, "Fenced": Fenced, "OutOfOrder": OutOfOrder}
+ORDERS: Mapping[str, Callable[[], Position]] = {
+    "CompletionTime": ByCompletion,
+    "Fenced": Fenced,
+    "OutOfOrder": OutOfOrder,
+}
 """Names of the orders, as in `source.hudi.order`, and the position at the beginning of a table."""
 
 
@@ -135,10 +165,13 @@ def parse(checkpoint: Mapping[str, object]) -> Position:
 
 
 def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
-    """A timeline that is certain from two consecutive listings: `second` without instants newer than those in `first`.
+    """A timeline that is certain from two consecutive listings.
 
-    A listing is not atomic: it may show a commit and miss an older one that was published during the listing. An instant older than one in the
-    first listing existed before that listing ended, so the second listing shows it.
+    `second` without instants newer than those in `first`.
+
+    A listing is not atomic: it may show a commit and miss an older one that was published during
+    the listing. An instant older than one in the first listing existed before that listing ended,
+    so the second listing shows it.
     """
     requested = max((i.requested for i in first.instants), default="")
     completion = max((i.completion for i in first.instants), default="")
@@ -148,7 +181,10 @@ def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:
 
 
 def _unknown(given: Collection[str], known: Collection[str]) -> str:
-    """The first of the given times that is not known, although it is not older than all known ones: older times may be forgotten."""
+    """The first of the given times that is not known, although it is not older than all known ones.
+
+    Older times may be forgotten.
+    """
     oldest = min(known, default="")
     return next((t for t in sorted(given) if t != BEGINNING and t not in known and (not oldest or t >= oldest)), "")
 

@@ -1,9 +1,13 @@
-"""The progress of a writer: it is stored in the commit, and only a completed commit counts (F5, I9).
+"""The progress of a writer.
 
-The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi source also `hudi`, the source table and the position
-in it; for Kafka `kafka`, the next offset of each partition. For files the checkpoint names a manifest below
-`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists all files processed so far. The manifest is written before the commit;
-without a completed commit that names it, it has no effect.
+It is stored in the commit, and only a completed commit counts (F5, I9).
+
+The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi
+source also `hudi`, the source table and the position in it; for Kafka `kafka`, the next offset of
+each partition. For files the checkpoint names a manifest below
+`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists all files processed so far.
+The manifest is written before the commit; without a completed commit that names it, it
+has no effect.
 """
 
 from __future__ import annotations
@@ -42,7 +46,9 @@ class Progress:
     run: str = ""
     """The run that counted batches (`Job.run`); empty for other sources."""
     hudi: Mapping[str, object] | None = None
-    """`path` of the source table and the position in it; None when the commit is not of such a source."""
+    """`path` of the source table and the position in it; None when the commit is not of
+    such a source.
+    """
     kafka: Mapping[str, object] | None = None
     """The position in topics of Kafka; None when the commit is not of such a source."""
 
@@ -52,7 +58,10 @@ class Progress:
 
 
 class ProgressError(Exception):
-    """A completed commit names a manifest that does not match it: continuing would lose or repeat rows."""
+    """A completed commit names a manifest that does not match it.
+
+    Continuing would lose or repeat rows.
+    """
 
 
 def writer_hash(writer: str) -> str:
@@ -70,7 +79,12 @@ def digest_of(files: Iterable[SourceFile]) -> str:
 
 def batches_checkpoint(run: str, count: int) -> dict[str, object]:
     """Checkpoint of a source that counts the batches of one run."""
-    return {"count": count, "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32], "manifest": "", "run": run}
+    return {
+        "count": count,
+        "digest": hashlib.sha256(f"batches:{run}:{count}".encode()).hexdigest()[:32],
+        "manifest": "",
+        "run": run,
+    }
 
 
 def hudi_checkpoint(count: int, path: str, position: Mapping[str, object]) -> dict[str, object]:
@@ -86,7 +100,13 @@ def kafka_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, ob
     return {"count": count, "digest": digest, "manifest": "", "kafka": dict(position)}
 
 
-def of_checkpoint(checkpoint: Mapping[str, object], *, files: frozenset[SourceFile] = frozenset(), instant: str = "", completion: str = "") -> Progress:
+def of_checkpoint(
+    checkpoint: Mapping[str, object],
+    *,
+    files: frozenset[SourceFile] = frozenset(),
+    instant: str = "",
+    completion: str = "",
+) -> Progress:
     """Progress of the commit that carries this checkpoint; `files` are those of its manifest."""
     hudi, kafka = checkpoint.get("hudi"), checkpoint.get("kafka")
     return Progress(
@@ -128,7 +148,10 @@ def write_manifest(storage: Storage, writer: str, progress: Progress) -> str:
 
 
 def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
-    """Delete all manifests except those with a digest in `keep`. A crash in between only leaves more of them."""
+    """Delete all manifests except those with a digest in `keep`.
+
+    A crash in between only leaves more of them.
+    """
     kept = {f"{digest}.json" for digest in keep}
     folder = f"{ROOT}/{writer_hash(writer)}"
     for name in storage.names(folder):
@@ -137,7 +160,10 @@ def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
 
 
 def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | None:
-    """The checkpoint in a commit's metadata; None when the commit is another writer's or carries none."""
+    """The checkpoint in a commit's metadata.
+
+    None when the commit is another writer's or carries none.
+    """
     if info.extra.get(metadata.WRITER) != writer or metadata.PROGRESS not in info.extra:
         return None
     checkpoint = json.loads(info.extra[metadata.PROGRESS])
@@ -145,14 +171,19 @@ def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | No
 
 
 def read(table: Table, writer: str, *, of_files: bool = False) -> tuple[Progress, str]:
-    """Newest progress of the writer, and the completion time up to which the timeline was read (`0` for an empty timeline).
+    """Newest progress of the writer, and the completion time up to which the timeline was read.
 
-    `of_files`: a HudiWriter that reads files continues from its newest commit of files, even if it has read another source since (F103).
+    The time is `0` for an empty timeline.
+
+    `of_files`: a HudiWriter that reads files continues from its newest commit of files, even if it
+    has read another source since (F103).
     """
     timeline = table.timeline()
     last = timeline.last_completed
     base = last.completion if last else "0"
-    for instant, checkpoint in _checkpoints(table, writer, tuple(reversed(timeline.completed)), archived=lambda _: True):
+    for instant, checkpoint in _checkpoints(
+        table, writer, tuple(reversed(timeline.completed)), archived=lambda _: True
+    ):
         if not of_files or checkpoint.get("manifest"):
             return _load(table.storage, writer, checkpoint, instant), base
     return Progress(), base
@@ -172,7 +203,10 @@ def _checkpoints(
 
 
 def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
-    """Digests of the writer's manifests at each savepoint: a restore would need them again. No savepoint is taken while an attempt runs."""
+    """Digests of the writer's manifests at each savepoint: a restore would need them again.
+
+    No savepoint is taken while an attempt runs.
+    """
     timeline = table.timeline()
     found = set()
     for savepoint in (s for s in timeline.savepoints if not s.pending):

@@ -1,8 +1,12 @@
-"""The operation RemoveDuplicates: keep one record for each key in a partition, in an ordinary commit (F68).
+"""The operation RemoveDuplicates.
 
-The partitions with duplicate keys are written again, with one row for each key (Hudi's `insert_overwrite`). This removes duplicates within one file
-group and across several, also in the log files of a MergeOnRead table; a delete of one of the records could not. The rows come from an `Update`: they
-are read at each try, and the commit is compared with all commits that completed since. A concurrent write to one of those partitions is a conflict.
+Keep one record for each key in a partition, in an ordinary commit (F68).
+
+The partitions with duplicate keys are written again, with one row for each key (Hudi's
+`insert_overwrite`). This removes duplicates within one file group and across several, also in the
+log files of a MergeOnRead table; a delete of one of the records could not. The rows come from an
+`Update`: they are read at each try, and the commit is compared with all commits that completed
+since. A concurrent write to one of those partitions is a conflict.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ _KEY, _PARTITION, _NUMBER = "_hoodie_record_key", "_hoodie_partition_path", "_hu
 def require(spark: SparkSession, table: TableSpec) -> None:
     """Raises UserCodeError for a table without a rule to choose among its records."""
     jvm: Any = spark.sparkContext._jvm
-    index = str(jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.getGlobalProps().getString("hoodie.index.type", ""))
+    index = str(
+        jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.getGlobalProps().getString("hoodie.index.type", "")
+    )
     said = fault(table, index)
     if said:
         raise UserCodeError(f"operation RemoveDuplicates: {said}")
@@ -60,7 +66,10 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 
 
 def once(rows: DataFrame, table: TableSpec) -> DataFrame:
-    """One row for each key of the partitions with duplicate keys. Raises UserCodeError when a row would move to another partition."""
+    """One row for each key of the partitions with duplicate keys.
+
+    Raises UserCodeError when a row would move to another partition.
+    """
     found = rows.where(functions.col(_PARTITION).isin(partitions_of(rows)))
     astray = found.where(~_path(table).eqNullSafe(functions.col(_PARTITION))).select(_PARTITION, _KEY).first()
     if astray is not None:
@@ -71,14 +80,30 @@ def once(rows: DataFrame, table: TableSpec) -> DataFrame:
 
 
 def _order(table: TableSpec) -> Sequence[Column]:
-    """Order in which the record that stays comes first: greatest ordering values (EventTime only), then the later commit, then the later row of a commit."""
-    values = [functions.col(name).desc_nulls_last() for name in table.ordering] if table.merge.mode == MergeMode.EVENT_TIME else []
+    """Order in which the record that stays comes first.
+
+    Greatest ordering values (EventTime only), then the later commit, then the later row
+    of a commit.
+    """
+    values = (
+        [functions.col(name).desc_nulls_last() for name in table.ordering]
+        if table.merge.mode == MergeMode.EVENT_TIME
+        else []
+    )
     number = functions.element_at(functions.split("_hoodie_commit_seqno", "_"), -1).cast("long")
-    return [*values, functions.col("_hoodie_commit_time").desc(), number.desc(), functions.col("_hoodie_commit_seqno").desc()]
+    return [
+        *values,
+        functions.col("_hoodie_commit_time").desc(),
+        number.desc(),
+        functions.col("_hoodie_commit_seqno").desc(),
+    ]
 
 
 def _path(table: TableSpec) -> Column:
     """The partition path that Hudi's key generator derives from a row."""
     values = [partitions.value(name) for name in table.partitions]
-    named = [functions.concat(functions.lit(f"{name}="), of) if table.hive_style else of for name, of in zip(table.partitions, values, strict=True)]
+    named = [
+        functions.concat(functions.lit(f"{name}="), of) if table.hive_style else of
+        for name, of in zip(table.partitions, values, strict=True)
+    ]
     return functions.concat_ws("/", *named) if named else functions.lit("")

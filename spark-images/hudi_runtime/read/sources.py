@@ -39,13 +39,21 @@ class Batch:
     done: pg.Progress
     """The writer's progress after the commit."""
     waiting: int = 0
-    """Backlog that remains for later commits: files, commits of the other table, offsets of Kafka."""
+    """Backlog that remains for later commits: files, commits of the other table,
+    offsets of Kafka.
+    """
     base: Base | None = None
-    """Base of the rows of the writer's own table that the frame may be made from; None: no rows were read, or the frame is an Update."""
+    """Base of the rows of the writer's own table that the frame may be made from; None: no rows
+    were read, or the frame is an Update.
+    """
     deletes: bool = False
-    """Whether deleted rows are marked in the column `_hoodie_is_deleted`, which the transform must then keep."""
+    """Whether deleted rows are marked in the column `_hoodie_is_deleted`, which the transform must
+    then keep.
+    """
     blame: Callable[[Exception], Exception | None] = lambda _: None
-    """Asks the source for a better error when a write has failed: the error if the batch itself is at fault, else None."""
+    """Asks the source for a better error when a write has failed: the error if the batch itself is
+    at fault, else None.
+    """
 
 
 def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
@@ -67,14 +75,19 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
 
 
 def transform(frame: DataFrame, sql: str | None) -> DataFrame:
-    """The user's SELECT over the view `source`, in the session of the rows: a program may have created another session, and views belong to a session (F96)."""
+    """The user's SELECT over the view `source`, in the session of the rows.
+
+    A program may have created another session, and views belong to a session (F96).
+    """
     if not sql:
         return frame
     frame.createOrReplaceTempView("source")
     return frame.sparkSession.sql(sql)
 
 
-def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress) -> Iterator[Batch]:
+def _file_batches(
+    spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress
+) -> Iterator[Batch]:
     previous = progress = done
     kept = pg.kept_by_savepoints(table, job.writer)
     chunks = pg.chunks(files.listed(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
@@ -98,7 +111,10 @@ def _file_batches(spark: SparkSession, job: Job, source: FilesSource, table: Tab
 
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
-    """Commits to the source table since this writer's last commit, from one snapshot, so that a run ends."""
+    """Commits to the source table since this writer's last commit.
+
+    They come from one snapshot, so that a run ends.
+    """
     reader = Reader(spark, source.path, merger=source.merger)
     if source.deletes:
         reader.require_deletes()
@@ -115,10 +131,16 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
         yield _hudi_batch(source, pull, count=count, waiting=len(position.ready(look.timeline)))
 
 
-def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Position | None, *, stored: positions.Position | None) -> Pull | None:
-    """The next commits of the source. When the first commits are gone, the whole table is read first; when later ones are gone, only if configured.
+def _next_pull(
+    source: HudiSource, look: ReadSnapshot, position: positions.Position | None, *, stored: positions.Position | None
+) -> Pull | None:
+    """The next commits of the source.
 
-    `stored`: the position comes from an earlier snapshot, so the commits before it may have been undone.
+    When the first commits are gone, the whole table is read first; when later ones are gone, only
+    if configured.
+
+    `stored`: the position comes from an earlier snapshot, so the commits before it may
+    have been undone.
     """
     start = position or _first_position(source)
     try:
@@ -129,7 +151,9 @@ def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Posit
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":
             return look.snapshot(start)
         aside = " and deletes: Ignore (deleted records then stay in this table)" if source.deletes else ""
-        raise PositionLost(f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and continues from there") from error
+        raise PositionLost(
+            f"{error}; ifPositionLost: Snapshot{aside} reads the whole table once and continues from there"
+        ) from error
 
 
 def _first_position(source: HudiSource) -> positions.Position:
@@ -139,16 +163,28 @@ def _first_position(source: HudiSource) -> positions.Position:
 
 
 def _stored_position(source: HudiSource, done: pg.Progress) -> positions.Position | None:
-    """The position of this writer's last commit; None before its first one. Raises UserCodeError when that commit read another source."""
+    """The position of this writer's last commit; None before its first one.
+
+    Raises UserCodeError when that commit read another source.
+    """
     if not done.digest:
         return None
     if done.hudi is None:
-        raise UserCodeError(f"source.hudi: this writer's last commit {done.instant} came from a source of another kind; use another HudiWriter")
+        raise UserCodeError(
+            f"source.hudi: this writer's last commit {done.instant} came from a source of another kind; use another "
+            "HudiWriter"
+        )
     path, order = done.hudi.get("path"), done.hudi.get("order")
     if path != source.path:
-        raise UserCodeError(f"source.hudi: this writer has read {path} until now and cannot continue with {source.path}; use another HudiWriter")
+        raise UserCodeError(
+            f"source.hudi: this writer has read {path} until now and cannot continue with {source.path}; use another "
+            "HudiWriter"
+        )
     if order != source.order:
-        raise UserCodeError(f"source.hudi.order: this writer's position is in order {order} and cannot become {source.order}; use another HudiWriter")
+        raise UserCodeError(
+            f"source.hudi.order: this writer's position is in order {order} and cannot become {source.order}; use "
+            "another HudiWriter"
+        )
     return positions.parse(done.hudi)
 
 
@@ -158,7 +194,11 @@ def _hudi_batch(source: HudiSource, pull: Pull, *, count: int, waiting: int) -> 
         return replace(_counted(marked(pull), checkpoint, waiting), deletes=True)
     if pull.deleting:
         commits = f"{len(pull.deleting)} of {len(pull.instants)} commits, the last one {pull.deleting[-1]}"
-        print(f"source.hudi.deletes is Ignore: {commits}, have deleted records of {source.path}; they stay in this table", file=sys.stderr, flush=True)
+        print(
+            f"source.hudi.deletes is Ignore: {commits}, have deleted records of {source.path}; they stay in this table",
+            file=sys.stderr,
+            flush=True,
+        )
     return _counted(pull.frame, checkpoint, waiting)
 
 
@@ -173,20 +213,27 @@ def _mark(deleted: bool) -> Column:
     return when(lit(True), lit(deleted))
 
 
-def _counted(frame: DataFrame | Update, checkpoint: dict[str, object], waiting: int = 0, *, base: Base | None = None) -> Batch:
+def _counted(
+    frame: DataFrame | Update, checkpoint: dict[str, object], waiting: int = 0, *, base: Base | None = None
+) -> Batch:
     """A batch whose checkpoint is its complete progress."""
     return Batch(frame, checkpoint, str(checkpoint["digest"]), pg.of_checkpoint(checkpoint), waiting, base)
 
 
 def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterator[Batch]:
-    """Records in the topics that this writer has not committed, from one read of the offsets, so that a run ends."""
+    """Records in the topics that this writer has not committed.
+
+    They come from one read of the offsets, so that a run ends.
+    """
     count = done.count
     for part in kafka.parts(spark, source, done):
         count += part.offsets
         yield _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
 
 
-def _python_batches(spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress) -> Iterator[Batch]:
+def _python_batches(
+    spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress
+) -> Iterator[Batch]:
     """The batches of the function, without those that this run has already committed."""
     committed = done.count if done.run == run else 0
     function = _function(spark, source)
@@ -203,14 +250,23 @@ def _python_batches(spark: SparkSession, source: PythonSource, context: Context,
         except Exception as error:
             raise user_error(error, f"{source.function}, batch {number}") from error
         if not isinstance(frame, (DataFrame, Update)):
-            raise UserCodeError(f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}")
+            raise UserCodeError(
+                f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}"
+            )
         base = context.base_of_batch()
         if number > committed:
-            yield _counted(frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None)
+            yield _counted(
+                frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None
+            )
 
 
-def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: str, done: pg.Progress) -> Iterator[Batch]:
-    """The query's rows in one commit, unless this run has committed them. A query of the writer's own table is repeated at each try."""
+def _sql_batches(
+    spark: SparkSession, source: SqlSource, table: Table, *, run: str, done: pg.Progress
+) -> Iterator[Batch]:
+    """The query's rows in one commit, unless this run has committed them.
+
+    A query of the writer's own table is repeated at each try.
+    """
     if done.run == run:
         return
     own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
@@ -222,12 +278,18 @@ def _sql_batches(spark: SparkSession, source: SqlSource, table: Table, *, run: s
 
 
 def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch]:
-    """One commit that keeps one record of each key, unless this run has made it; none when there are no duplicates."""
+    """One commit that keeps one record of each key, unless this run has made it.
+
+    None when there are no duplicates.
+    """
     if done.run == job.run:
         return
     remove_duplicates.require(spark, job.table)
     if remove_duplicates.partitions_of(remove_duplicates.read(spark, job.table.path)):
-        yield _counted(Update(lambda _: remove_duplicates.once(remove_duplicates.read(spark, job.table.path), job.table)), pg.batches_checkpoint(job.run, 1))
+        yield _counted(
+            Update(lambda _: remove_duplicates.once(remove_duplicates.read(spark, job.table.path), job.table)),
+            pg.batches_checkpoint(job.run, 1),
+        )
 
 
 def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:
@@ -255,7 +317,10 @@ def _function(spark: SparkSession, source: PythonSource) -> Any:
 
 
 def load_module(spark: SparkSession, path: Path) -> ModuleType:
-    """Import the user's file so that its functions can run on executors, which do not have the file: they are sent by value."""
+    """Import the user's file so that its functions can run on executors.
+
+    Executors do not have the file: the functions are sent by value.
+    """
     make_importable(spark, path)
     spec = importlib.util.spec_from_file_location("hudi_user_code", path)
     if spec is None or spec.loader is None:
@@ -272,9 +337,12 @@ def load_module(spark: SparkSession, path: Path) -> ModuleType:
 
 
 def make_importable(spark: SparkSession, path: Path) -> None:
-    """Make the other modules in the file's folder importable, here and on executors, in their present version.
+    """Make the other modules in the file's folder importable, here and on executors.
 
-    They are copied first: editing the ConfigMap while the attempt runs must not give executors other code than the driver.
+    They are made so in their present version.
+
+    They are copied first: editing the ConfigMap while the attempt runs must not give executors
+    other code than the driver.
     """
     folder = Path(tempfile.mkdtemp(prefix="hudi-code-"))
     sys.path.insert(0, str(folder))

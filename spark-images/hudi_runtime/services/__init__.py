@@ -1,6 +1,10 @@
-"""The table services: compaction, clustering, expiry of partitions, cleaning, archival. `triggers.py` decides when, `services.py` runs them.
+"""The table services: compaction, clustering, expiry of partitions, cleaning, archival.
 
-`tasks.py` is the common interface of all tasks of an agent at one table, with the single slot for long work.
-May import `settle` and the packages below; never `read` or `writer`. Invariants: a service's instant has one executor (I12, F22); Hudi never selects
-instants to roll back by heartbeat (F2); archival keeps the instants that conflict checks and sweeps still need (I5, I9). A service never fails a writer.
+`triggers.py` decides when, `services.py` runs them.
+
+`tasks.py` is the common interface of all tasks of an agent at one table, with the single slot for
+long work. May import `settle` and the packages below; never `read` or `writer`. Invariants: a
+service's instant has one executor (I12, F22); Hudi never selects instants to roll back by heartbeat
+(F2); archival keeps the instants that conflict checks and sweeps still need (I5, I9). A service
+never fails a writer.
 """

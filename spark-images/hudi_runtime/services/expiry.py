@@ -1,10 +1,15 @@
-"""Partition lifecycle (TTL): delete partitions that were not written for a number of days, in a commit of the agent.
+"""Partition lifecycle (TTL).
 
-The commit is an ordinary `delete_partition` of Hudi: readers see the partitions until it is completed, and a later clean deletes their files.
-It yields to writers: it is refused when a writer has changed a file group of those partitions since it began, or may still do so.
+Delete partitions that were not written for a number of days, in a commit of the agent.
 
-This module finds the expired partitions, instead of Hudi's own strategy. That strategy computes the days in 32 bits, so that 50 days become seven hours
-and 365 days 17; and it reads base files only, so that a partition updated in log files counts as not written (1.2.0, both measured in its class file).
+The commit is an ordinary `delete_partition` of Hudi: readers see the partitions until it is
+completed, and a later clean deletes their files. It yields to writers: it is refused when a writer
+has changed a file group of those partitions since it began, or may still do so.
+
+This module finds the expired partitions, instead of Hudi's own strategy. That strategy computes the
+days in 32 bits, so that 50 days become seven hours and 365 days 17; and it reads base files only,
+so that a partition updated in log files counts as not written (1.2.0, both measured in
+its class file).
 """
 
 from __future__ import annotations
@@ -34,7 +39,10 @@ _WRITTEN = re.compile(r"_(\d{14}(?:\d{3})?)\.[^/]+$")
 
 
 def last_write(names: Iterable[str]) -> str:
-    """Newest instant that wrote a file of a partition, completed or not, as 17 digits; empty when no file name contains one."""
+    """Newest instant that wrote a file of a partition, completed or not, as 17 digits.
+
+    Empty when no file name contains one.
+    """
     return max((match[1].ljust(17, "9") for name in names if (match := _WRITTEN.search(name))), default="")
 
 
@@ -50,10 +58,15 @@ class Expiry:
     table: AgentTable
     config: Config
     withdrawn: Callable[[str], None]
-    """Called with an own instant that will not be completed: it is abandoned, and rolled back like an instant of a writer."""
+    """Called with an own instant that will not be completed: it is abandoned, and rolled back like
+    an instant of a writer.
+    """
 
     def run(self, options: Mapping[str, str]) -> Done:
-        """Find the expired partitions, and delete them in one commit. Raises the error of a lost conflict; the instant is abandoned then."""
+        """Find the expired partitions, and delete them in one commit.
+
+        Raises the error of a lost conflict; the instant is abandoned then.
+        """
         known = {key: value for key, value in options.items() if key != PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
         expired = self._expired(config, options, now=datetime.now(UTC))[: int(options[LIMIT])]
@@ -64,7 +77,8 @@ class Expiry:
             try:
                 self._delete(client, instant, expired)
             except Exception:
-                # It writes no data file, so it has no late files. An instant with an unknown outcome is kept: settling finds out.
+                # It writes no data file, so it has no late files. An instant with an unknown
+                # outcome is kept: settling finds out.
                 self.withdrawn(instant)
                 raise
         require_completed(self.table, instant)
@@ -72,9 +86,16 @@ class Expiry:
         return Done(Result.COMPLETED, instant, f"{len(expired)} partitions deleted: {shown}")
 
     def _expired(self, config: Any, options: Mapping[str, str], *, now: datetime) -> list[str]:
-        """Partitions that match, have files for readers, and are old enough. A partition of unknown age stays."""
+        """Partitions that match, have files for readers, and are old enough.
+
+        A partition of unknown age stays.
+        """
         pattern, limit = options.get(PATTERN, ""), before(now, int(options[DAYS]))
-        old = [p for p in self.table.partitions() if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit]
+        old = [
+            p
+            for p in self.table.partitions()
+            if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit
+        ]
         live = set(self.table.live_partitions(config)) if old else set()
         return sorted(set(old) & live)
 

@@ -1,13 +1,19 @@
-"""Back-off of partitions in which a clustering has lost a conflict: clusterings leave them out for a while. No I/O here, `now_ms` is an argument.
+"""Back-off of partitions in which a clustering has lost a conflict.
 
-A clustering is one commit: a change to a single file group of its plan makes the whole commit lose, repeatedly when a partition is written all the
-time. So a partition in which a plan has lost is left out of the next plans:
+Clusterings leave them out for a while. No I/O here, `now_ms` is an argument.
 
-* until its file groups were unchanged for as long as the lost run took, for twice as long after the second consecutive loss, and so on;
-* for at least `LEAST_MS` and at most `MOST_MS` without changes, and for at most `LONGEST_MS` in total, however much is written to it.
+A clustering is one commit: a change to a single file group of its plan makes the whole commit lose,
+repeatedly when a partition is written all the time. So a partition in which a plan has lost is left
+out of the next plans:
 
-A run that does not lose resets the partitions that it included. Fairness only; safety does not depend on it: Hudi's conflict check under the lock
-decides whether a clustering may commit. So the memory of an agent is enough. Only the number of partitions that the last run left out is recorded;
+* until its file groups were unchanged for as long as the lost run took, for twice as long after the
+  second consecutive loss, and so on;
+* for at least `LEAST_MS` and at most `MOST_MS` without changes, and for at most `LONGEST_MS` in
+  total, however much is written to it.
+
+A run that does not lose resets the partitions that it included. Fairness only; safety does not
+depend on it: Hudi's conflict check under the lock decides whether a clustering may commit. So the
+memory of an agent is enough. Only the number of partitions that the last run left out is recorded;
 an agent that knows fewer runs the service once more.
 """
 
@@ -31,7 +37,10 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True)
 class Loss:
-    """A partition in which clusterings have lost: consecutive losses, time of the last one, duration of its run, last change of a file group."""
+    """A partition in which clusterings have lost.
+
+    Consecutive losses, time of the last one, duration of its run, last change of a file group.
+    """
 
     times: int
     at_ms: int
@@ -49,7 +58,10 @@ class Loss:
 
 
 class PartitionBackoff:
-    """The back-off of one table in one agent. Only the run of a service changes it; other threads read it."""
+    """The back-off of one table in one agent.
+
+    Only the run of a service changes it; other threads read it.
+    """
 
     def __init__(self) -> None:
         self._losses: Mapping[str, Loss] = {}
@@ -66,7 +78,9 @@ class PartitionBackoff:
         return bool(self._losses)
 
     def lost(self, changes: Mapping[str, int], *, instant: str, took_ms: int, now_ms: int) -> None:
-        """Record that a run of `instant`, which took `took_ms`, has lost in these partitions; the values are the times of the changes.
+        """Record that a run of `instant`, which took `took_ms`, has lost in these partitions.
+
+        The values are the times of the changes.
 
         A table without partitions has none to leave out.
         """
@@ -79,9 +93,15 @@ class PartitionBackoff:
         self._losses = losses
 
     def saw(self, changes: Mapping[str, int], *, up_to: str) -> None:
-        """Record the times of changes to these partitions; commits that completed up to `up_to` were read."""
+        """Record the times of changes to these partitions.
+
+        Commits that completed up to `up_to` were read.
+        """
         known = self._losses.items()
-        self._losses = {name: Loss(loss.times, loss.at_ms, loss.took_ms, max(loss.changed_ms, changes.get(name, 0))) for name, loss in known}
+        self._losses = {
+            name: Loss(loss.times, loss.at_ms, loss.took_ms, max(loss.changed_ms, changes.get(name, 0)))
+            for name, loss in known
+        }
         self.seen = max(self.seen, up_to)
 
     def forget_all_but(self, names: Collection[str]) -> None:
@@ -101,15 +121,33 @@ def planned(plan: Mapping[str, Any]) -> frozenset[Group]:
 
 
 def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
-    """File groups that a write changes, except new ones: from the metadata of its commit, or from the plan that it stored before it began to write."""
-    stats = ((str(partition), stat) for partition, found in (metadata.get("partitionToWriteStats") or {}).items() for stat in found)
-    written = {(partition, str(stat["fileId"])) for partition, stat in stats if stat.get("fileId") and stat.get("prevCommit") not in (None, "null")}
-    replaced = {(str(partition), str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
+    """File groups that a write changes, except new ones.
+
+    From the metadata of its commit, or from the plan that it stored before it began to write.
+    """
+    stats = (
+        (str(partition), stat)
+        for partition, found in (metadata.get("partitionToWriteStats") or {}).items()
+        for stat in found
+    )
+    written = {
+        (partition, str(stat["fileId"]))
+        for partition, stat in stats
+        if stat.get("fileId") and stat.get("prevCommit") not in (None, "null")
+    }
+    replaced = {
+        (str(partition), str(group))
+        for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items()
+        for group in groups
+    }
     return frozenset(written | replaced)
 
 
 def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[Group] | None = None) -> dict[str, int]:
-    """Time of the last change of each partition, from changed file groups and times; `among`: only these file groups count."""
+    """Time of the last change of each partition, from changed file groups and times.
+
+    `among`: only these file groups count.
+    """
     found: dict[str, int] = {}
     for groups, at_ms in changes:
         for partition, _ in groups if among is None else groups & among:
@@ -123,4 +161,7 @@ def told(names: Collection[str]) -> str:
         return ""
     shown = [name if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT]}…" for name in sorted(names)[:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} partition{'s' if len(names) > 1 else ''} left out because of concurrent writes: {', '.join(shown)}{more}"
+    return (
+        f"{len(names)} partition{'s' if len(names) > 1 else ''} left out because of concurrent writes: "
+        f"{', '.join(shown)}{more}"
+    )

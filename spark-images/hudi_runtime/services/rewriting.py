@@ -1,9 +1,13 @@
-"""The services that rewrite rows into other files: compaction and clustering. Each first makes a plan, an instant of its own, and then executes it.
+"""The services that rewrite rows into other files: compaction and clustering.
 
-They differ with concurrent writers. A compaction that ends while a commit to its file group is being written is not a conflict. A clustering
-replaces file groups, so it loses against every commit that has changed one of them since it was planned, or may still do so (Hudi's PreferWriter
-rules, checked under the lock). A lost plan describes file groups that no longer exist, and is withdrawn; nothing of it was published.
-The partitions in which it has lost are left out of the next plans for a while (partition_backoff.py).
+Each first makes a plan, an instant of its own, and then executes it.
+
+They differ with concurrent writers. A compaction that ends while a commit to its file group is
+being written is not a conflict. A clustering replaces file groups, so it loses against every commit
+that has changed one of them since it was planned, or may still do so (Hudi's PreferWriter rules,
+checked under the lock). A lost plan describes file groups that no longer exist, and is withdrawn;
+nothing of it was published. The partitions in which it has lost are left out of the next plans for
+a while (partition_backoff.py).
 """
 
 from __future__ import annotations
@@ -26,17 +30,24 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.timeline import State
 
 GIVE_UP = 3
-"""Consecutive failures after which the plan of a clustering is withdrawn: a new plan may avoid their cause."""
+"""Consecutive failures after which the plan of a clustering is withdrawn: a new plan may avoid
+their cause.
+"""
 
 ACTION = "clustering"
 PLAN_STRATEGY = {"hoodie.clustering.plan.strategy.class": "io.hudioperator.QuietPartitionsPlanStrategy"}
 Planned = Callable[[str, int], None]
-"""Called with the instant of a plan before its execution, and the number of partitions that it leaves out."""
+"""Called with the instant of a plan before its execution, and the number of partitions that it
+leaves out.
+"""
 Config = Callable[[Mapping[str, str]], Any]
 
 
 def others_since(timeline: tl.Timeline, since: str) -> tuple[tl.Instant, ...]:
-    """Writes of writers that completed after that time, or are inflight, so that their changed file groups are known."""
+    """Writes of other writers that completed after that time, or are inflight.
+
+    They tell which file groups were changed.
+    """
     found = (i for i in timeline.instants if i.action in tl.WRITE_ACTIONS and not i.of_a_service)
     return tuple(i for i in found if i.state is State.INFLIGHT or i.completion > since)
 
@@ -67,9 +78,12 @@ class Compaction:
         return self._done(instant)
 
     def again(self, instant: str, options: Mapping[str, str], *, failures: int) -> Done:
-        """Execute a pending plan. Hudi first rolls back the files of an earlier execution, and keeps the plan.
+        """Execute a pending plan.
 
-        The heartbeat file is removed before: one left by a dead executor would make Hudi wait for it.
+        Hudi first rolls back the files of an earlier execution, and keeps the plan.
+
+        The heartbeat file is removed before: one left by a dead executor would make Hudi
+        wait for it.
         """
         remove_heartbeat(self.table, instant)
         with self.table.client(self.config(options)) as client:
@@ -83,14 +97,19 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Writes the rows of small or unsorted file groups into new, larger or sorted ones, which replace them."""
+    """Writes the rows of small or unsorted file groups into new ones.
+
+    The new ones are larger or sorted, and replace them.
+    """
 
     table: AgentTable
     config: Config
     withdrawn: Callable[[str], None]
     """Called with an own instant that was rolled back after all of its tasks had ended."""
     lost: Callable[[str], None]
-    """Called with an own instant that was rolled back while a task of a failed execution may still be running."""
+    """Called with an own instant that was rolled back while a task of a failed execution may still
+    be running.
+    """
     backoff: PartitionBackoff
     """The partitions in which clusterings of this table have lost."""
 
@@ -107,25 +126,36 @@ class Clustering:
                 planned(instant, len(names))
                 done = self._execute(client, instant, ended=self.withdrawn)
         self.backoff.forget_all_but(names)
-        return replace(done, message="; ".join(filter(None, (done.message, partition_backoff.told(names)))), left_out=len(names))
+        return replace(
+            done, message="; ".join(filter(None, (done.message, partition_backoff.told(names)))), left_out=len(names)
+        )
 
     def look(self) -> None:
         """Read the changes since the last look in the partitions in which clusterings have lost."""
         if self.backoff.known:
             timeline = self.table.timeline()
             last = timeline.last_completed
-            self.backoff.saw(partition_backoff.newest(self._changes(timeline, since=self.backoff.seen)), up_to=last.completion if last else "")
+            self.backoff.saw(
+                partition_backoff.newest(self._changes(timeline, since=self.backoff.seen)),
+                up_to=last.completion if last else "",
+            )
 
     def _changes(self, timeline: tl.Timeline, *, since: str) -> Iterator[tuple[frozenset[Group], int]]:
-        """File groups that writers changed, with times: in commits that completed after `since`, and in inflight ones."""
+        """File groups that writers changed, with times.
+
+        In commits that completed after `since`, and in inflight ones.
+        """
         now = now_ms()
         for instant, metadata in self.table.writes(others_since(timeline, since)):
             yield partition_backoff.changed(metadata), now if instant.pending else tl.milliseconds(instant.completion)
 
     def again(self, instant: str, options: Mapping[str, str], *, failures: int) -> Done:
-        """Execute a pending plan, after Hudi has rolled it back to the plan; withdraw it instead when it has failed too often.
+        """Execute a pending plan, after Hudi has rolled it back to the plan.
 
-        The conflict check finds all changes to its file groups since it was planned, however long ago: archival keeps those commits.
+        Withdraw it instead when it has failed too often.
+
+        The conflict check finds all changes to its file groups since it was planned, however long
+        ago: archival keeps those commits.
         """
         remove_heartbeat(self.table, instant)
         found = self.table.timeline().get(instant)
@@ -136,7 +166,9 @@ class Clustering:
                 return self._execute(client, instant, ended=self.lost if failures else self.withdrawn)
             self._withdraw(client, instant)
         self.lost(instant)
-        raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"clustering {instant} was rolled back after {failures} failures")
+        raise RuntimeFailure(
+            FailureClass.INFRASTRUCTURE, f"clustering {instant} was rolled back after {failures} failures"
+        )
 
     def _execute(self, client: Any, instant: str, *, ended: Callable[[str], None]) -> Done:
         started = time.monotonic()
@@ -146,7 +178,8 @@ class Clustering:
             failure = classify(error)
             if failure.kind is not FailureClass.WRITE_CONFLICT:
                 raise
-            # The conflict check runs after all files are written. The rollback removes the plan, too.
+            # The conflict check runs after all files are written. The rollback removes
+            # the plan, too.
             where = self._learn(instant, took_ms=int((time.monotonic() - started) * 1000))
             self._withdraw(client, instant)
             ended(instant)
@@ -155,7 +188,10 @@ class Clustering:
         return Done(Result.COMPLETED, instant, "clustered")
 
     def _learn(self, instant: str, *, took_ms: int) -> str:
-        """Find the partitions in which a plan has lost, and describe those that will be left out. A failure here affects only the next plan."""
+        """Find the partitions in which a plan has lost, and describe those that will be left out.
+
+        A failure here affects only the next plan.
+        """
         try:
             groups = partition_backoff.planned(self.table.clustering_plan(instant))
             lost = partition_backoff.newest(self._changes(self.table.timeline(), since=instant), among=groups)
@@ -166,7 +202,10 @@ class Clustering:
         return f"next time {names}. " if names else ""
 
     def _withdraw(self, client: Any, instant: str) -> None:
-        """Roll back a pending plan of this incarnation, plan included. Raises OutcomeUnknown when the timeline does not show its end (I4)."""
+        """Roll back a pending plan of this incarnation, plan included.
+
+        Raises OutcomeUnknown when the timeline does not show its end (I4).
+        """
         found = self.table.timeline().get(instant)
         if found is None or not found.pending or found.action != ACTION:
             raise OutcomeUnknown(f"instant {instant} is not a pending clustering: nothing is rolled back")

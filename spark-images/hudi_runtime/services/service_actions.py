@@ -1,7 +1,10 @@
-"""Execution of the table services by Hudi. This module does not decide when they run.
+"""Execution of the table services by Hudi.
 
-Every client has the failed-writes policy NEVER on its built config: otherwise Hudi's `clean()` would roll back instants that it considers dead (F2).
-Only the incarnation that owns or has claimed an instant executes it (I12); an instant is done when a fresh timeline shows it.
+This module does not decide when they run.
+
+Every client has the failed-writes policy NEVER on its built config: otherwise Hudi's `clean()`
+would roll back instants that it considers dead (F2). Only the incarnation that owns or has claimed
+an instant executes it (I12); an instant is done when a fresh timeline shows it.
 """
 
 from __future__ import annotations
@@ -34,11 +37,14 @@ OPTIONS = {
     "hoodie.clustering.inline": "false",
     "hoodie.clustering.schedule.inline": "false",
     "hoodie.partition.ttl.inline": "false",
-    # Otherwise an instant that cannot be written to the archive would still be deleted from the active timeline.
+    # Otherwise an instant that cannot be written to the archive would still be deleted from the
+    # active timeline.
     "hoodie.fail.on.timeline.archiving": "true",
 }
 MAX_ARCHIVED = 200
-"""Maximum number of commits that one run archives: it holds the lock, and a long hold leads to a fence. A backlog takes several runs."""
+"""Maximum number of commits that one run archives: it holds the lock, and a long hold leads to a
+fence. A backlog takes several runs.
+"""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 
@@ -57,10 +63,15 @@ class Actions:
     merge: merging.Merge = merging.LATER_COMMIT
     """How two versions of a record merge."""
     backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
-    """The partitions in which clusterings of this table have lost, for the lifetime of this agent."""
+    """The partitions in which clusterings of this table have lost, for the lifetime
+    of this agent.
+    """
 
     def config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service. Raises OutcomeUnknown when it does not have the policy NEVER."""
+        """A write config for a service.
+
+        Raises OutcomeUnknown when it does not have the policy NEVER.
+        """
         config = self.table.write_config(self.name, {**self.options, **options, **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
@@ -68,22 +79,31 @@ class Actions:
         return config
 
     def writing_config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service that makes a commit of its own; Hudi needs the schema for it."""
+        """A write config for a service that makes a commit of its own.
+
+        Hudi needs the schema for it.
+        """
         config = self.config(options)
         config.setSchema(self.table.schema())
         return config
 
     def _merging(self, config: Callable[[Mapping[str, str]], Any], options: Mapping[str, str]) -> Any:
-        """A config for a service that merges versions of records. Raises NoMerger when the merger class is missing: nothing is planned then."""
+        """A config for a service that merges versions of records.
+
+        Raises NoMerger when the merger class is missing: nothing is planned then.
+        """
         self.table.require_merger(self.merge)
         return config(options)
 
-    # -- clean ---------------------------------------------------------------------------------------------------------------------
+    # -- clean -------------------------------------------------------------------------------------
 
     def clean(self, options: Mapping[str, str], *, mine: frozenset[str]) -> Done:
-        """Plan and execute a clean, or finish pending ones. `mine` are the service instants of this incarnation.
+        """Plan and execute a clean, or finish pending ones.
 
-        Hudi executes every pending clean that it finds, so all of them must belong to this incarnation.
+        `mine` are the service instants of this incarnation.
+
+        Hudi executes every pending clean that it finds, so all of them must belong to this
+        incarnation.
         """
         others = [i.requested for i in self.table.timeline().pending if i.action == "clean" and i.requested not in mine]
         if others:
@@ -96,7 +116,7 @@ class Actions:
         require_completed(self.table, instant)
         return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
 
-    # -- services with a plan ------------------------------------------------------------------------------------------------------
+    # -- services with a plan ----------------------------------------------------------------------
 
     @property
     def compaction(self) -> Compaction:
@@ -106,17 +126,26 @@ class Actions:
     @property
     def clustering(self) -> Clustering:
         """Clustering of this table."""
-        return Clustering(self.table, lambda options: self._merging(self.writing_config, options), self.withdrawn, self.lost, self.backoff)
+        return Clustering(
+            self.table,
+            lambda options: self._merging(self.writing_config, options),
+            self.withdrawn,
+            self.lost,
+            self.backoff,
+        )
 
     @property
     def expiry(self) -> Expiry:
         """Partition lifecycle of this table."""
         return Expiry(self.table, self.writing_config, self.withdrawn)
 
-    # -- archival ------------------------------------------------------------------------------------------------------------------
+    # -- archival ----------------------------------------------------------------------------------
 
     def archive(self, options: Mapping[str, str]) -> Done:
-        """Archive the oldest instants. Timeline and records are read under the lock, so the floor cannot move back meanwhile."""
+        """Archive the oldest instants.
+
+        Timeline and records are read under the lock, so the floor cannot move back meanwhile.
+        """
         with self.table.locked(self.config(options)):
             timeline = self.table.timeline()
             least = max(keep_at_least(timeline, floor(timeline, self.records())), commits(timeline) - MAX_ARCHIVED)
@@ -127,12 +156,16 @@ class Actions:
 
 
 def floor(timeline: tl.Timeline, records: Records) -> str:
-    """The oldest instant that must stay in the active timeline; empty when there is none (I5, I9). Raises ShapeError: then nothing is archived.
+    """The oldest instant that must stay in the active timeline; empty when there is none (I5, I9).
 
-    * Instants whose files may not be swept yet: those of settle records before Swept, abandoned ones, and all recorded ones. Readers would
-      treat their late files as committed once the active timeline begins after the instant.
-    * Commits that completed after a pending instant was requested: its conflict check reads them from the active timeline. Hudi itself
-      keeps commits by requested time only, and would archive a long commit that completed meanwhile.
+    Raises ShapeError: then nothing is archived.
+
+    * Instants whose files may not be swept yet: those of settle records before Swept, abandoned
+      ones, and all recorded ones. Readers would treat their late files as committed once the active
+      timeline begins after the instant.
+    * Commits that completed after a pending instant was requested: its conflict check reads them
+      from the active timeline. Hudi itself keeps commits by requested time only, and would archive
+      a long commit that completed meanwhile.
     """
     named = set(records.instants)
     for inc, entry in records.settles.items():
@@ -141,18 +174,27 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
             named |= set(instants_of(inc, record, records))
     for inc in records.given_up:
         named.update(records.given_up_by(inc))
-    pending = {i.requested for i in timeline.pending} | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}
+    pending = {i.requested for i in timeline.pending} | {
+        t for t in records.instants if (found := timeline.get(t)) is None or found.pending
+    }
     oldest = min(pending, default="")
     overlapping = {i.requested for i in timeline.completed if oldest and i.completion > oldest}
     return min(named | pending | overlapping, default="")
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:
-    """Number of newest completed commits to keep, so that all commits from `oldest` on stay; 0 when it is empty.
+    """Number of newest completed commits to keep, so that all commits from `oldest` on stay.
 
-    This is one more than the commits since `oldest`: the active timeline must begin before `oldest`, or readers treat its files as committed.
+    0 when it is empty.
+
+    This is one more than the commits since `oldest`: the active timeline must begin before
+    `oldest`, or readers treat its files as committed.
     """
-    return 1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS) if oldest else 0
+    return (
+        1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS)
+        if oldest
+        else 0
+    )
 
 
 def commits(timeline: tl.Timeline) -> int:

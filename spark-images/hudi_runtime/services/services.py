@@ -1,7 +1,10 @@
-"""Runs a table's services, one at a time, on a separate thread, so that a long compaction does not delay settling.
+"""Runs a table's services, one at a time, on a separate thread.
 
-A pending service instant that this incarnation owns or has claimed comes first: it is executed until it is completed. A new service is begun only
-when nothing must be settled and no other agent may still be working on the table (F22, I12). A run never fails a writer; a failed run is repeated
+So a long compaction does not delay settling.
+
+A pending service instant that this incarnation owns or has claimed comes first: it is executed
+until it is completed. A new service is begun only when nothing must be settled and no other agent
+may still be working on the table (F22, I12). A run never fails a writer; a failed run is repeated
 after a back-off and shown in status.
 """
 
@@ -25,7 +28,16 @@ from hudi_runtime.process.errors import classify, environment_secrets, first_lin
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
 from hudi_runtime.services.tasks import LongTask, Look, Slot
-from hudi_runtime.services.triggers import POSTPONED_MS, RETURN, Done, backoff_ms, commits_after, due, postponed_ms, record_key
+from hudi_runtime.services.triggers import (
+    POSTPONED_MS,
+    RETURN,
+    Done,
+    backoff_ms,
+    commits_after,
+    due,
+    postponed_ms,
+    record_key,
+)
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
@@ -34,7 +46,9 @@ from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 MESSAGE_LIMIT = 500
 FORGET_MS = 120_000
-"""When the requested file does not exist this long after its record, it never will: the store's client has given up long before."""
+"""When the requested file does not exist this long after its record, it never will: the store's
+client has given up long before.
+"""
 _REWRITING = frozenset({Service.CLUSTERING, Service.TTL})
 """These services need the table's schema, which exists after the first commit."""
 _POSTPONING = frozenset({FailureClass.WRITE_CONFLICT, FailureClass.LOCK_TIMEOUT})
@@ -61,7 +75,9 @@ class Services(LongTask):
         self._merge_on_read = merge_on_read
         self._label = label
         self.unproven = False
-        """Whether an executor was lost and may still write for the instant of a run, until the end of its pod is proven (I12)."""
+        """Whether an executor was lost and may still write for the instant of a run, until the end
+        of its pod is proven (I12).
+        """
 
     @property
     def scheduled(self) -> bool:
@@ -70,7 +86,11 @@ class Services(LongTask):
 
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
         """Commits since the last run, for each service that counts them."""
-        return {kind: self._commits(timeline, records, kind) for kind, service in self._wanted.items() if service.after_commits is not None}
+        return {
+            kind: self._commits(timeline, records, kind)
+            for kind, service in self._wanted.items()
+            if service.after_commits is not None
+        }
 
     def _commits(self, timeline: tl.Timeline, records: Records, kind: Service) -> int:
         """Commits since the last run of a service, archived ones included."""
@@ -83,7 +103,8 @@ class Services(LongTask):
             return
         records, timeline, requests = look.records, look.timeline, look.requests
         if self._running is not None:
-            # The run may have ended after these records were read, so they may name a withdrawn instant. The next records are newer.
+            # The run may have ended after these records were read, so they may name a withdrawn
+            # instant. The next records are newer.
             self._running = None
             return
         now = now_ms()
@@ -116,13 +137,24 @@ class Services(LongTask):
                 return
 
     def _own_since(self, records: Records, instant: str, now: int) -> int:
-        """Milliseconds since this incarnation recorded an instant; 0 for a claimed one, which settling handles."""
+        """Milliseconds since this incarnation recorded an instant.
+
+        0 for a claimed one, which settling handles.
+        """
         record = records.instants[instant].read(InstantRecord)
         return now - (record.at_ms or now) if record.inc == self._session.inc else 0
 
-    # -- the run, on its own thread ------------------------------------------------------------------------------------------------
+    # -- the run, on its own thread ----------------------------------------------------------------
 
-    def _start(self, kind: Service, record: ServiceDone, *, pending: frozenset[str], after: ServiceDone, returning: bool = False) -> None:
+    def _start(
+        self,
+        kind: Service,
+        record: ServiceDone,
+        *,
+        pending: frozenset[str],
+        after: ServiceDone,
+        returning: bool = False,
+    ) -> None:
         def run() -> None:
             if not returning or self._return(kind, record):
                 self._run(kind, record, pending, after)
@@ -130,32 +162,54 @@ class Services(LongTask):
         self._begin(run)
 
     def _return(self, kind: Service, record: ServiceDone) -> bool:
-        """Whether partitions that were left out are still unchanged after reading the newest commits."""
+        """Whether partitions that were left out are still unchanged.
+
+        This is asked after reading the newest commits.
+        """
         try:
             self._actions.clustering.look()
         except Exception as error:
-            self._say(kind, f"{type(error).__name__} while reading recent commits")  # the run meets the error again, and records it
+            # The run meets the error again, and records it
+            self._say(kind, f"{type(error).__name__} while reading recent commits")
             return True
         return record.left_out > len(self._actions.backoff.partitions(now_ms()))
 
     def _run(self, kind: Service, record: ServiceDone, pending: frozenset[str], after: ServiceDone) -> None:
         begun, started = now_ms(), time.monotonic()
         failures = record.failures + 1
-        ahead = replace(record, result=Result.RUNNING, at_ms=begun, failures=failures, retry_at_ms=begun + backoff_ms(failures), inc=self._session.inc)
+        ahead = replace(
+            record,
+            result=Result.RUNNING,
+            at_ms=begun,
+            failures=failures,
+            retry_at_ms=begun + backoff_ms(failures),
+            inc=self._session.inc,
+        )
         try:
-            # Written ahead: a run that ends its own process is repeated after a pause only, and counted.
+            # Written ahead: a run that ends its own process is repeated after a pause
+            # only, and counted.
             self._save(kind, ahead if pending else replace(ahead, instant="", message=""))
             self._enter_pool(f"{kind} of {self._label}")
             done = self._act(kind, record.instant, pending, ahead)
             took = int((time.monotonic() - started) * 1000)
-            result = replace(after, result=done.result, instant=done.instant or after.instant, message=done.message, failures=0, retry_at_ms=0)
+            result = replace(
+                after,
+                result=done.result,
+                instant=done.instant or after.instant,
+                message=done.message,
+                failures=0,
+                retry_at_ms=0,
+            )
             if not pending:
                 result = replace(result, left_out=done.left_out)
             self._save(kind, replace(result, at_ms=now_ms(), duration_ms=took, inc=self._session.inc))
             self._say(kind, f"{done.result} {done.instant} in {took} ms: {done.message}")
-            self.unproven = self.unproven or sp.lost_executors(self.spark)  # the files it left are swept after its end (F36)
+            # The files it left are swept after its end (F36)
+            self.unproven = self.unproven or sp.lost_executors(self.spark)
         except Exception as error:
-            self._failed(kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000))
+            self._failed(
+                kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000)
+            )
 
     def _act(self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone) -> Done:
         options = self._wanted[kind].options if kind in self._wanted else {}
@@ -171,17 +225,28 @@ class Services(LongTask):
         do = self._actions.clustering if kind is Service.CLUSTERING else self._actions.compaction
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
-        return do.run(options, planned=lambda planned, left_out: self._save(kind, replace(ahead, instant=planned, message="", left_out=left_out)))
+        return do.run(
+            options,
+            planned=lambda planned, left_out: self._save(
+                kind, replace(ahead, instant=planned, message="", left_out=left_out)
+            ),
+        )
 
     def _count(self) -> None:
-        """Record the counts before archival: otherwise a service that waits for more commits than the active timeline holds would never be due."""
+        """Record the counts before archival.
+
+        Otherwise a service that waits for more commits than the active timeline holds would never
+        be due.
+        """
         records, timeline = self._actions.records(), self._actions.table.timeline()
         last = timeline.last_completed
         if last is None:
             return
         kinds = [kind for kind, service in self._wanted.items() if service.after_commits is not None]
         counted = {
-            str(kind): Counted(up_to=_record(records, kind).up_to, commits=self._commits(timeline, records, kind), to=last.completion).to_json()
+            str(kind): Counted(
+                up_to=_record(records, kind).up_to, commits=self._commits(timeline, records, kind), to=last.completion
+            ).to_json()
             for kind in kinds
         }
         self._session.etcd.put(Kind.DONE.of(COUNTED), counted)
@@ -207,7 +272,10 @@ class Services(LongTask):
             self._say(kind, f"not recorded: {type(second).__name__}")
 
     def _forget(self, instants: list[str]) -> None:
-        """Abandon own instants that have a record but never got a file (the record is written first, F12); settling then checks them again."""
+        """Abandon own instants that have a record but never got a file; settling checks them again.
+
+        The record is written first (F12).
+        """
         timeline = self._actions.table.timeline()
         for instant in instants:
             if timeline.get(instant) is None:

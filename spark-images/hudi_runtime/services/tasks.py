@@ -1,6 +1,7 @@
 """The interface of an agent's tasks at one table, and the agent's single slot for long work.
 
-A table's step calls each task in turn, about once a second, and waits for none: long work runs on a separate thread.
+A table's step calls each task in turn, about once a second, and waits for none: long work runs on a
+separate thread.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
 POOL = "services"
-"""Spark's scheduler pool: jobs of settling get the next free slot instead of waiting for the last task of a compaction."""
+"""Spark's scheduler pool: jobs of settling get the next free slot instead of waiting for the last
+task of a compaction.
+"""
 CLOSE_SECONDS = 15.0
-"""Upper bound of the wait for a cancelled run. A run that does not end is left to the operator to settle, with this whole process."""
+"""Upper bound of the wait for a cancelled run. A run that does not end is left to the operator to
+settle, with this whole process.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,10 @@ class Look:
 
 
 class TableTask(ABC):
-    """One task of an agent at one table. These defaults are for a task that ends within the step."""
+    """One task of an agent at one table.
+
+    These defaults are for a task that ends within the step.
+    """
 
     exclusive: ClassVar[bool] = False
     """Whether no other task may begin at the table while this task runs."""
@@ -47,7 +55,10 @@ class TableTask(ABC):
 
     @abstractmethod
     def consider(self, look: Look) -> None:
-        """Begin requested work that is due. Called by the table's step, which waits only for this call."""
+        """Begin requested work that is due.
+
+        Called by the table's step, which waits only for this call.
+        """
 
     def cancel(self) -> None:  # noqa: B027 - a task that ends within the step needs no cancel
         """Ask running work to end, and begin no new work."""
@@ -57,11 +68,16 @@ class TableTask(ABC):
 class Slot:
     """The single slot of an agent for long work: two runs at once would need twice the memory."""
 
-    _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=1, thread_name_prefix="service"))
+    _executor: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(max_workers=1, thread_name_prefix="service")
+    )
     _taken: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, run: Callable[[], None]) -> Future[None] | None:
-        """Run on the slot's thread; None when the slot is taken. Runs are never queued: the caller decides again later."""
+        """Run on the slot's thread; None when the slot is taken.
+
+        Runs are never queued: the caller decides again later.
+        """
         if not self._taken.acquire(blocking=False):
             return None
 
@@ -96,7 +112,10 @@ class LongTask(TableTask):
         return self._running is None or self._running.done()
 
     def cancel(self) -> None:
-        """Ask Spark to cancel the jobs of the current run. Its unfinished work stays as a dead agent would leave it."""
+        """Ask Spark to cancel the jobs of the current run.
+
+        Its unfinished work stays as a dead agent would leave it.
+        """
         self._cancelled = True
         if not self.idle:
             self.spark.sparkContext.cancelJobGroup(self._group)
@@ -106,7 +125,10 @@ class LongTask(TableTask):
         self._running = self._slot.start(run) or self._running
 
     def _enter_pool(self, description: str) -> None:
-        """Called by a run, on its thread: put its jobs into the task's group and into the pool that leaves free slots to settling."""
+        """Called by a run, on its thread.
+
+        Put its jobs into the task's group and into the pool that leaves free slots to settling.
+        """
         context = self.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", POOL)
         context.setJobGroup(self._group, description, interruptOnCancel=True)

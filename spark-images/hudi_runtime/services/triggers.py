@@ -1,8 +1,11 @@
-"""Decides when a table service is due, from the timeline and the record of its last run. Pure: no I/O, `now_ms` is an argument.
+"""Decides when a table service is due, from the timeline and the record of its last run.
 
-A service runs when `afterCommits` commits have completed since its last run began, or when the operator has requested a tick of its schedule
-(`request/service-<kind>`; only the newest tick counts, so ticks missed during an outage run once). A run that failed or was interrupted is
-repeated after a back-off that survives the agent.
+Pure: no I/O, `now_ms` is an argument.
+
+A service runs when `afterCommits` commits have completed since its last run began, or when the
+operator has requested a tick of its schedule (`request/service-<kind>`; only the newest tick
+counts, so ticks missed during an outage run once). A run that failed or was interrupted is repeated
+after a back-off that survives the agent.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ POSTPONED_MS = 30_000
 RETURN = "partitions that were left out"
 """A reason to run that the run itself checks once more."""
 REST = 5
-"""Pause of a service whose work was lost to a writer, as a multiple of its run time: at most a sixth of the agent's time is lost."""
+"""Pause of a service whose work was lost to a writer, as a multiple of its run time: at most a
+sixth of the agent's time is lost.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,13 +54,23 @@ def record_key(kind: Service) -> str:
 
 
 def commits_since(timeline: tl.Timeline, up_to: str, *, merge_on_read: bool) -> int:
-    """Completed commits of writers in the active timeline after that completion time. On MergeOnRead the action `commit` is the result of a compaction."""
+    """Completed commits of writers in the active timeline after that completion time.
+
+    On MergeOnRead the action `commit` is the result of a compaction.
+    """
     own = {"commit"} if merge_on_read else set()
-    return sum(1 for i in timeline.completed if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own and not i.of_a_service)
+    return sum(
+        1
+        for i in timeline.completed
+        if i.completion > up_to and i.action in tl.WRITE_ACTIONS - own and not i.of_a_service
+    )
 
 
 def commits_after(timeline: tl.Timeline, up_to: str, counted: Counted | None, *, merge_on_read: bool) -> int:
-    """Commits since `up_to`, archived ones included: `counted` is the count recorded before archival (`done/counted`)."""
+    """Commits since `up_to`, archived ones included.
+
+    `counted` is the count recorded before archival (`done/counted`).
+    """
     if counted is None or counted.up_to != up_to:
         return commits_since(timeline, up_to, merge_on_read=merge_on_read)
     return counted.commits + commits_since(timeline, counted.to, merge_on_read=merge_on_read)
@@ -71,9 +86,16 @@ def postponed_ms(took_ms: int) -> int:
     return max(POSTPONED_MS, min(MAX_BACKOFF_MS, REST * took_ms))
 
 
-def due(service: ServiceOrder, record: ServiceDone, *, commits: int, request: ServiceRequest, now_ms: int, left_out: int = 0) -> str:
-    """The reason to run the service now, as text; empty when it is not due. `left_out`: known number of partitions that it would leave out now."""
-    if now_ms < record.retry_at_ms or (service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms):
+def due(
+    service: ServiceOrder, record: ServiceDone, *, commits: int, request: ServiceRequest, now_ms: int, left_out: int = 0
+) -> str:
+    """The reason to run the service now, as text; empty when it is not due.
+
+    `left_out`: known number of partitions that it would leave out now.
+    """
+    if now_ms < record.retry_at_ms or (
+        service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms
+    ):
         return ""
     wanted = request.tick if service.scheduled else ""
     if wanted and wanted != record.nonce:

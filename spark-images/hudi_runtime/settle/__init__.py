@@ -1,7 +1,11 @@
-"""Settling: finish the pending instants of incarnations that are proven dead, and instants that their owner has abandoned.
+"""Settling: finish the pending instants of incarnations that are proven dead.
 
-May import `table`, `job` and `process`; never `read` or `writer`. The only package that calls `client.rollback` and deletes files of instants.
-Invariants: look and roll back are one step, on a fresh timeline (I4); only instants that a record names are touched (I7), by one executor
-(I12); the next agent continues the work of an agent that dies at any point (I6); late files are deleted when no more can arrive (I5).
-`agent_table.py` has the operations on a table beyond reading it, for the whole tower; `agent_session.py` those of a session beyond a driver's.
+Instants that their owner has abandoned are finished, too.
+
+May import `table`, `job` and `process`; never `read` or `writer`. The only package that calls
+`client.rollback` and deletes files of instants. Invariants: look and roll back are one step, on a
+fresh timeline (I4); only instants that a record names are touched (I7), by one executor (I12); the
+next agent continues the work of an agent that dies at any point (I6); late files are deleted when
+no more can arrive (I5). `agent_table.py` has the operations on a table beyond reading it, for the
+whole tower; `agent_session.py` those of a session beyond a driver's.
 """

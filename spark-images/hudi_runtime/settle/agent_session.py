@@ -1,6 +1,9 @@
-"""An agent's session at one of its tables: in addition to every session's operations, it claims instants, and begins savepoints and restores.
+"""An agent's session at one of its tables.
 
-The Java session checks whether this is allowed (gate, lock, proof); a driver cannot import these calls (import-linter).
+In addition to every session's operations, it claims instants, and begins savepoints and restores.
+
+The Java session checks whether this is allowed (gate, lock, proof); a driver cannot import these
+calls (import-linter).
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ class AgentSession(Session):
         return cls(jvm.io.hudioperator.Sessions.open(java_settings))
 
     def forget(self, instant: str) -> bool:
-        """Abandon an own recorded instant that a fresh listing does not show; it is checked and swept like any abandoned instant."""
+        """Abandon an own recorded instant that a fresh listing does not show.
+
+        It is checked and swept like any abandoned instant.
+        """
         return bool(self._java.forget(instant))
 
     def claim(self, instant: str, previous_owner: str) -> bool:
@@ -34,9 +40,15 @@ class AgentSession(Session):
         return bool(self._java.claim(instant, previous_owner))
 
     def begin_savepoint(self, instant: str) -> None:
-        """Record a completed commit's instant again, for its savepoint. Requires the lock and the closed gate; raises otherwise."""
+        """Record a completed commit's instant again, for its savepoint.
+
+        Requires the lock and the closed gate; raises otherwise.
+        """
         self._java.beginSavepoint(instant)
 
     def begin_restore(self, nonce: str) -> None:
-        """Permit undoing completed commits during the present hold of the lock. Requires the gate closed for that restore; raises otherwise."""
+        """Permit undoing completed commits during the present hold of the lock.
+
+        Requires the gate closed for that restore; raises otherwise.
+        """
         self._java.beginRestore(nonce)

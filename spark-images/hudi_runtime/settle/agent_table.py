@@ -1,6 +1,9 @@
-"""Operations on a table that only an agent uses, through Hudi's Java classes: clients of its own, the lock, plans, restores, archival.
+"""Operations on a table that only an agent uses, through Hudi's Java classes.
 
-A driver cannot import them (import-linter): its only access to a table is the write that it was started for. This module makes no decisions.
+Clients of its own, the lock, plans, restores, archival.
+
+A driver cannot import them (import-linter): its only access to a table is the write that it was
+started for. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from hudi_runtime.table.storage import Missing
 
 
 def _private(owner: Any, declared_in: Any, name: str) -> Any:
-    """A private field of a Java object. Raises a Py4JJavaError when this version of Hudi has no field with that name."""
+    """A private field of a Java object.
+
+    Raises a Py4JJavaError when this version of Hudi has no field with that name.
+    """
     field = declared_in.getDeclaredField(name)
     field.setAccessible(True)
     return field.get(owner)
@@ -37,25 +43,38 @@ class AgentTable(Table):
     """A table with the operations of an agent."""
 
     def writes(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, dict[str, Any]]]:
-        """Metadata, as Hudi prints it in JSON, of completed or inflight writes. Skips writes that are gone, or have no metadata."""
+        """Metadata, as Hudi prints it in JSON, of completed or inflight writes.
+
+        Skips writes that are gone, or have no metadata.
+        """
         wanted = {instant.requested: instant for instant in instants}
         timeline = self.meta_client().getActiveTimeline().getCommitsTimeline() if wanted else None
         for java_instant in timeline.getInstants() if timeline else ():
             instant = wanted.get(str(java_instant.requestedTime()))
             if instant is not None:
                 try:
-                    metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                    metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
+                        java_instant, timeline
+                    )
                     yield instant, dict(json.loads(str(metadata.toJsonString())))
                 except Py4JJavaError:
                     continue
 
     def clustering_plan(self, instant: str) -> dict[str, Any]:
-        """The plan of a pending clustering, as Hudi prints it in JSON. Raises a Py4JJavaError when it cannot be read."""
-        plan = self._jvm.org.apache.hudi.common.util.ClusteringUtils.getPendingClusteringPlan(self.meta_client(), instant)
+        """The plan of a pending clustering, as Hudi prints it in JSON.
+
+        Raises a Py4JJavaError when it cannot be read.
+        """
+        plan = self._jvm.org.apache.hudi.common.util.ClusteringUtils.getPendingClusteringPlan(
+            self.meta_client(), instant
+        )
         return dict(json.loads(str(plan.toString())))
 
     def pending_rollbacks(self, timeline: tl.Timeline) -> dict[str, str]:
-        """Victim -> pending rollback instant, read from the plans. Raises when a plan cannot be read (ambiguity)."""
+        """Victim -> pending rollback instant, read from the plans.
+
+        Raises when a plan cannot be read (ambiguity).
+        """
         pending = {instant.requested for instant in timeline.pending if instant.action == "rollback"}
         if not pending:
             return {}
@@ -67,13 +86,21 @@ class AgentTable(Table):
         return victims
 
     def write_config(self, name: str, options: Mapping[str, str]) -> Any:
-        """A HoodieWriteConfig for a client of the agent: no embedded timeline server, no derived options."""
+        """A HoodieWriteConfig for a client of the agent.
+
+        No embedded timeline server, no derived options.
+        """
         properties = self._jvm.java.util.Properties()
         for key, value in options.items():
             properties.setProperty(key, value)
         builder = self._jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(self.path).forTable(name)
         spark_engine = self._jvm.org.apache.hudi.common.engine.EngineType.SPARK
-        return builder.withEngineType(spark_engine).withEmbeddedTimelineServerEnabled(False).withProperties(properties).build()
+        return (
+            builder.withEngineType(spark_engine)
+            .withEmbeddedTimelineServerEnabled(False)
+            .withProperties(properties)
+            .build()
+        )
 
     @contextmanager
     def client(self, config: Any) -> Iterator[Any]:
@@ -92,8 +119,10 @@ class AgentTable(Table):
     def _end_metadata_writes(client: Any) -> None:
         """Close the writers that the client has opened for the metadata table.
 
-        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit is refused: its heartbeat would be renewed every
-        minute for the lifetime of this JVM. Hudi has no method to close it. (Without streaming writes a client would roll back those of others.)
+        Hudi 1.2 begins that write before the conflict check, and does not close it when the commit
+        is refused: its heartbeat would be renewed every minute for the lifetime of this JVM. Hudi
+        has no method to close it. (Without streaming writes a client would roll back
+        those of others.)
         """
         service = client.getTableServiceClient()
         handler = _private(service, service.getClass(), "streamingMetadataWriteHandler")
@@ -102,7 +131,10 @@ class AgentTable(Table):
                 writer.get().close()
 
     def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
-        """The completed savepoint whose metadata carries that comment; None when there is none. Raises when one cannot be read."""
+        """The completed savepoint whose metadata carries that comment; None when there is none.
+
+        Raises when one cannot be read.
+        """
         kept = {instant.requested: instant for instant in timeline.savepoints if not instant.pending}
         if not kept:
             return None
@@ -114,7 +146,10 @@ class AgentTable(Table):
         return None
 
     def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
-        """Metadata of the completed savepoints, by requested time. Raises Missing when one is gone, and an error when one cannot be read."""
+        """Metadata of the completed savepoints, by requested time.
+
+        Raises Missing when one is gone, and an error when one cannot be read.
+        """
         kept = {instant.requested for instant in timeline.savepoints if not instant.pending}
         if not kept:
             return {}
@@ -122,14 +157,20 @@ class AgentTable(Table):
         active = self.meta_client().getActiveTimeline()
         for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
             said = json.loads(str(active.readSavepointMetadata(java_instant).toString()))
-            partitions = {str(name): tuple(of["savepointDataFile"]) for name, of in (said.get("partitionMetadata") or {}).items()}
+            partitions = {
+                str(name): tuple(of["savepointDataFile"]) for name, of in (said.get("partitionMetadata") or {}).items()
+            }
             found[str(java_instant.requestedTime())] = SavepointInfo(str(said.get("comments") or ""), partitions)
         if kept - set(found):
             raise Missing(f"savepoint {min(kept - set(found))}")
         return found
 
     def request_restore(self, config: Any, undone: Iterable[tuple[str, str]], newest: str) -> str:
-        """Put Hudi's plan of a restore on the timeline: (requested time, action) of the instants to undo, in that order. Returns the restore's instant."""
+        """Put Hudi's plan of a restore on the timeline.
+
+        (requested time, action) of the instants to undo, in that order. Returns
+        the restore's instant.
+        """
         model, engine = self._jvm.org.apache.hudi.avro.model, self._engine()
         meta = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).getMetaClient()
         instant = str(meta.createNewInstantTime(False))
@@ -140,7 +181,10 @@ class AgentTable(Table):
         return instant
 
     def restore(self, config: Any, instant: str, newest: str) -> None:
-        """Execute the plan of a pending restore, continuing where it stopped; the caller holds the lock. `newest`: newest requested time that stays."""
+        """Execute the plan of a pending restore, continuing where it stopped.
+
+        The caller holds the lock. `newest`: newest requested time that stays.
+        """
         engine = self._engine()
         self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
 
@@ -157,39 +201,70 @@ class AgentTable(Table):
         return self._jvm.org.apache.hudi.common.util.Option.empty()
 
     def metadata_partitions(self) -> tuple[set[str], set[str]]:
-        """Partitions of the metadata table in the table's configuration, freshly read: finished and unfinished ones."""
+        """Partitions of the metadata table in the table's configuration, freshly read.
+
+        Finished and unfinished ones.
+        """
         config = self.meta_client().getTableConfig()
-        return {str(name) for name in config.getMetadataPartitions()}, {str(name) for name in config.getMetadataPartitionsInflight()}
+        return {str(name) for name in config.getMetadataPartitions()}, {
+            str(name) for name in config.getMetadataPartitionsInflight()
+        }
 
     def delete_metadata_table(self) -> None:
-        """Delete the metadata table, if there is one, beginning with the table's configuration; the caller holds the lock."""
-        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(self.meta_client(), self._engine(), False)
+        """Delete the metadata table, if there is one, beginning with the table's configuration.
+
+        The caller holds the lock.
+        """
+        self._jvm.org.apache.hudi.metadata.HoodieTableMetadataUtil.deleteMetadataTable(
+            self.meta_client(), self._engine(), False
+        )
 
     def make_metadata_table(self, config: Any) -> None:
-        """Create the metadata table of `config` from a listing, when there is none; the caller holds the lock, and nothing is pending."""
+        """Create the metadata table of `config` from a listing, when there is none.
+
+        The caller holds the lock, and nothing is pending.
+        """
         factory = self._jvm.org.apache.hudi.metadata.SparkMetadataWriterFactory
         factory.create(self.storage_conf(), config, self._engine(), self.meta_client().getTableConfig()).close()
 
     def schema(self) -> str:
         """The table's newest schema, without Hudi's own columns, as Avro JSON."""
-        return str(self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchema(False).toString())
+        return str(
+            self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client())
+            .getTableSchema(False)
+            .toString()
+        )
 
     def live_partitions(self, config: Any) -> list[str]:
-        """Partitions with files that readers see. `config` keeps one day: Hudi computes the partitions that have expired in the far future."""
+        """Partitions with files that readers see.
+
+        `config` keeps one day: Hudi computes the partitions that have expired in the far future.
+        """
         engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         factory = self._jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
-        return [str(path) for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()]
+        return [
+            str(path)
+            for path in factory.createStrategy(table, config.getProps(), "29991231235959999").getExpiredPartitionPaths()
+        ]
 
     def partition_created(self, partition: str) -> str:
-        """Requested time of the commit that created the partition; empty when it is not recorded."""
+        """Requested time of the commit that created the partition.
+
+        Empty when it is not recorded.
+        """
         path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{partition}")
         storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
-        found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(storage, path).readPartitionCreatedCommitTime()
+        found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(
+            storage, path
+        ).readPartitionCreatedCommitTime()
         return str(found.get()) if found.isPresent() else ""
 
     def archive(self, config: Any) -> int:
-        """Archive instants as the config allows; the caller holds the lock. Returns their number. Raises when the timeline cannot be read."""
+        """Archive instants as the config allows; the caller holds the lock.
+
+        Returns their number. Raises when the timeline cannot be read.
+        """
         engine = self._engine()
         table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
         layout = table.getMetaClient().getTimelineLayoutVersion()
@@ -198,7 +273,10 @@ class AgentTable(Table):
 
     @contextmanager
     def locked(self, config: Any) -> Iterator[None]:
-        """Hold the table's lock (through Hudi's LockManager, so with the provider and waits of the configuration)."""
+        """Hold the table's lock.
+
+        It is taken through Hudi's LockManager, so with the provider and waits of the configuration.
+        """
         path = self._jvm.org.apache.hudi.storage.StoragePath(self.path)
         storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
         manager = self._jvm.org.apache.hudi.client.transaction.lock.LockManager(config, storage)

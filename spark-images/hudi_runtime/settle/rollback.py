@@ -1,7 +1,8 @@
 """The check of the timeline and the rollback are one function; nothing else calls Hudi's rollback.
 
-Hudi's `rollback(t)` removes a *completed*, acknowledged commit without an error (measured, F18). So the check of a fresh timeline and the
-call belong together, and only this module may call `client.rollback`.
+Hudi's `rollback(t)` removes a *completed*, acknowledged commit without an error (measured, F18). So
+the check of a fresh timeline and the call belong together, and only this module may call
+`client.rollback`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from hudi_runtime.settle.sweep import archived_as_completed, remove_heartbeat
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
-#: The agent's client never chooses instants by heartbeat (F2). Set on the built config: the builder would turn it into LAZY under OCC.
+#: The agent's client never chooses instants by heartbeat (F2). Set on the built config: the
+# builder would turn it into LAZY under OCC.
 NEVER_KEY = "hoodie.clean.failed.writes.policy"
 RESTORE = "restore"
 
@@ -36,10 +38,13 @@ class NotYet(Exception):
 
 
 def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> tuple[Step, str]:
-    """The step for an instant of a settled incarnation, and the victim of the rollback (empty when there is none).
+    """The step for an instant of a settled incarnation, and the victim of the rollback.
 
-    `victims` maps the victim of each pending rollback to that rollback. A pending clean or compaction is executed again, and so is the
-    rollback of a compaction to its plan: then the victim is the service's instant. A restore is executed again, too, with its rollbacks.
+    The victim is empty when there is none.
+
+    `victims` maps the victim of each pending rollback to that rollback. A pending clean or
+    compaction is executed again, and so is the rollback of a compaction to its plan: then the
+    victim is the service's instant. A restore is executed again, too, with its rollbacks.
     """
     found = timeline.get(instant)
     if found is not None and not found.pending:
@@ -60,12 +65,18 @@ def decide(instant: str, timeline: tl.Timeline, victims: Mapping[str, str]) -> t
     return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")
 
 
-def look_and_roll_back(table: AgentTable, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]) -> tuple[Outcome, str]:
-    """Read a fresh timeline and roll back exactly that instant if it is pending (I4, I7). Returns outcome and victim.
+def look_and_roll_back(
+    table: AgentTable, instant: str, *, name: str, options: Mapping[str, str], claim: Callable[[str], None]
+) -> tuple[Outcome, str]:
+    """Read a fresh timeline and roll back exactly that instant if it is pending (I4, I7).
 
-    `claim` makes this incarnation the only executor of an instant, or raises NotYet. A service instant is only claimed here, and executed
-    in parallel with settling (NotYet until then), because that may take long. The outcome comes from a fresh timeline, never from Hudi's
-    return value. Raises OutcomeUnknown when the timeline is ambiguous or does not show the end; nothing is deleted then.
+    Returns outcome and victim.
+
+    `claim` makes this incarnation the only executor of an instant, or raises NotYet. A service
+    instant is only claimed here, and executed in parallel with settling (NotYet until then),
+    because that may take long. The outcome comes from a fresh timeline, never from Hudi's return
+    value. Raises OutcomeUnknown when the timeline is ambiguous or does not show the end; nothing is
+    deleted then.
     """
     timeline = table.timeline()
     victims = table.pending_rollbacks(timeline)
@@ -77,7 +88,9 @@ def look_and_roll_back(table: AgentTable, instant: str, *, name: str, options: M
         return (Outcome.COMPLETED, "") if archived else (Outcome.GONE, instant)
     if step is Step.UNSUPPORTED:
         found = timeline.get(instant)
-        raise OutcomeUnknown(f"instant {instant}: pending {found.action if found else '?'} is not executed by this agent")
+        raise OutcomeUnknown(
+            f"instant {instant}: pending {found.action if found else '?'} is not executed by this agent"
+        )
     if step is Step.EXECUTE:
         for service in sorted({instant, victim} | ({victims[victim]} if victim in victims else set())):
             claim(service)

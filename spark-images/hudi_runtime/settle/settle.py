@@ -1,7 +1,11 @@
-"""The agent's part of settling: RollingBack → Swept, and the instants that living writers have abandoned (docs/design/protocol.md, Settling).
+"""The agent's part of settling.
 
-Each pass starts from the present state of etcd and the timeline, so the next agent continues when one is killed at any point (I6). Each outcome is
-written to `settle/<inc>` by compare-and-set before the next instant is handled; a failure is counted there and retried with back-off.
+RollingBack → Swept, and the instants that living writers have
+abandoned (docs/design/protocol.md, Settling).
+
+Each pass starts from the present state of etcd and the timeline, so the next agent continues when
+one is killed at any point (I6). Each outcome is written to `settle/<inc>` by compare-and-set before
+the next instant is handled; a failure is counted there and retried with back-off.
 """
 
 from __future__ import annotations
@@ -45,11 +49,15 @@ class Records:
     writers: Mapping[str, Entry]
     """`writer/<inc>`: registered incarnations, agents included."""
     given_up: Mapping[str, Entry]
-    """`done/abandoned-<inc>`: abandoned instants that were rolled back while their owner was alive."""
+    """`done/abandoned-<inc>`: abandoned instants that were rolled back while their
+    owner was alive.
+    """
     services: Mapping[str, Entry] = field(default_factory=dict)
     """`done/service-<kind>`, keyed by `service-<kind>`: last run of each table service."""
     counted: Mapping[str, Any] = field(default_factory=dict)
-    """`done/counted`, by service: its commits that archival may have removed from the active timeline."""
+    """`done/counted`, by service: its commits that archival may have removed from
+    the active timeline.
+    """
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
@@ -62,7 +70,14 @@ class Records:
         given_up = {inc: entry for name, entry in done.items() if (inc := keys.abandoned_by(name))}
         services = {name: entry for name, entry in done.items() if named(RequestKind.SERVICE, name)}
         counted = done[keys.COUNTED].value if keys.COUNTED in done else {}
-        return cls(kinds.get(Kind.INSTANT, {}), kinds.get(Kind.SETTLE, {}), kinds.get(Kind.WRITER, {}), given_up, services, counted)
+        return cls(
+            kinds.get(Kind.INSTANT, {}),
+            kinds.get(Kind.SETTLE, {}),
+            kinds.get(Kind.WRITER, {}),
+            given_up,
+            services,
+            counted,
+        )
 
     @property
     def _instants(self) -> Iterable[InstantRecord]:
@@ -73,14 +88,19 @@ class Records:
         return (entry.read(SettleRecord) for entry in self.settles.values())
 
     def proven(self, inc: str) -> bool:
-        """Whether an incarnation can do nothing any more: its proof and drain are complete, or it left by a clean exit.
+        """Whether an incarnation can do nothing any more.
 
-        A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant has an unknown state (I11, F38).
+        Its proof and drain are complete, or it left by a clean exit.
+
+        A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant
+        has an unknown state (I11, F38).
         """
         settle = self.settles.get(inc)
         if settle is not None:
             return settle.read(SettleRecord).phase >= Phase.RollingBack
-        return inc not in self.writers and not any(inc in (held.inc, held.claimed_by) for held in self._instants if held.pending)
+        return inc not in self.writers and not any(
+            inc in (held.inc, held.claimed_by) for held in self._instants if held.pending
+        )
 
     def other_agents(self, me: str) -> list[str]:
         """Agent incarnations other than this one that may still do something (F22)."""
@@ -88,7 +108,10 @@ class Records:
         return sorted(inc for inc in agents if inc != me and not self.proven(inc))
 
     def rolling_back(self) -> bool:
-        """Whether an instant waits to be rolled back. A service instant that waits for its execution does not count."""
+        """Whether an instant waits to be rolled back.
+
+        A service instant that waits for its execution does not count.
+        """
         open_items = (
             item
             for record in self._settles
@@ -96,7 +119,9 @@ class Records:
             for item in (record.instants or {"": SettledInstant()}).values()
             if item.outcome is None
         )
-        return any(record.abandoned for record in self._instants) or any(item.action not in SERVICE_ACTIONS for item in open_items)
+        return any(record.abandoned for record in self._instants) or any(
+            item.action not in SERVICE_ACTIONS for item in open_items
+        )
 
     def work_for_the_settler(self) -> bool:
         """Whether a pass of the settler may find work."""
@@ -112,7 +137,10 @@ class Records:
         return any(record.reason == Reason.ADOPTED and record.phase < Phase.Swept for record in self._settles)
 
     def services_of(self, me: str) -> dict[str, str]:
-        """Pending service instants (with their action) whose only executor is this incarnation (I12)."""
+        """Pending service instants whose only executor is this incarnation (I12).
+
+        They come with their action.
+        """
         known = {instant: entry.read(InstantRecord) for instant, entry in self.instants.items()}
         return {
             instant: record.action
@@ -126,13 +154,19 @@ class Records:
         return None if found is None or Counted.wrong(found) else Counted.known(found)
 
     def given_up_by(self, inc: str) -> tuple[str, ...]:
-        """Instants of `done/abandoned-<inc>`. Raises ShapeError when they cannot be read: they must not be lost (I4)."""
+        """Instants of `done/abandoned-<inc>`.
+
+        Raises ShapeError when they cannot be read: they must not be lost (I4).
+        """
         entry = self.given_up.get(inc)
         return Abandoned.from_json(entry.value).instants if entry is not None else ()
 
 
 def instants_of(inc: str, record: SettleRecord, records: Records) -> dict[str, str]:
-    """Instants (with their action) to settle for an incarnation: recorded, owned, claimed, or abandoned by it (I7). Raises ShapeError."""
+    """Instants (with their action) to settle for an incarnation.
+
+    Recorded, owned, claimed, or abandoned by it (I7). Raises ShapeError.
+    """
     found = {instant: item.action for instant, item in record.instants.items()}
     for instant, entry in records.instants.items():
         owned = entry.read(InstantRecord)
@@ -157,17 +191,26 @@ class Settler:
     name: str
     options: Mapping[str, str]
     ended: set[str] = field(default_factory=set)
-    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot have late files."""
+    """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot
+    have late files.
+    """
     lost: Callable[[], bool] = lambda: False
-    """Whether this process has lost an executor that may still write for an instant of this incarnation (F4)."""
+    """Whether this process has lost an executor that may still write for an instant of this
+    incarnation (F4).
+    """
     drain: float = 10.0
-    """D in seconds: a request that was on the wire when its owner abandoned the instant, or ended, has arrived or failed after D (F35)."""
+    """D in seconds: a request that was on the wire when its owner abandoned the instant, or ended,
+    has arrived or failed after D (F35).
+    """
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def run(self, records: Records, *, stopping: Callable[[], bool]) -> int:
-        """One pass over all instants that may be settled now; returns how many of them got an outcome."""
+        """One pass over all instants that may be settled now.
+
+        Returns how many of them got an outcome.
+        """
         done = 0
         for inc, entry in records.settles.items():
             if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():
@@ -187,7 +230,11 @@ class Settler:
             # Its instants and their outcomes are unknown: all of its data stays as it is (I11).
             self._later_unread(inc, unread)
             return 0
-        added = {instant: SettledInstant(action=action) for instant, action in wanted.items() if instant not in record.instants}
+        added = {
+            instant: SettledInstant(action=action)
+            for instant, action in wanted.items()
+            if instant not in record.instants
+        }
         record = record.but(instants={**record.instants, **added})
         revision = entry.mod_revision
         done = 0
@@ -236,7 +283,10 @@ class Settler:
         return self._cas("settle-update", Kind.SETTLE.of(inc), record, revision, **more)
 
     def _cas(self, action: str, name: str, record: Record, revision: int, **more: str) -> int | None:
-        """A logged compare-and-set. A lost answer is logged as unknown: etcd may have executed it, or may still do so."""
+        """A logged compare-and-set.
+
+        A lost answer is logged as unknown: etcd may have executed it, or may still do so.
+        """
         try:
             updated = self.session.etcd.cas(name, record.to_json(), revision)
         except Exception:
@@ -247,10 +297,14 @@ class Settler:
 
     def _log(self, action: str, revision: int, *, ok: bool, **more: str) -> None:
         session = self.session
-        protocol_log(table=session.table_id, actor=session.inc, role=Role.AGENT, action=action, revision=revision, ok=ok, **more)
+        protocol_log(
+            table=session.table_id, actor=session.inc, role=Role.AGENT, action=action, revision=revision, ok=ok, **more
+        )
 
     def _one(self, instant: str, records: Records) -> Outcome:
-        outcome, victim = look_and_roll_back(self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records))
+        outcome, victim = look_and_roll_back(
+            self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records)
+        )
         if victim:
             sweep(self.table, victim)
         elif outcome is Outcome.COMPLETED:
@@ -258,7 +312,11 @@ class Settler:
         return outcome
 
     def _claim(self, instant: str, records: Records) -> None:
-        """Become the executor of an instant; raises NotYet when an unproven incarnation owns or has claimed it, or this one is fenced (F3, F22, F48)."""
+        """Become the executor of an instant.
+
+        Raises NotYet when an unproven incarnation owns or has claimed it, or this one is fenced
+        (F3, F22, F48).
+        """
         if self.session.state == FENCED:
             raise NotYet(f"this incarnation is fenced: instant {instant} is left to the next agent")
         key = Kind.INSTANT.of(instant)
@@ -277,25 +335,45 @@ class Settler:
         if unproven:
             raise NotYet(f"instant {instant} belongs to {unproven[0]}, which is not proven dead")
         if record.abandoned:
-            claimed = self._cas("claim", key, record.but(claimed_by=me), entry.mod_revision, instant=instant) is not None
+            claimed = (
+                self._cas("claim", key, record.but(claimed_by=me), entry.mod_revision, instant=instant) is not None
+            )
         else:
             claimed = self.session.claim(instant, record.claimed_by or record.inc)
         if not claimed:
             raise NotYet(f"instant {instant} could not be claimed")
 
     def _claim_unrecorded(self, instant: str, records: Records) -> None:
-        """An instant without a record may be touched only when a settle record in its phase names it, or its owner had abandoned it (I7)."""
+        """Whether an instant without a record may be touched (I7).
+
+        It may only when a settle record in its phase names it, or its owner had abandoned it.
+        """
         for inc in {*records.settles, *records.given_up}:
             settle = records.settles.get(inc)
             said = settle is not None and instant in settle.read(SettleRecord).instants
             if (said or instant in records.given_up_by(inc)) and records.proven(inc):
-                record = InstantRecord(inc=inc, action=COMMIT, state=InstantState.ABANDONED, claimed_by=self.session.inc, at_ms=now_ms())
-                if self._cas("claim-unrecorded", Kind.INSTANT.of(instant), record, 0, instant=instant, key=Kind.SETTLE.of(inc)) is not None:
+                record = InstantRecord(
+                    inc=inc, action=COMMIT, state=InstantState.ABANDONED, claimed_by=self.session.inc, at_ms=now_ms()
+                )
+                if (
+                    self._cas(
+                        "claim-unrecorded",
+                        Kind.INSTANT.of(instant),
+                        record,
+                        0,
+                        instant=instant,
+                        key=Kind.SETTLE.of(inc),
+                    )
+                    is not None
+                ):
                     return
         raise NotYet(f"instant {instant} has no record: it is foreign")
 
     def _give_up(self, instant: str, inc: str, records: Records) -> int:
-        """Roll back an Abandoned instant of a living writer. That its owner abandoned it is the proof (the wrapper never publishes it any more)."""
+        """Roll back an Abandoned instant of a living writer.
+
+        That its owner abandoned it is the proof (the wrapper never publishes it any more).
+        """
         if time.monotonic() < self._due.get((inc, instant), 0.0) or not self._drained(inc, instant):
             return 0
         try:
@@ -310,7 +388,10 @@ class Settler:
         return 1
 
     def _drained(self, inc: str, instant: str = "") -> bool:
-        """Whether D is over since this process first saw that the instant is Abandoned, or (no instant) that its owner has left."""
+        """Whether D is over since this process first saw that the instant is Abandoned.
+
+        Without an instant: since it first saw that its owner has left.
+        """
         now = time.monotonic()
         return now - self._since.setdefault((inc, instant), now) >= self.drain
 
@@ -319,7 +400,8 @@ class Settler:
         key = Kind.INSTANT.of(instant)
         entry = self.session.etcd.get(key)
         if entry is not None and self.session.etcd.delete(key, entry.mod_revision):
-            # A deletion returns no revision: the record's own revision orders this step after its owner's last one.
+            # A deletion returns no revision: the record's own revision orders this step after its
+            # owner's last one.
             self._log("done", entry.mod_revision, ok=True, instant=instant, detail=f"abandoned {outcome}")
 
     def _postpone(self, inc: str, instant: str, error: Exception) -> None:
@@ -334,7 +416,10 @@ class Settler:
         self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind}: {failure.message[:200]}")
 
     def _remember_given_up(self, inc: str, instant: str) -> None:
-        """Remember the instant before its record is deleted: its sweep is repeated when the writer is settled (F4)."""
+        """Remember the instant before its record is deleted.
+
+        Its sweep is repeated when the writer is settled (F4).
+        """
         key = Kind.DONE.of(keys.abandoned(inc))
         for _ in range(5):
             entry = self.session.etcd.get(key)
@@ -347,10 +432,18 @@ class Settler:
         raise OutcomeUnknown(f"{key} changes too fast")
 
     def _collect(self, records: Records) -> None:
-        """Check and sweep the abandoned instants of writers that left by a clean exit, then forget them: such writers are never settled (F4)."""
+        """Check and sweep the abandoned instants of writers that left by a clean exit (F4).
+
+        They are forgotten afterwards: such writers are never settled.
+        """
         held = {entry.read(InstantRecord).inc for entry in records.instants.values()}
         for inc in records.given_up:
-            if inc in records.settles or inc in records.writers or inc in held or time.monotonic() < self._due.get((inc, ""), 0.0):
+            if (
+                inc in records.settles
+                or inc in records.writers
+                or inc in held
+                or time.monotonic() < self._due.get((inc, ""), 0.0)
+            ):
                 continue
             if not self._drained(inc):
                 continue
@@ -368,7 +461,10 @@ class Settler:
             self.session.etcd.delete(Kind.DONE.of(keys.abandoned(inc)), entry.mod_revision)
 
     def must_be_proven_dead(self) -> bool:
-        """Before a clean exit: whether this incarnation abandoned an instant and lost an executor, whose end only its pod proves (F4)."""
+        """Before a clean exit: whether this incarnation abandoned an instant and lost an executor.
+
+        Only the executor's pod proves its end (F4).
+        """
         me = self.session.inc
         if not self.lost():
             return False
@@ -376,8 +472,13 @@ class Settler:
         return own or self.session.etcd.get(Kind.DONE.of(keys.abandoned(me))) is not None
 
     def release_claims(self) -> None:
-        """Before a clean exit: release claims, so that the next agent need not wait for this incarnation."""
+        """Before a clean exit: release claims.
+
+        The next agent need not wait for this incarnation then.
+        """
         for entry in self.session.etcd.range(Kind.INSTANT.every):
             record = entry.read(InstantRecord)
             if record.claimed_by == self.session.inc and record.inc != self.session.inc:
-                self.session.etcd.cas(Kind.INSTANT.of(entry.name), record.but(claimed_by="").to_json(), entry.mod_revision)
+                self.session.etcd.cas(
+                    Kind.INSTANT.of(entry.name), record.but(claimed_by="").to_json(), entry.mod_revision
+                )

@@ -1,8 +1,12 @@
-"""Late files: files that requests of a dead writer wrote after its instant had been rolled back (I5; F4, F11, F17).
+"""Late files: files that a dead writer's requests wrote too late (I5; F4, F11, F17).
 
-A data file that belongs to no instant is invisible only while its instant time is inside the active timeline; after archival, readers that list
-files show it as committed. So every file that bears the instant is deleted: data, metadata table, markers, heartbeat. Deletion comes last,
-after complete listings and a fresh timeline that shows the instant neither completed nor pending (I4); any earlier error stops the sweep.
+Its instant had been rolled back before.
+
+A data file that belongs to no instant is invisible only while its instant time is inside the active
+timeline; after archival, readers that list files show it as committed. So every file that bears the
+instant is deleted: data, metadata table, markers, heartbeat. Deletion comes last, after complete
+listings and a fresh timeline that shows the instant neither completed nor pending (I4); any earlier
+error stops the sweep.
 """
 
 from __future__ import annotations
@@ -19,7 +23,10 @@ _GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 
 
 def bears(path: str, instant: str) -> bool:
-    """Whether a data or log file was written by that instant: `<file id>_<token>_<t>.parquet`, `.<file id>_<t>.log.<n>_<token>`."""
+    """Whether a data or log file was written by that instant.
+
+    `<file id>_<token>_<t>.parquet`, `.<file id>_<t>.log.<n>_<token>`.
+    """
     return re.search(rf"_{instant}\.[^/]+$", path.rsplit("/", 1)[-1]) is not None
 
 
@@ -34,7 +41,10 @@ def late_files(paths: Iterable[str], instant: str) -> list[str]:
 
 
 def sweep(table: Table, instant: str) -> int:
-    """Delete every file that bears the instant; returns their number. Raises OutcomeUnknown, deleting nothing, when the instant exists or is archived."""
+    """Delete every file that bears the instant; returns their number.
+
+    Raises OutcomeUnknown, deleting nothing, when the instant exists or is archived.
+    """
     storage = table.storage
     found = _borne(table, instant)
     metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
@@ -51,15 +61,20 @@ def sweep(table: Table, instant: str) -> int:
 
 
 def sweep_unnamed(table: Table, instant: str) -> int:
-    """Delete base files of a completed instant that no commit names: a lost executor wrote them after the commit (F36). Returns their number.
+    """Delete base files of a completed instant that no commit names.
 
-    Log files stay: in older tables they bear the instant of their base file, and readers merge them by key. Files of an archived instant stay, too.
-    Raises OutcomeUnknown, deleting nothing, when metadata is ambiguous: the instant has changed, or the metadata table lists the file.
+    A lost executor wrote them after the commit (F36). Returns their number.
+
+    Log files stay: in older tables they bear the instant of their base file, and readers merge them
+    by key. Files of an archived instant stay, too. Raises OutcomeUnknown, deleting nothing, when
+    metadata is ambiguous: the instant has changed, or the metadata table lists the file.
     """
     found = table.timeline().get(instant)
     if found is None or found.action not in WRITE_ACTIONS:
         return 0
-    borne = {table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", 1)[-1].startswith(".")}
+    borne = {
+        table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", 1)[-1].startswith(".")
+    }
     if found.pending or not borne - _named(table, (found,)):
         return 0
     timeline = table.timeline()
@@ -69,7 +84,10 @@ def sweep_unnamed(table: Table, instant: str) -> int:
     unnamed = borne - _named(table, tuple(other for other in timeline.completed if other.action in WRITE_ACTIONS))
     listed = sorted(unnamed & set(table.metadata_files() or {}))
     if listed:
-        raise OutcomeUnknown(f"no commit names {listed[0]} of instant {instant}, and the metadata table lists it: nothing of it is deleted")
+        raise OutcomeUnknown(
+            f"no commit names {listed[0]} of instant {instant}, and the metadata table lists it: nothing of it is "
+            "deleted"
+        )
     return sum(table.storage.delete(path) for path in sorted(unnamed))
 
 
@@ -94,14 +112,20 @@ def _check_uncounted(table: Table, instant: str) -> None:
 
 
 def archived_as_completed(table: Table, instant: str, *, earliest: str) -> bool:
-    """Whether an instant that is not in the active timeline was completed and archived. `earliest` is the active timeline's first instant."""
+    """Whether an instant that is not in the active timeline was completed and archived.
+
+    `earliest` is the active timeline's first instant.
+    """
     if earliest and instant > earliest:
         return False
     return table.has_archive() and table.archived_completed(instant)
 
 
 def remove_heartbeat(table: Table, instant: str, *, root: str = "") -> None:
-    """Remove Hudi's own heartbeat file of an instant; a remaining one makes Hudi's rollback return False for ever (F9)."""
+    """Remove Hudi's own heartbeat file of an instant.
+
+    A remaining one makes Hudi's rollback return False for ever (F9).
+    """
     try:
         names = table.storage.names(f"{root}.hoodie/.heartbeat")
     except Missing:

@@ -25,7 +25,9 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
         "hoodie.enable.data.skipping": "false",
     }
 )
-"""Options of each read of a table: what user code has set in the session would count otherwise (F105). For statistics of columns see F104."""
+"""Options of each read of a table: what user code has set in the session would count otherwise
+(F105). For statistics of columns see F104.
+"""
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
@@ -33,7 +35,10 @@ _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """Metadata of a completed commit: extra metadata, and number of records written, updated or deleted."""
+    """Metadata of a completed commit.
+
+    Extra metadata, and number of records written, updated or deleted.
+    """
 
     extra: Mapping[str, str]
     records: int
@@ -41,7 +46,10 @@ class CommitInfo:
 
 @dataclass(frozen=True)
 class Change:
-    """A file that a write added to a file group: its path, the base file that it replaced (empty: none), and the number of deleted records."""
+    """A file that a write added to a file group.
+
+    Its path, the base file that it replaced (empty: none), and the number of deleted records.
+    """
 
     group: tuple[str, str]
     path: str
@@ -51,7 +59,10 @@ class Change:
 
 @dataclass(frozen=True)
 class WriteInfo:
-    """The result of a completed write: Hudi's name of the operation, files written by (partition, file group), replaced file groups."""
+    """The result of a completed write.
+
+    Hudi's name of the operation, files written by (partition, file group), replaced file groups.
+    """
 
     operation: str
     files: tuple[tuple[tuple[str, str], str], ...]
@@ -75,13 +86,17 @@ class Totals:
 
 
 class Table:
-    """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`. Every call makes a fresh listing."""
+    """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
+
+    Every call makes a fresh listing.
+    """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._jvm: Any = spark.sparkContext._jvm
         self.path = path
-        # Kept from the start: a user's program may stop the Spark context before the runtime reads the timeline.
+        # Kept from the start: a user's program may stop the Spark context before the runtime reads
+        # the timeline.
         self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
@@ -91,7 +106,10 @@ class Table:
         return self.storage.exists(".hoodie/hoodie.properties")
 
     def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
-        """The active timeline, listed now. Raises Missing when there is no timeline folder, TimelineError when it is ambiguous."""
+        """The active timeline, listed now.
+
+        Raises Missing when there is no timeline folder, TimelineError when it is ambiguous.
+        """
         return tl.parse_sizes(self.storage.sizes(folder))
 
     def metadata_timeline(self) -> tl.Timeline:
@@ -107,9 +125,14 @@ class Table:
         return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
 
     def columns(self) -> tuple[types.StructType | None, str]:
-        """The schema that readers see, without Hudi's own columns (None: nothing was committed yet), and the newest completion time before it was read."""
+        """The schema that readers see, and the newest completion time before it was read.
+
+        The schema is without Hudi's own columns (None: nothing was committed yet).
+        """
         last = self.timeline().last_completed
-        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(False)
+        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(
+            False
+        )
         if not found.isPresent():
             return None, last.completion if last else "0"
         struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
@@ -128,7 +151,10 @@ class Table:
         return self._jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self._hadoop)
 
     def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
-        """Metadata of completed commits, in the given order. Completed files never change, so they are read once."""
+        """Metadata of completed commits, in the given order.
+
+        Completed files never change, so they are read once.
+        """
         meta: Any = None
         for instant in instants:
             if instant.action not in tl.WRITE_ACTIONS:
@@ -150,7 +176,9 @@ class Table:
         # Not by its time alone: a savepoint bears the time of the commit that it keeps.
         for java_instant in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
             if java_instant.requestedTime() == instant.requested:
-                return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+                return self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
+                    java_instant, timeline
+                )
         raise Missing(f"instant {instant.requested}")
 
     def archived_commits(self) -> Iterator[tuple[tl.Instant, CommitInfo]]:
@@ -159,14 +187,24 @@ class Table:
         archived.loadCompletedInstantDetailsInMemory()
         found = []
         for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
-            instant = tl.Instant(java_instant.requestedTime(), java_instant.getAction(), tl.State.COMPLETED, str(java_instant.getCompletionTime()))
+            instant = tl.Instant(
+                java_instant.requestedTime(),
+                java_instant.getAction(),
+                tl.State.COMPLETED,
+                str(java_instant.getCompletionTime()),
+            )
             found.append((instant, java_instant))
         for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
-            metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, archived)
+            metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
+                java_instant, archived
+            )
             yield instant, commit_info(metadata)
 
     def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, WriteInfo]]:
-        """Results of completed writes of the active timeline, in the given order. Raises Missing when one has left the active timeline."""
+        """Results of completed writes of the active timeline, in the given order.
+
+        Raises Missing when one has left the active timeline.
+        """
         timeline = self.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         known = {str(i.requestedTime()): i for i in timeline.getInstants()}
         for instant in instants:
@@ -184,23 +222,35 @@ class Table:
                 yield wanted[str(java_instant.requestedTime())], self._write_info(java_instant, archived)
 
     def _write_info(self, java_instant: Any, timeline: Any) -> WriteInfo:
-        # One call for all: a commit may have thousands of files, which would need several calls each.
-        metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(java_instant, timeline)
+        # One call for all: a commit may have thousands of files, which would need
+        # several calls each.
+        metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
+            java_instant, timeline
+        )
         return write_info(json.loads(str(metadata.toJsonString())))
 
     def totals(self, instant: tl.Instant) -> Totals:
-        """Sums over the files of a completed commit of the active timeline. Raises Missing when the commit has left it."""
+        """Sums over the files of a completed commit of the active timeline.
+
+        Raises Missing when the commit has left it.
+        """
         return totals(self.metadata(instant))
 
     def metadata(self, instant: tl.Instant) -> dict[str, Any]:
-        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON. Raises Missing when the commit has left it."""
+        """Metadata of a completed commit of the active timeline, as Hudi prints it in JSON.
+
+        Raises Missing when the commit has left it.
+        """
         found = self._metadata(self.meta_client().getActiveTimeline(), instant)
         return dict(json.loads(str(found.toJsonString())))
 
     def archived_instants(self) -> tuple[tl.Instant, ...]:
         """Completed writes of the archived timeline; their metadata is not read."""
         found = self.meta_client().getArchivedTimeline().getCommitsTimeline().filterCompletedInstants().getInstants()
-        return tuple(tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime())) for i in found)
+        return tuple(
+            tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime()))
+            for i in found
+        )
 
     def archived_completed(self, requested: str) -> bool:
         """Whether the archived timeline holds that instant as completed."""
@@ -224,17 +274,24 @@ class Table:
         return self._jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(self._spark.sparkContext._jsc)
 
     def metadata_files(self) -> dict[str, int] | None:
-        """Data files in the metadata table: relative path -> bytes; None when the table has none. Raises ValueError when Hudi cannot open it."""
+        """Data files in the metadata table: relative path -> bytes; None when the table has none.
+
+        Raises ValueError when Hudi cannot open it.
+        """
         client = self.meta_client()
         if not client.getTableConfig().isMetadataTableAvailable():
             return None
         engine = self._engine()
         config = self._jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
-        found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(engine, client.getStorage(), config, self.path)
+        found = self._jvm.org.apache.hudi.metadata.HoodieBackedTableMetadata(
+            engine, client.getStorage(), config, self.path
+        )
         try:
             if not found.enabled():
                 raise ValueError("the table's configuration names a metadata table, and Hudi cannot open it")
-            folders = self.java_list(f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths())
+            folders = self.java_list(
+                f"{self.path}/{partition}" if partition else self.path for partition in found.getAllPartitionPaths()
+            )
             listed = of_folders(self._jvm, found.getAllFilesInPartitions(folders))
         finally:
             found.close()
@@ -251,22 +308,45 @@ class Table:
 def commit_info(metadata: Any) -> CommitInfo:
     """CommitInfo of a Java HoodieCommitMetadata."""
     extra = {str(key): str(value) for key, value in dict(metadata.getExtraMetadata()).items()}
-    records = metadata.fetchTotalInsertRecordsWritten() + metadata.fetchTotalUpdateRecordsWritten() + metadata.getTotalRecordsDeleted()
+    records = (
+        metadata.fetchTotalInsertRecordsWritten()
+        + metadata.fetchTotalUpdateRecordsWritten()
+        + metadata.getTotalRecordsDeleted()
+    )
     return CommitInfo(extra, int(records))
 
 
 def totals(metadata: Mapping[str, Any]) -> Totals:
     """Totals of a commit's metadata as Hudi prints it in JSON."""
-    stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition if stat.get("path")]
-    return Totals(sum(int(s.get("numWrites") or 0) for s in stats), len(stats), sum(int(s.get("fileSizeInBytes") or 0) for s in stats))
+    stats = [
+        stat
+        for of_partition in (metadata.get("partitionToWriteStats") or {}).values()
+        for stat in of_partition
+        if stat.get("path")
+    ]
+    return Totals(
+        sum(int(s.get("numWrites") or 0) for s in stats),
+        len(stats),
+        sum(int(s.get("fileSizeInBytes") or 0) for s in stats),
+    )
 
 
 def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
     """WriteInfo of a commit's metadata as Hudi prints it in JSON."""
     stats = [stat for of_partition in (metadata.get("partitionToWriteStats") or {}).values() for stat in of_partition]
-    files = tuple(((str(stat.get("partitionPath") or ""), str(stat["fileId"])), str(stat["path"])) for stat in stats if stat.get("path"))
-    replaced = {(partition, str(group)) for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items() for group in groups}
-    changes = tuple(change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes)
+    files = tuple(
+        ((str(stat.get("partitionPath") or ""), str(stat["fileId"])), str(stat["path"]))
+        for stat in stats
+        if stat.get("path")
+    )
+    replaced = {
+        (partition, str(group))
+        for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items()
+        for group in groups
+    }
+    changes = tuple(
+        change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes
+    )
     return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced), changes)
 
 

@@ -1,7 +1,8 @@
 """Fields of many file statuses at once.
 
-An element of a Java array costs py4j several round trips, so the module's class `Listings` puts all elements into one text. Spark sessions
-without the module (an audit outside of the Spark image) read the same fields one by one.
+An element of a Java array costs py4j several round trips, so the module's class `Listings` puts all
+elements into one text. Spark sessions without the module (an audit outside of the Spark image) read
+the same fields one by one.
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ def of_statuses(jvm: Any, statuses: Any) -> list[Entry]:
 
 
 def of_folders(jvm: Any, folders: Any) -> list[Entry]:
-    """Entries of a map of lists of Hudi's StoragePathInfo: how Hudi's metadata table lists folders."""
+    """Entries of a map of lists of Hudi's StoragePathInfo.
+
+    How Hudi's metadata table lists folders.
+    """
     listings = _listings(jvm)
     if listings is None:
-        return [_entry(one.getPath(), one.isDirectory(), one.getLength()) for folder in folders.values() for one in folder]
+        return [
+            _entry(one.getPath(), one.isDirectory(), one.getLength()) for folder in folders.values() for one in folder
+        ]
     return _parse(listings.ofFolders(folders))
 
 

@@ -1,4 +1,6 @@
-"""Table storage through Hadoop's FileSystem, so that every scheme that Spark supports works and all access goes through the storage wrapper.
+"""Table storage through Hadoop's FileSystem.
+
+So every scheme that Spark supports works, and all access goes through the storage wrapper.
 
 Every failed listing raises: an empty answer always means "empty", never "could not read" (I4, I11).
 """
@@ -25,7 +27,11 @@ def _is_missing(error: Py4JJavaError) -> bool:
 
 
 class Storage:
-    """The files of one table. Paths are relative to the base path; `settings` create a separate client with other Hadoop options (a probe)."""
+    """The files of one table.
+
+    Paths are relative to the base path; `settings` create a separate client with other Hadoop
+    options (a probe).
+    """
 
     def __init__(self, spark: SparkSession, base_path: str, *, settings: dict[str, str] | None = None) -> None:
         context: Any = spark.sparkContext
@@ -60,7 +66,10 @@ class Storage:
         return list(self.sizes(relative))
 
     def sizes(self, relative: str) -> dict[str, int]:
-        """Names in one folder, with their sizes in bytes (0 for a folder). Raises Missing when there is no such folder."""
+        """Names in one folder, with their sizes in bytes (0 for a folder).
+
+        Raises Missing when there is no such folder.
+        """
         try:
             statuses = self._fs.listStatus(self.path(relative))
         except Py4JJavaError as error:
@@ -70,12 +79,18 @@ class Storage:
         return {path.rsplit("/", 1)[-1]: size for path, _, size in self._statuses(statuses)}
 
     def glob(self, pattern: str) -> list[str]:
-        """Full paths that match a Hadoop glob below the base path; the part before the first wildcard must be free of glob characters."""
+        """Full paths that match a Hadoop glob below the base path.
+
+        The part before the first wildcard must be free of glob characters.
+        """
         statuses = self._fs.globStatus(self.path(pattern))
         return [] if statuses is None else self._paths(statuses)
 
     def walk(self) -> dict[str, int]:
-        """Every file below the base path, by relative path, with its size in bytes. A folder that disappears meanwhile is left out."""
+        """Every file below the base path, by relative path, with its size in bytes.
+
+        A folder that disappears meanwhile is left out.
+        """
         files: dict[str, int] = {}
         folders = [self.base_path]
         while folders:
@@ -103,7 +118,10 @@ class Storage:
         return [status for folder in folders for status in self._list_all([folder])]
 
     def relative(self, path: str) -> str:
-        """A full path relative to the base path. Raises ValueError when it is not below the base path."""
+        """A full path relative to the base path.
+
+        Raises ValueError when it is not below the base path.
+        """
         for prefix in (f"{self._qualified}/", f"{self.base_path}/"):
             if path.startswith(prefix):
                 return path[len(prefix) :]
@@ -113,7 +131,10 @@ class Storage:
         return [path for path, _, _ in self._statuses(statuses)]
 
     def _statuses(self, statuses: Any) -> list[tuple[str, bool, int]]:
-        """Full path, whether it is a folder, and size in bytes of each; one call for all of them."""
+        """Full path, whether it is a folder, and size in bytes of each.
+
+        One call for all of them.
+        """
         return of_statuses(self._jvm, statuses)
 
     def read(self, relative: str) -> str:
@@ -130,7 +151,10 @@ class Storage:
             stream.close()
 
     def modified_ms(self, relative: str) -> int:
-        """Time of a file's last change by the store's clock, in Unix milliseconds. Raises Missing."""
+        """Time of a file's last change by the store's clock, in Unix milliseconds.
+
+        Raises Missing.
+        """
         try:
             return int(self._fs.getFileStatus(self.path(relative)).getModificationTime())
         except Py4JJavaError as error:
@@ -147,6 +171,9 @@ class Storage:
             stream.close()
 
     def delete(self, path: str, *, recursive: bool = False) -> bool:
-        """Delete one file (or a folder, `recursive`), given by a relative or a full path. False when it did not exist."""
+        """Delete one file (or a folder, `recursive`), given by a relative or a full path.
+
+        False when it did not exist.
+        """
         full = path if "://" in path or path.startswith(("/", "file:")) else f"{self.base_path}/{path}"
         return bool(self._fs.delete(self._jvm.org.apache.hadoop.fs.Path(full), recursive))

@@ -1,9 +1,13 @@
-"""The active timeline, parsed from its file names (timeline layout 2, table versions 8 and 9). Pure: no I/O.
+"""The active timeline, parsed from its file names (timeline layout 2, table versions 8 and 9).
 
-    <requested>.<action>.requested      <requested>.<action>.inflight      <requested>_<completion>.<action>
+Pure: no I/O.
+
+    <requested>.<action>.requested      <requested>.<action>.inflight
+                                        <requested>_<completion>.<action>
     <requested>.inflight                (action commit)
 
-Files of the earlier states stay beside the completed one until archival, so an instant is pending when none of its files is completed.
+Files of the earlier states stay beside the completed one until archival, so an instant is pending
+when none of its files is completed.
 """
 
 from __future__ import annotations
@@ -25,9 +29,22 @@ class State(enum.Enum):
 
 #: Actions that are renamed on completion: pending name -> completed name.
 COMPLETED_ACTION = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
-#: Actions of writers: a pending one of a dead writer is rolled back, every other action is executed again.
+#: Actions of writers: a pending one of a dead writer is rolled back, every other action is
+# executed again.
 WRITE_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
-ACTIONS = WRITE_ACTIONS | frozenset({"clustering", "compaction", "logcompaction", "clean", "rollback", "savepoint", "restore", "indexing", "schemacommit"})
+ACTIONS = WRITE_ACTIONS | frozenset(
+    {
+        "clustering",
+        "compaction",
+        "logcompaction",
+        "clean",
+        "rollback",
+        "savepoint",
+        "restore",
+        "indexing",
+        "schemacommit",
+    }
+)
 
 _TIME = r"\d{14}(?:\d{3})?"
 _COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")
@@ -35,7 +52,10 @@ _PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
 
 
 def milliseconds(hudi_time: str) -> int:
-    """A requested or completion time (UTC) as Unix milliseconds. Raises ValueError for other text."""
+    """A requested or completion time (UTC) as Unix milliseconds.
+
+    Raises ValueError for other text.
+    """
     parsed = datetime.strptime(hudi_time[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return int(parsed.timestamp()) * 1000 + int(hudi_time[14:17] or 0)
 
@@ -46,14 +66,19 @@ class TimelineError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class Instant:
-    """One instant: requested time, action, state, and the completion time of a completed one (else empty)."""
+    """One instant: requested time, action, state, and completion time.
+
+    The completion time is empty unless it is completed.
+    """
 
     requested: str
     action: str
     state: State = field(compare=False)
     completion: str = field(default="", compare=False)
     planned: str = field(default="", compare=False)
-    """For a completed instant whose files of the earlier states still exist: its action while it was pending."""
+    """For a completed instant whose files of the earlier states still exist: its action while it
+    was pending.
+    """
 
     @property
     def pending(self) -> bool:
@@ -62,15 +87,21 @@ class Instant:
 
     @property
     def of_a_service(self) -> bool:
-        """Whether it belongs to a table service that rewrites rows: its completed action is the same as a writer's."""
+        """Whether it belongs to a table service that rewrites rows.
+
+        Its completed action is the same as a writer's.
+        """
         return (self.planned or self.action) in COMPLETED_ACTION
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The active timeline, ordered by requested time. `unknown` are file names that are neither an instant nor another known file.
+    """The active timeline, ordered by requested time.
 
-    A savepoint bears the requested time of the commit that it keeps, so it is in `savepoints`, not in `instants`.
+    `unknown` are file names that are neither an instant nor another known file.
+
+    A savepoint bears the requested time of the commit that it keeps, so it is in `savepoints`, not
+    in `instants`.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -98,8 +129,13 @@ class Timeline:
 
     @property
     def maximum(self) -> str:
-        """Largest requested or completion time, the lower bound of the table's clock; empty on an empty timeline."""
-        return max((max(instant.requested, instant.completion) for instant in (*self.instants, *self.savepoints)), default="")
+        """Largest requested or completion time, the lower bound of the table's clock.
+
+        Empty on an empty timeline.
+        """
+        return max(
+            (max(instant.requested, instant.completion) for instant in (*self.instants, *self.savepoints)), default=""
+        )
 
     @property
     def lowest_pending(self) -> str:
@@ -108,7 +144,10 @@ class Timeline:
 
     @property
     def earliest(self) -> str:
-        """Requested time of the oldest instant that is still in the active timeline; empty on an empty one."""
+        """Requested time of the oldest instant that is still in the active timeline.
+
+        Empty on an empty one.
+        """
         return self.instants[0].requested if self.instants else ""
 
 
@@ -128,7 +167,8 @@ def parse_name(name: str) -> Instant | None:
 def parse(names: Iterable[str]) -> Timeline:
     """Timeline from the file names of `.hoodie/timeline`.
 
-    Raises TimelineError when one requested time has two different actions or two completions: no decision may be based on that.
+    Raises TimelineError when one requested time has two different actions or two completions: no
+    decision may be based on that.
     """
     found: dict[str, list[Instant]] = {}
     savepoints: dict[str, list[Instant]] = {}
@@ -149,14 +189,17 @@ def parse(names: Iterable[str]) -> Timeline:
 def parse_sizes(sizes: Mapping[str, int]) -> Timeline:
     """Timeline from the files of `.hoodie/timeline`: name -> bytes.
 
-    Raises TimelineError also for an empty completed file (F34): a store that shows a file before it is written leaves one when its
-    writer dies at that point. The instant is neither completed nor absent, so nothing is decided until a person has checked.
+    Raises TimelineError also for an empty completed file (F34): a store that shows a file before it
+    is written leaves one when its writer dies at that point. The instant is neither completed nor
+    absent, so nothing is decided until a person has checked.
     """
     timeline = parse(sizes)
     for name, size in sorted(sizes.items()):
         instant = parse_name(name)
         if instant is not None and not instant.pending and size == 0:
-            raise TimelineError(f"completed file {name} is empty: whether instant {instant.requested} is completed is unknown")
+            raise TimelineError(
+                f"completed file {name} is empty: whether instant {instant.requested} is completed is unknown"
+            )
     return timeline
 
 

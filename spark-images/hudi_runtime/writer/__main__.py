@@ -11,5 +11,6 @@ if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not sys.exit: threads of py4j or of user code must not keep a finished driver alive. The JVM ends with its parent's pipe.
+    # Not sys.exit: threads of py4j or of user code must not keep a finished driver alive. The JVM
+    # ends with its parent's pipe.
     os._exit(code)

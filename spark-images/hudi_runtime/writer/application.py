@@ -1,4 +1,7 @@
-"""Application mode: the user's program does its own writes. Lock, fence and rollback apply; exactly-once only with `context.commit_metadata()`."""
+"""Application mode: the user's program does its own writes.
+
+Lock, fence and rollback apply; exactly-once only with `context.commit_metadata()`.
+"""
 
 from __future__ import annotations
 

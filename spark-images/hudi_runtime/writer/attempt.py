@@ -1,4 +1,7 @@
-"""Driver of one attempt: `python -m hudi_runtime.writer`. Exit codes and the termination message: docs/design/contracts.md, section 5."""
+"""Driver of one attempt: `python -m hudi_runtime.writer`.
+
+Exit codes and the termination message: docs/design/contracts.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +43,18 @@ class Attempt:
         self._table = Table(spark, job.table.path)
         self._stop = Stop(self._grace_over)
         self._stop.install()
-        self._committer = Committer(spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop)
+        self._committer = Committer(
+            spark, job, table=self._table, session=self._session, tally=tally, reporter=self._reporter, stop=self._stop
+        )
 
     def _grace_over(self) -> None:
         sp.cancel_jobs(self._spark)
 
     def run(self) -> None:
-        """Do the job, or raise its error. Pending instants are Abandoned when this returns or raises."""
+        """Do the job, or raise its error.
+
+        Pending instants are Abandoned when this returns or raises.
+        """
         self._reporter.stage(Stage.STARTING)
         try:
             merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
@@ -60,16 +68,27 @@ class Attempt:
         self._leave()
 
     def _leave(self) -> None:
-        """Report the end and deregister; not when the attempt has abandoned an instant and lost an executor, whose end needs proof (F4)."""
+        """Report the end and deregister.
+
+        Not when the attempt has abandoned an instant and lost an executor, whose end
+        needs proof (F4).
+        """
         self._reporter.stage(Stage.FINISHED)
         if self._committer.gave_up and sp.lost_executors(self._spark):
-            print("an executor was lost and an instant was abandoned: the operator settles this attempt", file=sys.stderr, flush=True)
+            print(
+                "an executor was lost and an instant was abandoned: the operator settles this attempt",
+                file=sys.stderr,
+                flush=True,
+            )
             self.must_be_proven_dead = True
             return
         self._session.close()
 
     def _leave_clean(self) -> None:
-        """After a failure: abandon and deregister, if the session is still alive. Otherwise the operator settles, and nothing is lost."""
+        """After a failure: abandon and deregister, if the session is still alive.
+
+        Otherwise the operator settles, and nothing is lost.
+        """
         try:
             if self._session.quiet(1000):
                 self._committer.abandon_pending()
@@ -79,7 +98,9 @@ class Attempt:
 
     def _batches(self) -> None:
         self._reporter.stage(Stage.READING)
-        done, base = progress.read(self._table, self._job.writer, of_files=isinstance(self._job.source, job_file.FilesSource))
+        done, base = progress.read(
+            self._table, self._job.writer, of_files=isinstance(self._job.source, job_file.FilesSource)
+        )
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
         Run(
@@ -120,7 +141,8 @@ def main() -> int:
         failure = diagnose(error)
         print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
     write_termination(tally, failure)
-    # Stopping Spark makes the plugin end the registration; do not stop it when executors must be proven dead first (F4).
+    # Stopping Spark makes the plugin end the registration; do not stop it when executors must be
+    # proven dead first (F4).
     if attempt is None or not attempt.must_be_proven_dead:
         sp.stop(wait_seconds=STOP_SECONDS)
     return failure.exit_code if failure else 0

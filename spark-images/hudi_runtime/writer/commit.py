@@ -1,7 +1,9 @@
 """One commit, from the write to its confirmed outcome.
 
-The result of `save()` is not evidence: it raises when the unlock is refused although the commit is complete, and a time-out of the store leaves the
-outcome open. The timeline decides (docs/design/protocol.md, Release): a completed instant with this incarnation and this progress is a success.
+The result of `save()` is not evidence: it raises when the unlock is refused although the commit is
+complete, and a time-out of the store leaves the outcome open. The timeline decides
+(docs/design/protocol.md, Release): a completed instant with this incarnation and this progress
+is a success.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from hudi_contract.words import Stage
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.options import key_options, schema_options, write_options
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify_causes, concerns_schema, early_conflict, java_causes, user_error
+from hudi_runtime.process.errors import (
+    RuntimeFailure,
+    UserCodeError,
+    classify_causes,
+    concerns_schema,
+    early_conflict,
+    java_causes,
+    user_error,
+)
 from hudi_runtime.process.result import Reporter, Tally
 from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
@@ -47,7 +57,17 @@ SCHEMA_COMMITS = 5
 class Committer:
     """Commits batches of one attempt, one at a time."""
 
-    def __init__(self, spark: SparkSession, job: Job, *, table: Table, session: Session, tally: Tally, reporter: Reporter, stop: Stop) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        job: Job,
+        *,
+        table: Table,
+        session: Session,
+        tally: Tally,
+        reporter: Reporter,
+        stop: Stop,
+    ) -> None:
         self._spark = spark
         self._job = job
         self._table = table
@@ -63,9 +83,12 @@ class Committer:
         """Whether an instant of this incarnation was declared Abandoned."""
 
     def commit(self, batch: Batch, *, base: str) -> str:
-        """Commit the batch, with new instants after lost races; returns its completion time, the next progress base.
+        """Commit the batch, with new instants after lost races.
 
-        Raises the error of the write when it is not a conflict, RuntimeFailure(WriteConflict) when the in-process retries are exhausted.
+        Returns its completion time, the next progress base.
+
+        Raises the error of the write when it is not a conflict, RuntimeFailure(WriteConflict) when
+        the in-process retries are exhausted.
         """
         since = self._tally.conflict_count
         retry = 0
@@ -83,15 +106,22 @@ class Committer:
                 self._recomputed = self._session.recomputed()
                 return instant.completion
             if error is None:
-                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it")
+                raise RuntimeFailure(
+                    FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it"
+                )
             abandoned = self.abandon_pending()
             if not self._is_conflict(error):
                 raise batch.blame(error) or error
             conflict = self._conflict(error, abandoned)
             self._tally.conflict(conflict)
             if batch.base is not None:
-                message = "write conflict: the batch was made from rows of the table that were read before; the next attempt calls the function again"
-                raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"{message} (an Update would be called again at once)")
+                message = (
+                    "write conflict: the batch was made from rows of the table that were read before; the next "
+                    "attempt calls the function again"
+                )
+                raise RuntimeFailure(
+                    FailureClass.WRITE_CONFLICT, f"{message} (an Update would be called again at once)"
+                )
             self._fairness.lost(conflict)
             if conflict.yielded:
                 continue
@@ -103,17 +133,32 @@ class Committer:
         raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:
-        """Write the batch with the table's columns. Returns the error of the JVM; raises an error of the batch itself, without an instant."""
+        """Write the batch with the table's columns.
+
+        Returns the error of the JVM; raises an error of the batch itself, without an instant.
+        """
         sp.interruptible(self._spark)
         try:
             given, since = self._rows(batch)
             made = self._transformed(batch, given)
             frame = partitions.held(made, self._job)
             fit, schema_base = self._evolved(frame.schema)
-            options = write_options(self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base)
-            rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts)
+            options = write_options(
+                self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base
+            )
+            rows = values.held(
+                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts
+            )
             with duplicates.held(self._spark, rows, self._job) as checked:
-                self._save(checked, {**options, **self._compared(since), **self._computed_once(made), **key_options(fit.schema, self._job.table.record_keys)})
+                self._save(
+                    checked,
+                    {
+                        **options,
+                        **self._compared(since),
+                        **self._computed_once(made),
+                        **key_options(fit.schema, self._job.table.record_keys),
+                    },
+                )
         except Exception as error:
             if not java_causes(error):
                 raise
@@ -123,14 +168,24 @@ class Committer:
         return None
 
     def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
-        """The rows after the user's SELECT. Raises UserCodeError when it drops the column that marks deletes: they would be written as rows."""
+        """The rows after the user's SELECT.
+
+        Raises UserCodeError when it drops the column that marks deletes: they would be
+        written as rows.
+        """
         frame = transform(rows, self._job.transform)
         if batch.deletes and DELETED not in frame.columns:
-            raise UserCodeError(f"transform.sql: the result has no column {DELETED}, which marks deleted rows (source.hudi.deletes is Carry): select it")
+            raise UserCodeError(
+                f"transform.sql: the result has no column {DELETED}, which marks deleted rows (source.hudi.deletes is "
+                "Carry): select it"
+            )
         return frame
 
     def _rows(self, batch: Batch) -> tuple[DataFrame, Mapping[str, str]]:
-        """The rows of this try, and write options with the base of the table's rows that they are made from (empty: they are not)."""
+        """The rows of this try, and write options with the base of the rows.
+
+        The base is that of the table's rows that they are made from (empty: they are not).
+        """
         if isinstance(batch.frame, DataFrame):
             return batch.frame, batch.base.options("frame") if batch.base else {}
         snapshot, since = take(self._spark, self._table)
@@ -143,16 +198,25 @@ class Committer:
         return rows, since.options(batch.frame.isolation)
 
     def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
-        """The options with isolation `snapshot` when keys are looked up: they are compared in non-blocking mode, too, where a frame read before is not."""
+        """The options with isolation `snapshot` when keys are looked up.
+
+        They are compared in non-blocking mode, too, where a frame read before is not.
+        """
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
-        """Rows that come out otherwise each time, as Spark knows, are committed only when none of them can have been computed twice (F106)."""
+        """Rows that come out otherwise each time are committed only if computed once (F106).
+
+        Spark knows which rows these are. None of them can have been computed twice then.
+        """
         plan: Any = frame._jdf
         return {} if plan.queryExecution().analyzed().deterministic() else {RECOMPUTED: str(self._recomputed)}
 
     def _is_conflict(self, error: Exception) -> bool:
-        """Whether another instant may succeed: a refusal because the table's columns changed during the write is a conflict as well."""
+        """Whether another instant may succeed.
+
+        A refusal because the table's columns changed during the write is a conflict as well.
+        """
         kind = classify_causes(java_causes(error))
         moved = kind is FailureClass.SCHEMA_MISMATCH and self._table.columns()[0] != self._fitted_to
         return moved or kind is FailureClass.WRITE_CONFLICT
@@ -161,10 +225,13 @@ class Committer:
         frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
 
     def _evolved(self, batch: types.StructType) -> tuple[sc.Fit, str]:
-        """The fit of the batch to the table, and the schema base of the write. If necessary, a commit without rows first changes the table's schema.
+        """The fit of the batch to the table, and the schema base of the write.
 
-        The change is a separate commit because readers use the schema of the commit that was *begun* last: a long write with a new column
-        would be hidden by any short write that began after it without the column. Raises SchemaMismatch.
+        If necessary, a commit without rows first changes the table's schema.
+
+        The change is a separate commit because readers use the schema of the commit that was
+        *begun* last: a long write with a new column would be hidden by any short write that began
+        after it without the column. Raises SchemaMismatch.
         """
         for _ in range(SCHEMA_COMMITS):
             self._fitted_to, schema_base = self._table.columns()
@@ -173,25 +240,36 @@ class Committer:
                 return fit, schema_base
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
-        raise RuntimeFailure(FailureClass.WRITE_CONFLICT, f"the table's schema was changed {SCHEMA_COMMITS} times, and hidden by other commits each time")
+        raise RuntimeFailure(
+            FailureClass.WRITE_CONFLICT,
+            f"the table's schema was changed {SCHEMA_COMMITS} times, and hidden by other commits each time",
+        )
 
     def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
         if not self._session.quiet(QUIET_SECONDS * 1000):
-            # This process cannot decide: the lock and the registration stay, and the operator settles (I1).
+            # This process cannot decide: the lock and the registration stay, and the operator
+            # settles (I1).
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
         completed = self._table.timeline().completed
         newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
         for instant, info in self._table.commits(newer):
             checkpoint = parse_checkpoint(info, self._job.writer)
-            if checkpoint is not None and checkpoint.get("digest") == batch.digest and info.extra.get(metadata.INC) == self._session.inc:
+            if (
+                checkpoint is not None
+                and checkpoint.get("digest") == batch.digest
+                and info.extra.get(metadata.INC) == self._session.inc
+            ):
                 return instant, info
         return None
 
     def abandon_pending(self) -> list[str]:
-        """Declare the Pending instants of this incarnation Abandoned; returns those that are not completed. The agent checks the timeline itself.
+        """Declare the Pending instants of this incarnation Abandoned.
 
-        No task of the failed write may continue then (F4): its tasks are stopped first. Raises RuntimeFailure when they do not end; the instant
-        stays Pending and the registration stays, so the operator settles both after proof of death.
+        Returns those that are not completed. The agent checks the timeline itself.
+
+        No task of the failed write may continue then (F4): its tasks are stopped first. Raises
+        RuntimeFailure when they do not end; the instant stays Pending and the registration stays,
+        so the operator settles both after proof of death.
         """
         pending = self._session.pending()
         if not pending:
@@ -208,12 +286,19 @@ class Committer:
         if met is not None:
             return Conflict(met[0], met[1], (met[2],), early=True)
         known = self._session.last_conflict()
-        if known is not None and (not abandoned or known.instant in abandoned) and not concerns_schema(java_causes(error)):
+        if (
+            known is not None
+            and (not abandoned or known.instant in abandoned)
+            and not concerns_schema(java_causes(error))
+        ):
             return known
         return Conflict(abandoned[0] if abandoned else "", "", ())
 
 
 def _backoff(retry: int) -> float:
-    """Exponential back-off with full jitter, so that two writers in conflict do not retry at the same time."""
+    """Exponential back-off with full jitter.
+
+    So two writers in conflict do not retry at the same time.
+    """
     longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
     return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

@@ -1,10 +1,14 @@
-"""Handling of keys that already exist, for operations without key lookup (`duplicates` of a HudiWriter, docs/use/indexes.md; F62).
+"""Handling of keys that already exist, for operations without key lookup.
 
-Hudi's own lookup (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk insert makes none, and with a bucket index it treats
-every key of an existing bucket as known. Instead the key columns of the table's snapshot are read, for every table type and index, as a part of the
-written rows: a repeated write reads them again. The read counts as a read of the writing thread (`TableReads.java`), so the commit is compared with
-all commits that completed since: a key that another writer has inserted meanwhile is a conflict (I13). For a partitioned table
-only the partitions of the batch are read (`lookup_partitions.py`).
+See `duplicates` of a HudiWriter, docs/use/indexes.md and F62.
+
+Hudi's own lookup (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk
+insert makes none, and with a bucket index it treats every key of an existing bucket as known.
+Instead the key columns of the table's snapshot are read, for every table type and index, as a part
+of the written rows: a repeated write reads them again. The read counts as a read of the writing
+thread (`TableReads.java`), so the commit is compared with all commits that completed since: a key
+that another writer has inserted meanwhile is a conflict (I13). For a partitioned table only the
+partitions of the batch are read (`lookup_partitions.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 @contextmanager
 def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
-    """The batch according to `duplicates`, to be written within this context: without the keys of the table, or failing at the first such key.
+    """The batch according to `duplicates`, to be written within this context.
+
+    Without the keys of the table, or failing at the first such key.
 
     `frame` has the table's columns.
     """
@@ -37,7 +43,8 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
         return
     table, fails = job.table, job.duplicates == "Fail"
     batch = _with_file(frame) if fails else frame
-    # Loaded before the batch is computed: the commit is compared with all commits that complete from here on.
+    # Loaded before the batch is computed: the commit is compared with all commits that complete
+    # from here on.
     rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
     if not lookup_partitions.may_prune(batch, rows, table.partitions):
         yield _held(batch, table, rows, fails=fails)
@@ -45,7 +52,11 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
     kept = batch.persist()
     try:
         looked = lookup_partitions.of_batch(kept, table.partitions)
-        yield _held(kept, table, rows, fails=fails) if looked is None else _held(lookup_partitions.held(kept, looked), table, rows.where(looked), fails=fails)
+        yield (
+            _held(kept, table, rows, fails=fails)
+            if looked is None
+            else _held(lookup_partitions.held(kept, looked), table, rows.where(looked), fails=fails)
+        )
     finally:
         kept.unpersist()
 
@@ -65,7 +76,10 @@ def _same(keys: Sequence[Column]) -> Column:
 
 
 def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
-    """For each key, only the row with the greatest ordering values, and no rows with existing keys."""
+    """For each key, only the row with the greatest ordering values.
+
+    Rows with existing keys are left out.
+    """
     order = [functions.col(name).desc_nulls_last() for name in table.ordering] or [functions.lit(1)]
     number = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
     one = frame.withColumn(_TIMES, number).where(functions.col(_TIMES) == 1).drop(_TIMES)
@@ -73,14 +87,21 @@ def _dropped(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: 
 
 
 def _failing(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: DataFrame | None) -> DataFrame:
-    """The batch with a check that fails at a duplicate key. Rows with several matches would be repeated, but no row with a match passes."""
+    """The batch with a check that fails at a duplicate key.
+
+    Rows with several matches would be repeated, but no row with a match passes.
+    """
     marked = frame.withColumn(_TIMES, functions.count(functions.lit(1)).over(Window.partitionBy(*keys)))
     if there is None:
         marked = marked.withColumn(_THERE, functions.lit(False))
     else:
         marked = marked.join(there.withColumn(_THERE, functions.lit(True)), _same(keys), "left")
-    refused = functions.when(functions.col(_THERE), _told(table, IN_THE_TABLE)).when(functions.col(_TIMES) > 1, _told(table, IN_THE_BATCH))
-    return marked.where(refused.otherwise(functions.lit(True))).drop(_FILE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys))))
+    refused = functions.when(functions.col(_THERE), _told(table, IN_THE_TABLE)).when(
+        functions.col(_TIMES) > 1, _told(table, IN_THE_BATCH)
+    )
+    return marked.where(refused.otherwise(functions.lit(True))).drop(
+        _FILE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys)))
+    )
 
 
 def _with_file(frame: DataFrame) -> DataFrame:
@@ -92,8 +113,14 @@ def _with_file(frame: DataFrame) -> DataFrame:
 
 def _told(table: TableSpec, why: str) -> Column:
     file = functions.col(_FILE)
-    said = [functions.lit(f"[{ErrorCode.BAD_DATA}] column {', '.join(table.record_keys)} of record "), values.named(table.record_keys)]
+    said = [
+        functions.lit(f"[{ErrorCode.BAD_DATA}] column {', '.join(table.record_keys)} of record "),
+        values.named(table.record_keys),
+    ]
     if table.partitions:
         said += [functions.lit(" of partition "), values.named(table.partitions)]
-    said += [functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file)), functions.lit(f": {why}")]
+    said += [
+        functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file)),
+        functions.lit(f": {why}"),
+    ]
     return functions.raise_error(functions.concat(*said)).cast("boolean")

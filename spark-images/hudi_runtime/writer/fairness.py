@@ -5,13 +5,17 @@ Fairness only; safety does not depend on it: conflicts are found at the commit.
 One wait, at the beginning of a write, with four reasons:
 
 * the last try yielded to a pending write of higher priority: wait until that write has ended;
-* the last try stopped at the marker of a pending write (early conflict detection): wait until that write has ended, and until the own last try is
-  rolled back, whose markers would stop this one again;
-* this writer has lost `after` consecutive races to the same other writer: it requests a turn, and waits until the current write of the other has ended;
-* another writer requests a turn against this one, whose priority is not higher: wait until the other has committed.
+* the last try stopped at the marker of a pending write (early conflict detection): wait until that
+  write has ended, and until the own last try is rolled back, whose markers would stop
+  this one again;
+* this writer has lost `after` consecutive races to the same other writer: it requests a turn, and
+  waits until the current write of the other has ended;
+* another writer requests a turn against this one, whose priority is not higher: wait until the
+  other has committed.
 
-A writer's report in etcd contains its stage and its request for a turn. Each writer first reports "Writing" and then reads the requests of others,
-or first puts its request and then reads which writers are "Writing": of two writers at least one sees the other. No wait exceeds `WAIT_SECONDS`.
+A writer's report in etcd contains its stage and its request for a turn. Each writer first reports
+"Writing" and then reads the requests of others, or first puts its request and then reads which
+writers are "Writing": of two writers at least one sees the other. No wait exceeds `WAIT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -33,7 +37,9 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 
 MAX_YIELDS = 3
-"""How often a batch yields to writers of higher priority; after that it competes like all others, so that it does not starve."""
+"""How often a batch yields to writers of higher priority; after that it competes like all others,
+so that it does not starve.
+"""
 WAIT_SECONDS = 600
 """Upper bound of one wait."""
 POLL_SECONDS = 1.0
@@ -48,7 +54,10 @@ def writer_of(attempt: str) -> str:
 
 @dataclass(frozen=True)
 class _Other:
-    """A living attempt of another writer: its report and the report's revision, its priority, its Pending instants."""
+    """A living attempt of another writer.
+
+    Its report and the report's revision, its priority, its Pending instants.
+    """
 
     writer: str
     report: AttemptReport
@@ -63,8 +72,15 @@ class _Other:
 
     @property
     def work(self) -> frozenset[tuple[str, int]]:
-        """Its current work: its Pending instants, and the write that it is about to begin (an application does not report that)."""
-        begins = {("report", self.revision)} if self.report.stage == Stage.WRITING and self.report.turn is not None else set()
+        """Its current work: its Pending instants, and the write that it is about to begin.
+
+        An application does not report the latter.
+        """
+        begins = (
+            {("report", self.revision)}
+            if self.report.stage == Stage.WRITING and self.report.turn is not None
+            else set()
+        )
         return frozenset(begins | {(instant, 0) for instant in self.instants})
 
 
@@ -93,14 +109,24 @@ class _Look:
             elif entry.name in alive and writer.attempt in reports:
                 report = reports[writer.attempt]
                 instants = tuple(pending.get(entry.name, ()))
-                others.append(_Other(writer_of(writer.attempt), report.read(AttemptReport), report.mod_revision, writer.priority, instants))
+                others.append(
+                    _Other(
+                        writer_of(writer.attempt),
+                        report.read(AttemptReport),
+                        report.mod_revision,
+                        writer.priority,
+                        instants,
+                    )
+                )
         return cls(mine, tuple(others))
 
 
 class Fairness:
     """The waits of one attempt, one batch after the other."""
 
-    def __init__(self, session: Session, table: Table, reporter: Reporter, stop: Stop, *, after: int, early: bool = False) -> None:
+    def __init__(
+        self, session: Session, table: Table, reporter: Reporter, stop: Stop, *, after: int, early: bool = False
+    ) -> None:
         self._session = session
         self._table = table
         self._reporter = reporter
@@ -115,7 +141,7 @@ class Fairness:
         self._lost = 0
         self._turns_left = 0
 
-    # -- events of a batch ---------------------------------------------------------------------------------------------------------
+    # -- events of a batch -------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Begin a new batch."""
@@ -153,7 +179,7 @@ class Fairness:
         """This writer's request for a turn."""
         return self._reporter.turn or Turn()
 
-    # -- the wait ------------------------------------------------------------------------------------------------------------------
+    # -- the wait ----------------------------------------------------------------------------------
 
     def wait(self) -> bool:
         """Wait before a write as the rules require. True: a stop of this attempt was requested."""
@@ -161,7 +187,12 @@ class Fairness:
         self._reporter.stage(Stage.WRITING)
         look = self._look()
         # Wait only for the current work of the opponent.
-        at_work = frozenset(work for other in look.others if self._turn.against and other.writer == self._opponent for work in other.work)
+        at_work = frozenset(
+            work
+            for other in look.others
+            if self._turn.against and other.writer == self._opponent
+            for work in other.work
+        )
         names = self._in_the_way(look, at_work)
         end = time.monotonic() + WAIT_SECONDS
         while names and time.monotonic() < end:
@@ -193,11 +224,18 @@ class Fairness:
         pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
         names = [f"instant {instant}" for instant in sorted(self._first & pending)]
         names.extend(f"{o.writer}, which is writing" for o in look.others if at_work & o.work)
-        names.extend(f"{o.writer}, whose turn it is" for o in look.others if o.wish.against == self._me and self._goes_first(o, look.priority))
+        names.extend(
+            f"{o.writer}, whose turn it is"
+            for o in look.others
+            if o.wish.against == self._me and self._goes_first(o, look.priority)
+        )
         return names
 
     def _goes_first(self, other: _Other, priority: int) -> bool:
-        """Whether the request of another writer precedes the next write of this one; of two requests the older one has precedence."""
+        """Whether the request of another writer precedes the next write of this one.
+
+        Of two requests the older one has precedence.
+        """
         if other.priority != priority:
             return other.priority > priority
         mine = self._turn
@@ -205,7 +243,9 @@ class Fairness:
 
     def _winner(self, instant: str) -> str:
         """The writer of a completed instant; empty when its metadata do not name one."""
-        found = tuple(i for i in self._table.timeline().completed if i.requested == instant and i.action in tl.WRITE_ACTIONS)
+        found = tuple(
+            i for i in self._table.timeline().completed if i.requested == instant and i.action in tl.WRITE_ACTIONS
+        )
         for _, info in self._table.commits(found):
             return writer_of(info.extra.get(metadata.ATTEMPT, ""))
         return ""

@@ -1,4 +1,7 @@
-"""The table's gate for a running writer: when it is closed, the writer must end at its next commit boundary (F44)."""
+"""The table's gate for a running writer.
+
+When it is closed, the writer must end at its next commit boundary (F44).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from hudi_runtime.process.session import Session
 
 
 def closed_for(session: Session) -> str:
-    """The change for which the gate is closed, as text of the operator; empty while it is open, and while etcd does not answer: then the run continues."""
+    """The change for which the gate is closed, as text of the operator.
+
+    Empty while it is open, and while etcd does not answer: then the run continues.
+    """
     try:
         gate = read(session.etcd.get(TableKeys(session.etcd.prefix, session.table_id).of(Kind.GATE)), Gate)
     except Exception as error:

@@ -1,11 +1,15 @@
-"""The partitions that a lookup of keys must read: those of the batch's rows, because no other partition can hold their keys (`duplicates`; F67).
+"""The partitions that a lookup of keys must read.
 
-A key is unique within its partition, so only the partitions of the batch are read. Hudi prunes partitions by their paths, which it parses as values
-of the partition columns. This module relies on that only for values that a path certainly preserves; with any other value in the batch, including
+Those of the batch's rows, because no other partition can hold their keys (`duplicates`; F67).
+
+A key is unique within its partition, so only the partitions of the batch are read. Hudi prunes
+partitions by their paths, which it parses as values of the partition columns. This module relies on
+that only for values that a path certainly preserves; with any other value in the batch, including
 null, the whole table is read.
 
-The values must be known before the rows are written, so the batch is cached (by Spark, on disk if memory is short), not computed twice: a source
-may return other rows the second time. When a part of the cache is lost and computed again, a row of another partition fails the write.
+The values must be known before the rows are written, so the batch is cached (by Spark, on disk if
+memory is short), not computed twice: a source may return other rows the second time. When a part of
+the cache is lost and computed again, a row of another partition fails the write.
 """
 
 from __future__ import annotations
@@ -19,8 +23,18 @@ from pyspark.sql import Column, DataFrame, Row, functions, types
 from hudi_contract.outcomes import ErrorCode
 
 MOST_PARTITIONS = 500
-"""A batch with rows of more partitions is compared with the whole table: the condition grows with each partition."""
-_KINDS = (types.StringType, types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.BooleanType, types.DateType)
+"""A batch with rows of more partitions is compared with the whole table: the condition grows with
+each partition.
+"""
+_KINDS = (
+    types.StringType,
+    types.ByteType,
+    types.ShortType,
+    types.IntegerType,
+    types.LongType,
+    types.BooleanType,
+    types.DateType,
+)
 _WORD = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _YEARS = (1900, 9999)
@@ -28,19 +42,30 @@ _YEARS = (1900, 9999)
 
 
 def may_prune(frame: DataFrame, rows: DataFrame, fields: Sequence[str]) -> bool:
-    """Whether batch and table have the partition columns, with equal types that a path preserves."""
+    """Whether batch and table have the partition columns.
+
+    Their types must be equal, and a path must preserve them.
+    """
     here, there = ({field.name: field.dataType for field in of.schema.fields} for of in (frame, rows))
-    return bool(fields) and all(name in here and here[name] == there.get(name) and isinstance(here[name], _KINDS) for name in fields)
+    return bool(fields) and all(
+        name in here and here[name] == there.get(name) and isinstance(here[name], _KINDS) for name in fields
+    )
 
 
 def of_batch(kept: DataFrame, fields: Sequence[str]) -> Column | None:
-    """A condition that holds for all rows of the batch, and for all rows of the table that may have one of its keys; None: unknown. Computes the batch."""
+    """A condition that holds for all rows of the batch; None: unknown.
+
+    It holds for all rows of the table that may have one of its keys, too. Computes the batch.
+    """
     found = kept.select(*fields).distinct().limit(MOST_PARTITIONS + 1).collect()
     return condition(fields, found)
 
 
 def condition(fields: Sequence[str], found: Sequence[Row | tuple[object, ...]]) -> Column | None:
-    """The condition for these partitions: rows with one of their values in each partition column."""
+    """The condition for these partitions.
+
+    Rows with one of their values in each partition column.
+    """
     if len(found) > MOST_PARTITIONS or not all(plain(value) for row in found for value in row):
         return None
     one, *others = [functions.col(name).isin(sorted({row[n] for row in found})) for n, name in enumerate(fields)]
@@ -60,5 +85,12 @@ def plain(value: object) -> bool:
 
 def held(kept: DataFrame, looked: Column) -> DataFrame:
     """The batch with a check that fails at a row outside the partitions that were found."""
-    said = f"[{ErrorCode.BATCH_CHANGED}] the batch has a row of another partition than when it was first computed: its source returns other rows each time"
-    return kept.where(functions.when(looked, functions.lit(True)).otherwise(functions.raise_error(functions.lit(said)).cast("boolean")))
+    said = (
+        f"[{ErrorCode.BATCH_CHANGED}] the batch has a row of another partition than when it was first computed: "
+        "its source returns other rows each time"
+    )
+    return kept.where(
+        functions.when(looked, functions.lit(True)).otherwise(
+            functions.raise_error(functions.lit(said)).cast("boolean")
+        )
+    )

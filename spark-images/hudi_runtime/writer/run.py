@@ -1,9 +1,13 @@
-"""One run of a writer with a source: read the source, commit its batches, and end, or read again (`streaming`).
+"""One run of a writer with a source.
 
-A streaming run is the same loop for every source that resumes across runs: when the source has no more data, the session stays open, waits and reads
-again. Nothing is committed without new data. The run ends on request (between two commits) or when it fails; it never succeeds.
+Read the source, commit its batches, and end, or read again (`streaming`).
 
-A closed gate ends every run at its next commit boundary (F44): a change of the table is waiting, and the next attempt continues from there.
+A streaming run is the same loop for every source that resumes across runs: when the source has no
+more data, the session stays open, waits and reads again. Nothing is committed without new data. The
+run ends on request (between two commits) or when it fails; it never succeeds.
+
+A closed gate ends every run at its next commit boundary (F44): a change of the table is waiting,
+and the next attempt continues from there.
 """
 
 from __future__ import annotations
@@ -24,15 +28,22 @@ if TYPE_CHECKING:
     from hudi_runtime.read.sources import Batch
 
 PATIENCE_SECONDS = 600.0
-"""How long a streaming run waits for a source that does not answer; then the attempt fails, and the next one is another pod."""
+"""How long a streaming run waits for a source that does not answer; then the attempt fails, and the
+next one is another pod.
+"""
 PASSING = (FailureClass.INFRASTRUCTURE, FailureClass.STORAGE_UNREACHABLE)
 """Failures of a read that may be temporary."""
 NAP_SECONDS = 2.0
-"""Interval at which a waiting run checks that its JVM, which may be halted at any time, is still alive."""
+"""Interval at which a waiting run checks that its JVM, which may be halted at any time,
+is still alive.
+"""
 
 
 class Run:
-    """Commits the batches of a source. `interval`: seconds between two reads of the source; None: one read is the whole run."""
+    """Commits the batches of a source.
+
+    `interval`: seconds between two reads of the source; None: one read is the whole run.
+    """
 
     def __init__(
         self,
@@ -58,7 +69,10 @@ class Run:
         self._told = False
 
     def run(self, done: pg.Progress, base: str) -> None:
-        """Continue from `done`, read from the timeline up to completion time `base`. Raises errors, and RuntimeFailure on a requested stop."""
+        """Continue from `done`, read from the timeline up to completion time `base`.
+
+        Raises errors, and RuntimeFailure on a requested stop.
+        """
         while True:
             done, base = self._once(done, base)
             if self._interval is None:
@@ -69,7 +83,9 @@ class Run:
                 self._report(Stage.WAITING)
             self._told = True
             if self._rest(self._interval):
-                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")
+                raise RuntimeFailure(
+                    FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary"
+                )
 
     def _once(self, done: pg.Progress, base: str) -> tuple[pg.Progress, str]:
         """Read the source once, and commit each batch."""
@@ -77,7 +93,9 @@ class Run:
         batches = self._look(done)
         while (batch := self._next(batches)) is not None:
             if self._stop.requested:
-                raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: ended at a commit boundary with input left")
+                raise RuntimeFailure(
+                    FailureClass.INFRASTRUCTURE, "asked to stop: ended at a commit boundary with input left"
+                )
             self._end_if_closed()
             base = self._commit(batch, base)
             done = batch.done
@@ -88,10 +106,15 @@ class Run:
     def _end_if_closed(self) -> None:
         """Between two commits: raises RuntimeFailure when the gate is closed."""
         if change := self._closed():
-            raise RuntimeFailure(FailureClass.ENDED_FOR_CHANGE, f"ended at a commit boundary: the table's gate is closed for {change}")
+            raise RuntimeFailure(
+                FailureClass.ENDED_FOR_CHANGE, f"ended at a commit boundary: the table's gate is closed for {change}"
+            )
 
     def _rest(self, seconds: float) -> bool:
-        """Wait; True when a stop is requested meanwhile. Raises RuntimeFailure when the gate is closed, or the JVM has ended."""
+        """Wait; True when a stop is requested meanwhile.
+
+        Raises RuntimeFailure when the gate is closed, or the JVM has ended.
+        """
         while seconds > 0:
             nap = min(seconds, NAP_SECONDS)
             if self._stop.wait(nap):
@@ -103,7 +126,10 @@ class Run:
         return False
 
     def _next(self, batches: Iterator[Batch]) -> Batch | None:
-        """The next batch; None when there is none, or when a streaming run's source temporarily does not answer."""
+        """The next batch; None when there is none.
+
+        It is also None when a streaming run's source temporarily does not answer.
+        """
         try:
             batch = next(batches, None)
         except Exception as error:
@@ -114,7 +140,11 @@ class Run:
                 self._silent_since = now
             if now - self._silent_since > PATIENCE_SECONDS:
                 raise
-            print(f"the source does not answer, trying again: {classify(error).message[:300]}", file=sys.stderr, flush=True)
+            print(
+                f"the source does not answer, trying again: {classify(error).message[:300]}",
+                file=sys.stderr,
+                flush=True,
+            )
             return None
         self._silent_since = None
         return batch

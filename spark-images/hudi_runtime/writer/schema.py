@@ -1,7 +1,10 @@
-"""Compatibility of a batch's columns with the table's, checked before an instant is begun, so that a refusal leaves nothing behind (R57).
+"""Compatibility of a batch's columns with the table's (R57).
 
-Hudi's own rules do not suit a table with several writers: an int column silently becomes a string column for all writers when one writer sends
-text, and numbers in a batch for a string column silently become text (docs/use/schema.md).
+It is checked before an instant is begun, so that a refusal leaves nothing behind.
+
+Hudi's own rules do not suit a table with several writers: an int column silently becomes a string
+column for all writers when one writer sends text, and numbers in a batch for a string column
+silently become text (docs/use/schema.md).
 """
 
 from __future__ import annotations
@@ -26,25 +29,40 @@ WIDER: Mapping[type[types.DataType], tuple[type[types.DataType], ...]] = {
     types.IntegerType: (types.LongType, types.DoubleType),
     types.FloatType: (types.DoubleType,),
 }
-"""Allowed type changes: the promotions of Avro and Hudi 1.2.0 (HoodieSchemaTypePromotion) that preserve every value."""
+"""Allowed type changes: the promotions of Avro and Hudi 1.2.0 (HoodieSchemaTypePromotion) that
+preserve every value.
+"""
 LOSSY: Mapping[tuple[type[types.DataType], type[types.DataType]], str] = {
     (types.IntegerType, types.FloatType): "2^24",
     (types.LongType, types.FloatType): "2^24",
     (types.LongType, types.DoubleType): "2^53",
 }
-"""Promotions of whole numbers that lose values: the number above which adjacent integers become equal."""
-DIGITS: Mapping[type[types.DataType], int] = {types.ByteType: 3, types.ShortType: 5, types.IntegerType: 10, types.LongType: 19}
+"""Promotions of whole numbers that lose values: the number above which adjacent
+integers become equal.
+"""
+DIGITS: Mapping[type[types.DataType], int] = {
+    types.ByteType: 3,
+    types.ShortType: 5,
+    types.IntegerType: 10,
+    types.LongType: 19,
+}
 """Digits of whole numbers."""
 RESERVED = "_hoodie_"
 """Prefix of names that are reserved for Hudi."""
 NAME = re.compile(r"[^\W\d]\w*")
 """Valid names of columns and fields in Avro, in which Hudi stores the schema."""
 RULE = "two types may only differ by a widening that keeps every value: int to bigint or double, float to double"
-NESTED = "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses it in vectorized mode)"
+NESTED = (
+    "inside a struct, an array or a map no type becomes wider: Spark could not read the old files (Hudi refuses "
+    "it in vectorized mode)"
+)
 
 
 class SchemaMismatch(RuntimeFailure):
-    """The batch does not fit the table; the message has the first mismatching column, both types and the rule."""
+    """The batch does not fit the table.
+
+    The message has the first mismatching column, both types and the rule.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(FailureClass.SCHEMA_MISMATCH, message)
@@ -55,7 +73,9 @@ class Rules:
     """The table's settings that affect the columns of a batch."""
 
     keys: Collection[str]
-    """Key and partition columns: present in every batch, with a fixed type. `a.b` is a field in column a."""
+    """Key and partition columns: present in every batch, with a fixed type. `a.b` is a field in
+    column a.
+    """
     ordering: Collection[str]
     """Ordering columns: present with a fixed type, but a delete may omit them."""
     null_for_missing: bool
@@ -63,7 +83,9 @@ class Rules:
     deletes: bool = True
     """Whether records may be deleted (`hudi_runtime.job.merging`)."""
     delete: bool = False
-    """Whether the operation is a delete, which only names records: only the columns above of its batch count."""
+    """Whether the operation is a delete, which only names records: only the columns above of its
+    batch count.
+    """
 
     @property
     def fixed(self) -> frozenset[str]:
@@ -81,20 +103,37 @@ class Rules:
         table = job.table
         keys = (*table.record_keys, *table.partitions)
         deletes = not (table.merge.ignores_nulls and table.type == TableType.MERGE_ON_READ)
-        return cls(keys, table.ordering, null_for_missing=table.missing_columns == "Null", deletes=deletes, delete=job.operation == "delete")
+        return cls(
+            keys,
+            table.ordering,
+            null_for_missing=table.missing_columns == "Null",
+            deletes=deletes,
+            delete=job.operation == "delete",
+        )
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The schema of the table after the commit of the batch, and whether it differs from the present one."""
+    """The schema of the table after the commit of the batch.
+
+    Also whether it differs from the present one.
+    """
 
     schema: types.StructType
     evolves: bool
 
     def apply(self, frame: DataFrame) -> DataFrame:
-        """The batch with exactly those columns, in the table's order; narrower types are cast, missing columns are null."""
+        """The batch with exactly those columns, in the table's order.
+
+        Narrower types are cast, missing columns are null.
+        """
         present = {field.name: field.dataType for field in frame.schema.fields}
-        return frame.select([_column(functions.col(_quoted(f.name)), present.get(f.name), f.dataType).alias(f.name) for f in self.schema.fields])
+        return frame.select(
+            [
+                _column(functions.col(_quoted(f.name)), present.get(f.name), f.dataType).alias(f.name)
+                for f in self.schema.fields
+            ]
+        )
 
 
 def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -> Fit:
@@ -105,13 +144,20 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
     if not rules.deletes and (rules.delete or DELETED in batch.fieldNames()):
         raise SchemaMismatch(merging.NO_DELETES)
     for name in sorted(rules.needed - {field.name for field in columns}):
-        raise SchemaMismatch(f"column {name}: the batch does not have it; every batch must have the key, partition and ordering columns")
+        raise SchemaMismatch(
+            f"column {name}: the batch does not have it; every batch must have the key, partition and ordering columns"
+        )
     if table is None:
         return Fit(types.StructType([_new(field) for field in columns]), evolves=False)
     brought = {field.name: field for field in columns}
     if rules.delete:
         named = {name.split(".")[0] for name in rules.fixed} & set(brought)
-        return Fit(types.StructType([_merged(field, brought[field.name], rules) for field in table.fields if field.name in named]), evolves=False)
+        return Fit(
+            types.StructType(
+                [_merged(field, brought[field.name], rules) for field in table.fields if field.name in named]
+            ),
+            evolves=False,
+        )
     known = set(table.fieldNames())
     merged = [_merged(field, brought.get(field.name), rules) for field in table.fields]
     schema = types.StructType(merged + [_new(field) for field in columns if field.name not in known])
@@ -119,18 +165,31 @@ def fit(batch: types.StructType, table: types.StructType | None, rules: Rules) -
 
 
 def _check_reserved(columns: Iterable[types.StructField]) -> None:
-    """Refuse reserved names. Hudi treats such a column as its own: it never becomes part of a schema, or must have the type that Hudi expects."""
+    """Refuse reserved names.
+
+    Hudi treats such a column as its own: it never becomes part of a schema, or must have the type
+    that Hudi expects.
+    """
     for field in columns:
         if not field.name.lower().startswith(RESERVED):
             continue
         if field.name != DELETED:
-            raise SchemaMismatch(f"column {field.name}: names that begin with {RESERVED} are reserved for Hudi; drop it or rename it in transform.sql")
+            raise SchemaMismatch(
+                f"column {field.name}: names that begin with {RESERVED} are reserved for Hudi; drop it or rename it "
+                "in transform.sql"
+            )
         if not isinstance(field.dataType, types.BooleanType):
-            raise SchemaMismatch(f"column {DELETED}: it is {field.dataType.simpleString()}; it marks deleted rows and must be boolean")
+            raise SchemaMismatch(
+                f"column {DELETED}: it is {field.dataType.simpleString()}; it marks deleted rows and must be boolean"
+            )
 
 
 def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> None:
-    """Check names. Spark's column names are case-insensitive: two names that differ only in case could not be read. `path`: of the enclosing struct."""
+    """Check names.
+
+    Spark's column names are case-insensitive: two names that differ only in case could not be read.
+    `path`: of the enclosing struct.
+    """
     spelled = {name.lower(): name for name in table}
     seen: set[str] = set()
     within = f"in {path}: " if path else ""
@@ -139,7 +198,10 @@ def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> 
             raise SchemaMismatch(f"{within}column {name}: the batch has it twice (names are case-insensitive)")
         seen.add(name.lower())
         if not NAME.fullmatch(name):
-            raise SchemaMismatch(f"{within}column {name}: a name has letters, digits and _ only, and does not begin with a digit; rename it in transform.sql")
+            raise SchemaMismatch(
+                f"{within}column {name}: a name has letters, digits and _ only, and does not begin with a digit; "
+                "rename it in transform.sql"
+            )
         if spelled.get(name.lower(), name) != name:
             one_way = "a column has one spelling (names are case-insensitive)"
             raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {one_way}")
@@ -153,14 +215,23 @@ def _new(field: types.StructField) -> types.StructField:
 
 
 def _check_kept(path: str, kind: types.DataType) -> None:
-    """Refuse types that Hudi cannot store: Hudi would refuse them after it has begun an instant, or with an error that names no column."""
+    """Refuse types that Hudi cannot store.
+
+    Hudi would refuse them after it has begun an instant, or with an error that names no column.
+    """
     if isinstance(kind, types.NullType):
-        raise SchemaMismatch(f"column {path}: it is new and has no type (it is always null or empty); cast the column to one")
+        raise SchemaMismatch(
+            f"column {path}: it is new and has no type (it is always null or empty); cast the column to one"
+        )
     if isinstance(kind, INTERVALS):
-        raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; an interval cannot be stored, a number of its units can")
+        raise SchemaMismatch(
+            f"column {path}: it is {kind.simpleString()}; an interval cannot be stored, a number of its units can"
+        )
     if isinstance(kind, types.MapType):
         if not isinstance(kind.keyType, types.StringType):
-            raise SchemaMismatch(f"column {path}: it is {kind.simpleString()}; keys of a map are text: cast them (transform_keys)")
+            raise SchemaMismatch(
+                f"column {path}: it is {kind.simpleString()}; keys of a map are text: cast them (transform_keys)"
+            )
         _check_kept(f"{path}.value", kind.valueType)
     elif isinstance(kind, types.ArrayType):
         _check_kept(f"{path}.element", kind.elementType)
@@ -182,16 +253,24 @@ def _merged(old: types.StructField, new: types.StructField | None, rules: Rules)
                 "spec.schema.missingColumns of the HudiTable is Refuse"
             )
         if not old.nullable:
-            raise SchemaMismatch(f"column {old.name}: the table has {old.dataType.simpleString()} not null, the batch does not have the column")
+            raise SchemaMismatch(
+                f"column {old.name}: the table has {old.dataType.simpleString()} not null, the batch does not have "
+                "the column"
+            )
         return old
     merged = _merged_type(old.dataType, new.dataType, old.name, nested=False)
     if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):
-        raise SchemaMismatch(_refusal(old.name, old.dataType, new.dataType, "the type of a key, partition or ordering column stays"))
+        raise SchemaMismatch(
+            _refusal(old.name, old.dataType, new.dataType, "the type of a key, partition or ordering column stays")
+        )
     return types.StructField(old.name, merged, old.nullable)
 
 
 def _merged_type(old: types.DataType, new: types.DataType, path: str, *, nested: bool) -> types.DataType:
-    """The wider of two types; `nested`: for a part of a column. Raises SchemaMismatch when neither is wider."""
+    """The wider of two types; `nested`: for a part of a column.
+
+    Raises SchemaMismatch when neither is wider.
+    """
     if isinstance(new, types.NullType) or _plain(old) == _plain(new) or taken(new, old):
         return old
     if widens(old, new):
@@ -203,7 +282,9 @@ def _merged_type(old: types.DataType, new: types.DataType, path: str, *, nested:
     if isinstance(old, types.ArrayType) and isinstance(new, types.ArrayType):
         return types.ArrayType(_merged_type(old.elementType, new.elementType, f"{path}.element", nested=True), True)
     if isinstance(old, types.MapType) and isinstance(new, types.MapType) and _plain(old.keyType) == _plain(new.keyType):
-        return types.MapType(old.keyType, _merged_type(old.valueType, new.valueType, f"{path}.value", nested=True), True)
+        return types.MapType(
+            old.keyType, _merged_type(old.valueType, new.valueType, f"{path}.value", nested=True), True
+        )
     raise SchemaMismatch(_refusal(path, old, new, RULE))
 
 
@@ -214,7 +295,11 @@ def _merged_struct(old: types.StructType, new: types.StructType, path: str) -> t
     merged = []
     for field in old.fields:
         found = brought.get(field.name)
-        kind = field.dataType if found is None else _merged_type(field.dataType, found.dataType, f"{path}.{field.name}", nested=True)
+        kind = (
+            field.dataType
+            if found is None
+            else _merged_type(field.dataType, found.dataType, f"{path}.{field.name}", nested=True)
+        )
         merged.append(types.StructField(field.name, kind, field.nullable))
     known = set(old.fieldNames())
     return types.StructType(merged + [_new(field) for field in new.fields if field.name not in known])
@@ -227,14 +312,24 @@ def _refusal(path: str, old: types.DataType, new: types.DataType, rule: str) -> 
 
 
 def widens(old: types.DataType, new: types.DataType) -> bool:
-    """Whether a column of type `old` may change to type `new`: no value is lost, and Hudi reads old files as the new type."""
+    """Whether a column of type `old` may change to type `new`.
+
+    No value is lost, and Hudi reads old files as the new type.
+    """
     return type(new) in WIDER.get(type(old), ())
 
 
 def taken(new: types.DataType, old: types.DataType) -> bool:
-    """Whether values of a batch can be cast to the column's wider type; a decimal column must have enough digits and scale for them."""
+    """Whether values of a batch can be cast to the column's wider type.
+
+    A decimal column must have enough digits and scale for them.
+    """
     if isinstance(old, types.DecimalType):
-        digits, scale = (new.precision - new.scale, new.scale) if isinstance(new, types.DecimalType) else (DIGITS.get(type(new), 99), 0)
+        digits, scale = (
+            (new.precision - new.scale, new.scale)
+            if isinstance(new, types.DecimalType)
+            else (DIGITS.get(type(new), 99), 0)
+        )
         return old.precision - old.scale >= digits and old.scale >= scale
     return widens(new, old)
 
@@ -268,7 +363,8 @@ def _column(column: Column, old: types.DataType | None, new: types.DataType) -> 
         inner = _within(old.valueType, new.valueType)
         return functions.transform_values(column, lambda _key, value: inner(value))
     if isinstance(old, types.FloatType) and isinstance(new, types.DoubleType):
-        return column.cast(types.StringType()).cast(new)  # 0.1 stays 0.1: Hudi reads old files this way, and one number must not become two
+        # 0.1 stays 0.1: Hudi reads old files this way, and one number must not become two
+        return column.cast(types.StringType()).cast(new)
     return column.cast(new)
 
 

@@ -1,11 +1,15 @@
-"""`make bench-lock`: many writers that commit once a minute, on one etcd and on one ZooKeeper; writes docs/results/lock-load.md.
+"""`make bench-lock`: many writers that commit once a minute, on one etcd and on one ZooKeeper.
 
-    python -m tests.campaigns.bench.lock_load                   every row that has no result for this commit yet
+Writes docs/results/lock-load.md.
+
+    python -m tests.campaigns.bench.lock_load                   every row that has no result for
+                                                                this commit yet
     python -m tests.campaigns.bench.lock_load many-etcd         only this row, anew
     python -m tests.campaigns.bench.lock_load --page            only the page
 
-A writer here is the session that a driver has (connection, heartbeat, lock cycles), without Spark and without data; all of them are threads
-of one JVM on the same machine as the server. BENCH_SECONDS (180): how long is measured after a warm-up.
+A writer here is the session that a driver has (connection, heartbeat, lock cycles), without Spark
+and without data; all of them are threads of one JVM on the same machine as the server.
+BENCH_SECONDS (180): how long is measured after a warm-up.
 """
 
 from __future__ import annotations
@@ -66,9 +70,19 @@ def measure(load: Load, folder: Path) -> JsonDict:
     load_before = os.getloadavg()[0]
     server: Etcd | Keeper = Etcd(folder / "server") if load.service == "etcd" else Keeper(folder / "server")
     job = folder / "job.json"
-    shape = {"tables": load.tables, "writers": load.writers, "periodSeconds": load.period, "holdMillis": load.hold_millis, "workMillis": 500}
+    shape = {
+        "tables": load.tables,
+        "writers": load.writers,
+        "periodSeconds": load.period,
+        "holdMillis": load.hold_millis,
+        "workMillis": 500,
+    }
     times = {"warmUpSeconds": WARM_UP_SECONDS, "seconds": load.seconds}
-    job.write_text(json.dumps({"service": load.service, "endpoint": server.endpoint, "folder": str(folder / "tables"), **shape, **times}))
+    job.write_text(
+        json.dumps(
+            {"service": load.service, "endpoint": server.endpoint, "folder": str(folder / "tables"), **shape, **times}
+        )
+    )
     log, out = folder / "log", folder / "out"
     try:
         process = java("LockLoad", job, memory="1g", log=log, out=out)
@@ -78,7 +92,12 @@ def measure(load: Load, folder: Path) -> JsonDict:
             database = server.database() if isinstance(server, Etcd) else {}
             _until_said(log, "MEASURED", process.poll)
             after, closed = server.usage, os.getloadavg()[0]
-            result: JsonDict = {"loadBefore": load_before, "cpu": after.cpu - before.cpu, "memory": after.memory, "loadAverage": [opened, closed]}
+            result: JsonDict = {
+                "loadBefore": load_before,
+                "cpu": after.cpu - before.cpu,
+                "memory": after.memory,
+                "loadAverage": [opened, closed],
+            }
             if isinstance(server, Etcd):
                 grown = server.database()
             process.wait(timeout=120)
@@ -92,7 +111,14 @@ def measure(load: Load, folder: Path) -> JsonDict:
             result["database"] = {"before": database, "after": grown, "compacted": server.database()}
     finally:
         server.stop()
-    return {**result, "seconds": load.seconds, "commit": commit(), "versions": versions(), "machine": machine(), "at": at()}
+    return {
+        **result,
+        "seconds": load.seconds,
+        "commit": commit(),
+        "versions": versions(),
+        "machine": machine(),
+        "at": at(),
+    }
 
 
 def _until_said(log: Path, word: str, ended: Callable[[], int | None]) -> None:
@@ -134,20 +160,47 @@ def page() -> str:
     lines = [
         "# Lock load",
         "",
-        "Written by `make bench-lock` (`tests/campaigns/bench`); do not edit. Many writers that commit once in a while, without Spark and without data: what "
-        "they",
-        "ask of the lock service, and how long they wait for it. Each writer is a real session (a connection, a heartbeat every 3 s, a lease of 10 s);",
-        "a commit is two lock cycles, as in Hudi: acquire, record the instant, release; half a second of work; acquire, publish, release. The lock is",
-        "held for the time in the table. Commits begin at random moments of the period. One server that syncs to disk; server and all writers (threads of",
-        "one JVM) share the machine, so the waits contain the load of 1,000 clients on the same processors. Hudi's own ZooKeeper provider is made anew,",
-        "with a connection, for each lock cycle, as Hudi does it; it keeps no heartbeat between them. ZooKeeper's limit of connections per address is",
+        (
+            "Written by `make bench-lock` (`tests/campaigns/bench`); do not edit. Many writers that commit once in a "
+            "while, without Spark and without data: what "
+            "they"
+        ),
+        (
+            "ask of the lock service, and how long they wait for it. Each writer is a real session (a connection, a "
+            "heartbeat every 3 s, a lease of 10 s);"
+        ),
+        (
+            "a commit is two lock cycles, as in Hudi: acquire, record the instant, release; half a second of work; "
+            "acquire, publish, release. The lock is"
+        ),
+        (
+            "held for the time in the table. Commits begin at random moments of the period. One server that syncs to "
+            "disk; server and all writers (threads of"
+        ),
+        (
+            "one JVM) share the machine, so the waits contain the load of 1,000 clients on the same processors. "
+            "Hudi's own ZooKeeper provider is made anew,"
+        ),
+        (
+            "with a connection, for each lock cycle, as Hudi does it; it keeps no heartbeat between them. ZooKeeper's "
+            "limit of connections per address is"
+        ),
         "lifted: here all have one address.",
         "",
-        "**ZooKeeper's waits here are upper bounds, and 1,000 of its writers are not shown:** a client that closes sleeps 100 ms",
-        "(`ClientCnxnSocketNIO.cleanup`) under a lock that all clients of a JVM share, so one JVM cannot do more than ten lock cycles a second. Writers in",
+        (
+            "**ZooKeeper's waits here are upper bounds, and 1,000 of its writers are not shown:** a client that "
+            "closes sleeps 100 ms"
+        ),
+        (
+            "(`ClientCnxnSocketNIO.cleanup`) under a lock that all clients of a JVM share, so one JVM cannot do more "
+            "than ten lock cycles a second. Writers in"
+        ),
         "JVMs of their own would not meet that.",
         "",
-        "| writers | lock service | a commit each | held | commits/min (due) | wait for the lock p50 | p95 | p99 | max | server: processor | memory | errors |",
+        (
+            "| writers | lock service | a commit each | held | commits/min (due) | wait for the lock p50 | p95 | p99 "
+            "| max | server: processor | memory | errors |"
+        ),
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     if not found:
@@ -157,15 +210,26 @@ def page() -> str:
         wait = result["waitMillis"]
         due = load.writers * 60 / load.period
         lines.append(
-            f"| {load.told} | {load.service} | {load.period} s | {load.hold_millis} ms | {result['commits'] * 60 / result['seconds']:.0f} ({due:.0f}) "
+            f"| {load.told} | {load.service} | {load.period} s | {load.hold_millis} ms | "
+            f"{result['commits'] * 60 / result['seconds']:.0f} ({due:.0f}) "
             f"| {wait['p50']:.1f} ms | {wait['p95']:.1f} ms | {wait['p99']:.0f} ms | {wait['p100']:.0f} ms "
-            f"| {100 * result['cpu'] / result['seconds']:.0f} % of one | {result['memory'] / MIB:.0f} MB | {sum(result['errors'].values()) + result['halts']} |"
+            f"| {100 * result['cpu'] / result['seconds']:.0f} % of one | {result['memory'] / MIB:.0f} MB | "
+            f"{sum(result['errors'].values()) + result['halts']} |"
         )
     if any(_busy(result) for _, result in found):
-        lines += ["", "**The machine was busy with other work in some of these runs (load averages below): their waits are upper bounds.**"]
+        lines += [
+            "",
+            (
+                "**The machine was busy with other work in some of these runs (load averages below): their waits are "
+                "upper bounds.**"
+            ),
+        ]
     lines += ["", "## etcd's database", ""]
     lines += [
-        "| writers | before | after | growth per 1,000 commits | per hour at this rate | after compaction and defragmentation |",
+        (
+            "| writers | before | after | growth per 1,000 commits | per hour at this rate | after compaction and "
+            "defragmentation |"
+        ),
         "|---|---:|---:|---:|---:|---:|",
     ]
     for load, result in found:
@@ -176,21 +240,30 @@ def page() -> str:
         hour = growth * 3600 / result["seconds"]
         lines.append(
             f"| {load.told} | {base['before']['inUse'] / MIB:.1f} MB | {base['after']['inUse'] / MIB:.1f} MB "
-            f"| {growth / result['commits'] * 1000 / MIB:.1f} MB | {hour / MIB:.0f} MB | {base['compacted']['size'] / MIB:.1f} MB |"
+            f"| {growth / result['commits'] * 1000 / MIB:.1f} MB | {hour / MIB:.0f} MB | "
+            f"{base['compacted']['size'] / MIB:.1f} MB |"
         )
     minutes = values["autoCompactionRetentionSeconds"] // 60
     lines += [
         "",
-        f"The chart gives etcd {values['quotaBackendBytes'] / MIB:.0f} MB and lets it compact history older than {minutes} minutes.",
+        (
+            f"The chart gives etcd {values['quotaBackendBytes'] / MIB:.0f} MB and lets it compact history older than "
+            f"{minutes} minutes."
+        ),
         "",
         "Runs:",
         "",
     ]
     for load, result in found:
-        said = " ".join(f"{name}={value}" for name, value in result["versions"].items() if name in ("etcd", "hudi", "zookeeper"))
+        said = " ".join(
+            f"{name}={value}" for name, value in result["versions"].items() if name in ("etcd", "hudi", "zookeeper")
+        )
         average = " to ".join(f"{x:.1f}" for x in result["loadAverage"])
         load_average = f"load average {average}, before it {result['loadBefore']:.1f}"
-        lines.append(f"* `{load.id}`: {result['at']}, commit {result['commit']}, {result['seconds']} s, {said}, {result['machine']}, {load_average}")
+        lines.append(
+            f"* `{load.id}`: {result['at']}, commit {result['commit']}, {result['seconds']} s, {said}, "
+            f"{result['machine']}, {load_average}"
+        )
         lines += [f"  * {count} × {text}" for text, count in result["errors"].items()]
     return "\n".join(lines) + "\n"
 

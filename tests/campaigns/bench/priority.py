@@ -1,9 +1,12 @@
-"""`make bench-priority`: how long small, important commits take, alone and beside a long backfill (R23); writes docs/results/priority.md.
+"""`make bench-priority`: how long small, important commits take, alone and beside a long backfill
+(R23); writes docs/results/priority.md.
 
-One writer, `live`, priority 10, commits ten rows again and again, in one process all the time. Beside it comes a `backfill`, priority -10, whose
-writes are long because their tasks sleep (so it is not the processor that is measured): first in a partition of its own, then on the file
-group of `live`. Counted is the time from the moment when a batch of `live` is given until its commit is completed, lost races and all.
-BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS (15): how long a task of the backfill sleeps.
+One writer, `live`, priority 10, commits ten rows again and again, in one process all the time.
+Beside it comes a `backfill`, priority -10, whose writes are long because their tasks sleep (so it
+is not the processor that is measured): first in a partition of its own, then on the file group of
+`live`. Counted is the time from the moment when a batch of `live` is given until its commit is
+completed, lost races and all. BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS
+(15): how long a task of the backfill sleeps.
 """
 
 from __future__ import annotations
@@ -60,7 +63,12 @@ class Run:
         seed = self._table.writer("seed", python={"batches": [{"rows": both}]})
         assert seed.wait() == 0, seed.log()[-4000:]
         self._clock, self._end = world.folder / "clock", world.folder / "live-is-over"
-        python = {"rows": rows(range(10), "a", "live", 100), "seconds": 0, "clock": str(self._clock), "until": str(self._end)}
+        python = {
+            "rows": rows(range(10), "a", "live", 100),
+            "seconds": 0,
+            "clock": str(self._clock),
+            "until": str(self._end),
+        }
         self._live = self._table.writer("live", priority=10, retries=20, function="paced", python=python)
         self._wait_for(WARM_UP)
 
@@ -71,7 +79,13 @@ class Run:
     def _wait_for(self, commits: int) -> None:
         """Until `live` has begun so many more."""
         wanted = len(self._begun()) + commits
-        until(f"{commits} commits of live", lambda: len(self._begun()) >= wanted, timeout=PATIENCE, alive=self._live, every=0.05)
+        until(
+            f"{commits} commits of live",
+            lambda: len(self._begun()) >= wanted,
+            timeout=PATIENCE,
+            alive=self._live,
+            every=0.05,
+        )
 
     def alone(self) -> Phase:
         """`live` alone."""
@@ -101,14 +115,28 @@ class Run:
         self._end.touch()
         assert self._live.wait(timeout=PATIENCE) == 0, self._live.log()[-4000:]
         completions = {i.requested: i.completion for i in self._table.timeline().completed}
-        published = [line["instant"] for line in self._live.protocol("publish") if line["ok"] and line["instant"] in completions]
+        published = [
+            line["instant"] for line in self._live.protocol("publish") if line["ok"] and line["instant"] in completions
+        ]
         begun = self._begun()
         assert len(begun) == len(published), (len(begun), len(published))
         taken = [(start, _epoch(completions[instant]) - start) for start, instant in zip(begun, published, strict=True)]
         told = self._live.termination()
-        common = {"commit": commit(), "versions": versions(), "machine": machine(), "at": at(), "liveConflicts": told["conflicts"]}
+        common = {
+            "commit": commit(),
+            "versions": versions(),
+            "machine": machine(),
+            "at": at(),
+            "liveConflicts": told["conflicts"],
+        }
         return [
-            {"phase": p.name, "seconds": [round(s, 3) for start, s in taken if p.begun <= start < p.ended], "backfill": p.backfill, **common} for p in phases
+            {
+                "phase": p.name,
+                "seconds": [round(s, 3) for start, s in taken if p.begun <= start < p.ended],
+                "backfill": p.backfill,
+                **common,
+            }
+            for p in phases
         ]
 
 
@@ -122,7 +150,12 @@ def measure() -> list[JsonDict]:
     world.start()
     try:
         run = Run(world)
-        phases = [run.alone(), run.beside("disjoint", range(100, 110), "b"), run.beside("overlapping", range(10), "a"), run.alone()]
+        phases = [
+            run.alone(),
+            run.beside("disjoint", range(100, 110), "b"),
+            run.beside("overlapping", range(10), "a"),
+            run.alone(),
+        ]
         return run.measured(phases)
     finally:
         world.stop()
@@ -141,29 +174,65 @@ def page(found: list[JsonDict]) -> str:
     lines = [
         "# An important writer beside a backfill",
         "",
-        "Written by `make bench-priority` (`tests/campaigns/bench/priority.py`); do not edit. `live` (priority 10) commits ten rows again and again, in one",
-        f"process; beside it a `backfill` (priority -10), whose tasks sleep {SECONDS:.0f} s in each write: first in a partition of its own, then on the",
-        "file group of `live`. Seconds from the moment when a batch of `live` is given until its commit is completed, lost races included. The ratio is",
+        (
+            "Written by `make bench-priority` (`tests/campaigns/bench/priority.py`); do not edit. `live` (priority "
+            "10) commits ten rows again and again, in one"
+        ),
+        (
+            f"process; beside it a `backfill` (priority -10), whose tasks sleep {SECONDS:.0f} s in each write: first "
+            "in a partition of its own, then on the"
+        ),
+        (
+            "file group of `live`. Seconds from the moment when a batch of `live` is given until its commit is "
+            "completed, lost races included. The ratio is"
+        ),
         "that to `live` alone, before and after together.",
         "",
-        "| beside `live` | commits of `live` | p50 | p95 | p50 : alone | p95 : alone | backfill: commits | backfill: writes for nothing |",
+        (
+            "| beside `live` | commits of `live` | p50 | p95 | p50 : alone | p95 : alone | backfill: commits | "
+            "backfill: writes for nothing |"
+        ),
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    lines[-3:-3] = ["", str(Evidence(of_results(found[:1]), "1 of four phases", "the phase without a backfill twice; the others once"))]
+    lines[-3:-3] = [
+        "",
+        str(Evidence(of_results(found[:1]), "1 of four phases", "the phase without a backfill twice; the others once")),
+    ]
     verdicts = []
     for r in found:
         mine = r["seconds"]
         ratio = [p(n, mine) / p(n, alone) for n in (50, 95)]
         told = r["backfill"]
         ends = f"| {told['commits']} | {told['conflicts']} |" if told else "| | |"
-        name = {"alone": "nothing", "disjoint": "a backfill elsewhere", "overlapping": "a backfill of the same file group"}[r["phase"]]
-        lines.append(f"| {name} | {len(mine)} | {p(50, mine):.2f} s | {p(95, mine):.2f} s | {ratio[0]:.2f} | {ratio[1]:.2f} {ends}")
+        name = {
+            "alone": "nothing",
+            "disjoint": "a backfill elsewhere",
+            "overlapping": "a backfill of the same file group",
+        }[r["phase"]]
+        lines.append(
+            f"| {name} | {len(mine)} | {p(50, mine):.2f} s | {p(95, mine):.2f} s | {ratio[0]:.2f} | {ratio[1]:.2f} "
+            f"{ends}"
+        )
         if told:
-            verdict = "within" if ratio[1] * noise <= LIMIT else "**not shown** to be within" if ratio[1] <= LIMIT * noise else "a **loss** against"
-            verdicts.append(f"* Beside {name} p95 of `live` is {ratio[1]:.2f} times that alone: {verdict} the wanted {LIMIT}.")
-    verdicts.append(f"* The two phases without a backfill, which are the same, differ by {noise:.2f} in p95. One run, without a repeat.")
+            verdict = (
+                "within"
+                if ratio[1] * noise <= LIMIT
+                else "**not shown** to be within"
+                if ratio[1] <= LIMIT * noise
+                else "a **loss** against"
+            )
+            verdicts.append(
+                f"* Beside {name} p95 of `live` is {ratio[1]:.2f} times that alone: {verdict} the wanted {LIMIT}."
+            )
+    verdicts.append(
+        f"* The two phases without a backfill, which are the same, differ by {noise:.2f} in p95. One run, without a "
+        "repeat."
+    )
     first = found[0]
-    run = f"{first['at']}, commit {first['commit']}, Hudi {first['versions']['hudi']}, {first['machine']}; races lost by `live`: {first['liveConflicts']}"
+    run = (
+        f"{first['at']}, commit {first['commit']}, Hudi {first['versions']['hudi']}, {first['machine']}; races "
+        f"lost by `live`: {first['liveConflicts']}"
+    )
     run += ". Everything is on one machine: what the backfill's own JVM takes of the processors is in these numbers."
     return "\n".join([*lines, "", *verdicts, "", f"Run: {run}"]) + "\n"
 

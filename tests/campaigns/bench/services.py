@@ -1,4 +1,6 @@
-"""What is measured: etcd as the chart runs it, and ZooKeeper as Spark ships it, each one process on this machine; the JVM with the writers."""
+"""What is measured: etcd as the chart runs it, and ZooKeeper as Spark ships it, each one process on
+this machine; the JVM with the writers.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from tests.support.harness.stock import ZooKeeper
 JsonDict = dict[str, Any]
 
 OUT = RAW / "bench"
-CLASSES = Path(os.environ.get("HUDI_OPERATOR_LOCK_TEST_CLASSES", ROOT / "spark-images" / "etcd-lock" / "target" / "test-classes"))
+CLASSES = Path(
+    os.environ.get("HUDI_OPERATOR_LOCK_TEST_CLASSES", ROOT / "spark-images" / "etcd-lock" / "target" / "test-classes")
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -60,9 +64,16 @@ class Etcd:
         self.endpoint = f"http://127.0.0.1:{free_port()}"
         command = [str(CACHE / "bin" / "etcd"), "--name=bench", f"--data-dir={folder / 'data'}", "--log-level=error"]
         command += [f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}"]
-        command += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=bench={peer}"]
+        command += [
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=bench={peer}",
+        ]
         command += [f"--quota-backend-bytes={quota or values['quotaBackendBytes']}"]
-        command += ["--auto-compaction-mode=periodic", f"--auto-compaction-retention={values['autoCompactionRetentionSeconds']}s"]
+        command += [
+            "--auto-compaction-mode=periodic",
+            f"--auto-compaction-retention={values['autoCompactionRetentionSeconds']}s",
+        ]
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until("etcd answers", self._answers, timeout=60)
@@ -87,7 +98,11 @@ class Etcd:
     def database(self) -> JsonDict:
         """Bytes of the file, bytes of it in use, and the revision."""
         status = self.call("maintenance/status")
-        return {"size": int(status["dbSize"]), "inUse": int(status["dbSizeInUse"]), "revision": int(status["header"]["revision"])}
+        return {
+            "size": int(status["dbSize"]),
+            "inUse": int(status["dbSizeInUse"]),
+            "revision": int(status["header"]["revision"]),
+        }
 
     def compact(self) -> None:
         """Forget all history, and give the room back."""
@@ -111,19 +126,38 @@ class Keeper(ZooKeeper):
         return Usage.of(self._process.pid)
 
 
-def java(main: str, job: Path, *, memory: str, log: Path, more: tuple[str, ...] = (), out: Path | None = None) -> subprocess.Popen[str]:
-    """Start a program of the lock module's tests; its stderr goes to ``log``, its stdout to ``out`` (None: to the caller)."""
+def java(
+    main: str, job: Path, *, memory: str, log: Path, more: tuple[str, ...] = (), out: Path | None = None
+) -> subprocess.Popen[str]:
+    """Start a program of the lock module's tests.
+
+    Its stderr goes to ``log``, its stdout to ``out`` (None: to the caller).
+    """
     jars = Path(pyspark.__file__).parent / "jars"
     command = ["java", f"-Xmx{memory}", "-XX:+UseSerialGC", "-Duser.timezone=UTC", *more]
-    command += ["-cp", f"{JAR}:{CLASSES}:{CACHE / 'jars' / BUNDLE}:{jars}/*", f"io.hudioperator.support.{main}", str(job)]
+    command += [
+        "-cp",
+        f"{JAR}:{CLASSES}:{CACHE / 'jars' / BUNDLE}:{jars}/*",
+        f"io.hudioperator.support.{main}",
+        str(job),
+    ]
     with log.open("wb") as err, out.open("wb") if out is not None else nullcontext(subprocess.PIPE) as said:
         return subprocess.Popen(command, stdout=said, stderr=err, text=True)
 
 
 def machine() -> str:
     """Processors, memory and load of this machine, in one line."""
-    memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")).split()[1]
-    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    memory = next(
+        line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")
+    ).split()[1]
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "?",
+    )
     return f"{os.cpu_count()} processors ({model}), {int(memory) // 2**20} GB"
 
 

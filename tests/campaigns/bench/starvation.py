@@ -1,8 +1,12 @@
-"""`make bench-starvation`: healthy writers without processor time, per lease time; writes docs/results/starvation.md.
+"""`make bench-starvation`: healthy writers without processor time, per lease time.
 
-Each writer is a JVM with a real session and four threads that always compute, in a control group of its own that gives it a few per cent of
-one processor. Counted is what an operator would see: leases that ran out, heartbeats that were missing for suspectSeconds (the writer would
-be fenced although it is healthy), JVMs that halted. BENCH_SECONDS (120): how long each row is watched. Needs root and control groups.
+Writes docs/results/starvation.md.
+
+Each writer is a JVM with a real session and four threads that always compute, in a control group of
+its own that gives it a few per cent of one processor. Counted is what an operator would see: leases
+that ran out, heartbeats that were missing for suspectSeconds (the writer would be fenced although
+it is healthy), JVMs that halted. BENCH_SECONDS (120): how long each row is watched. Needs root and
+control groups.
 """
 
 from __future__ import annotations
@@ -46,7 +50,10 @@ class Group:
         try:
             self._path.mkdir()
         except OSError as error:
-            raise SystemExit(f"{self._path}: cannot make a control group ({error}): this needs root and control groups of the processor") from error
+            raise SystemExit(
+                f"{self._path}: cannot make a control group ({error}): this needs root and control groups of the "
+                "processor"
+            ) from error
 
     def limit(self, pid: int, percent: int) -> None:
         quota = PERIOD_MICROSECONDS * percent // 100
@@ -122,7 +129,11 @@ def alive(etcd: Etcd) -> set[str]:
 def start(etcd: Etcd, folder: Path, lease: int, number: int) -> Watched:
     keep_alive, budget = LEASES[lease]
     table, attempt = f"{lease:015x}{number:x}", f"bench.s{lease}-{number}"
-    put(etcd, key(table, "gate", "control"), {"state": "open", "mode": "PodTermination", "admitted": [], "protocolVersion": 1})
+    put(
+        etcd,
+        key(table, "gate", "control"),
+        {"state": "open", "mode": "PodTermination", "admitted": [], "protocolVersion": 1},
+    )
     put(etcd, key(table, f"admit/{attempt}", "control"), {"role": "writer"})
     settings = {"tableId": table, "basePath": str(folder / table), "attempt": attempt, "endpoints": etcd.endpoint}
     settings |= {"leaseSeconds": str(lease), "keepAliveSeconds": str(keep_alive), "rpcTimeoutSeconds": str(budget)}
@@ -160,8 +171,23 @@ def measure(percent: int) -> list[JsonDict]:
             mine = [w for w in watched if w.lease == lease]
             sums = {name: sum(getattr(w, name) for w in mine) for name in ("lost", "suspected", "halted")}
             hours = len(mine) * SECONDS / 3600
-            common = {"commit": commit(), "versions": versions(), "machine": machine(), "at": at(), "loadAverage": [load, os.getloadavg()[0]]}
-            rows.append({"percent": percent, "lease": lease, "writerHours": hours, "longest": max(w.longest for w in mine), **sums, **common})
+            common = {
+                "commit": commit(),
+                "versions": versions(),
+                "machine": machine(),
+                "at": at(),
+                "loadAverage": [load, os.getloadavg()[0]],
+            }
+            rows.append(
+                {
+                    "percent": percent,
+                    "lease": lease,
+                    "writerHours": hours,
+                    "longest": max(w.longest for w in mine),
+                    **sums,
+                    **common,
+                }
+            )
         return rows
     finally:
         for writer in watched:
@@ -179,7 +205,13 @@ def main() -> int:
             continue
         rows = measure(percent)
         file.write_text(json.dumps(rows, indent=1))
-        print(f"{percent} %: " + "; ".join(f"lease {r['lease']}: lost {r['lost']}, suspected {r['suspected']}, halted {r['halted']}" for r in rows), flush=True)
+        print(
+            f"{percent} %: "
+            + "; ".join(
+                f"lease {r['lease']}: lost {r['lost']}, suspected {r['suspected']}, halted {r['halted']}" for r in rows
+            ),
+            flush=True,
+        )
     PAGE.write_text(page())
     print(PAGE)
     return 0
@@ -191,18 +223,33 @@ def page() -> str:
     lines = [
         "# False positives under starvation",
         "",
-        "Written by `make bench-starvation` (`tests/campaigns/bench`); do not edit. Healthy writers that get too little processor time: how often would one be",
-        f"fenced, that is, how often was its heartbeat missing for {SUSPECT_SECONDS:.0f} s (`lock.suspectSeconds`)? Each writer is a JVM with a session and",
-        "four threads that always compute, in a control group with a hard limit (a share of one processor, enforced every 100 ms). A fenced writer loses",
+        (
+            "Written by `make bench-starvation` (`tests/campaigns/bench`); do not edit. Healthy writers that get too "
+            "little processor time: how often would one be"
+        ),
+        (
+            f"fenced, that is, how often was its heartbeat missing for {SUSPECT_SECONDS:.0f} s "
+            "(`lock.suspectSeconds`)? Each writer is a JVM with a session and"
+        ),
+        (
+            "four threads that always compute, in a control group with a hard limit (a share of one processor, "
+            "enforced every 100 ms). A fenced writer loses"
+        ),
         "its attempt, never data: this is the price of a short lease (`lock.leaseSeconds`).",
         "Where none was seen, the rate is the upper end of the 95 % interval.",
         "",
-        "| share of one processor | lease | writer-minutes | leases lost | would be fenced | per writer-hour | longest without heartbeat | JVMs halted |",
+        (
+            "| share of one processor | lease | writer-minutes | leases lost | would be fenced | per writer-hour | "
+            "longest without heartbeat | JVMs halted |"
+        ),
         "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {r['percent']} % | {r['lease']} s | {60 * r['writerHours']:.0f} | {r['lost']} | {r['suspected']} | {_rate(r)} "
-        f"| {r['longest']:.1f} s | {r['halted']} |"
+        (
+            f"| {r['percent']} % | {r['lease']} s | {60 * r['writerHours']:.0f} | {r['lost']} | {r['suspected']} | "
+            f"{_rate(r)} "
+            f"| {r['longest']:.1f} s | {r['halted']} |"
+        )
         for r in rows
     ]
     if not rows:
@@ -213,12 +260,18 @@ def page() -> str:
 
 
 def _rate(row: JsonDict) -> str:
-    """Events per writer-hour; of none, the upper end of the 95 % interval that so little time allows (3 divided by the time)."""
+    """Events per writer-hour.
+
+    Of none, the upper end of the 95 % interval that so little time allows (3 divided by the time).
+    """
     return f"{row['suspected'] / row['writerHours']:.1f}" if row["suspected"] else f"< {3 / row['writerHours']:.0f}"
 
 
 def _run(row: JsonDict) -> str:
-    return f"{row['at']}, commit {row['commit']}, etcd {row['versions']['etcd']}, {row['machine']}, load average {row['loadAverage'][0]:.1f}"
+    return (
+        f"{row['at']}, commit {row['commit']}, etcd {row['versions']['etcd']}, {row['machine']}, load average "
+        f"{row['loadAverage'][0]:.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,3 @@
-"""Writers of overlapping keys on a real cluster, and something killed or frozen every few seconds."""
+"""Writers of overlapping keys on a real cluster, and something killed or frozen
+every few seconds.
+"""

@@ -1,11 +1,15 @@
-"""`make chaos`: writers of overlapping keys on a real cluster while drivers, agents, the operator, etcd and S3 are killed and frozen.
+"""`make chaos`: writers of overlapping keys on a real cluster while drivers, agents, the operator,
+etcd and S3 are killed and frozen.
 
-    python -m tests.campaigns.chaos                              20 minutes of each cell, with a seed of its own
+    python -m tests.campaigns.chaos                              20 minutes of each cell, with a
+                                                                 seed of its own
     python -m tests.campaigns.chaos mor-default --minutes 5      one cell
-    python -m tests.campaigns.chaos --page                       only docs/results/chaos.md, from the results that are there
+    python -m tests.campaigns.chaos --page                       only docs/results/chaos.md, from
+                                                                 the results that are there
 
-Cells: cow-default, cow-bucket, mor-default, mor-bucket (table type, index). Needs the cluster (`make demo`, or `demo/run install`);
-E2E_INSTALLED=1 uses the chart that is installed. Raw results are files in docs/results/raw/chaos, one per run; they are kept with the code.
+Cells: cow-default, cow-bucket, mor-default, mor-bucket (table type, index). Needs the cluster
+(`make demo`, or `demo/run install`); E2E_INSTALLED=1 uses the chart that is installed. Raw results
+are files in docs/results/raw/chaos, one per run; they are kept with the code.
 """
 
 from __future__ import annotations
@@ -25,7 +29,10 @@ CELLS = tuple(f"{kind}-{index}" for index in INDEXES for kind in TYPES)
 
 def main() -> int:
     """Exit status 1 when a run is broken."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.chaos", description="kill and freeze everything while writers write the same keys")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.chaos",
+        description="kill and freeze everything while writers write the same keys",
+    )
     parser.add_argument("cells", nargs="*", metavar="CELL", help=f"{', '.join(CELLS)} (default: all)")
     parser.add_argument("--minutes", type=float, default=20.0, help="of faults in each run (default 20)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of keys and faults (default: the time)")
@@ -36,7 +43,10 @@ def main() -> int:
     good = True
     if not given.page:
         os.environ["PATH"] = os.pathsep.join(
-            [str(Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator")) / "bin"), os.environ["PATH"]]
+            [
+                str(Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator")) / "bin"),
+                os.environ["PATH"],
+            ]
         )
         with Chaos() as chaos:
             for number, cell in enumerate(given.cells or CELLS):

@@ -1,4 +1,6 @@
-"""One run: a fresh table, writers of overlapping keys, faults by a schedule drawn from a seed, and what is in the table in the end."""
+"""One run: a fresh table, writers of overlapping keys, faults by a schedule drawn from a seed, and
+what is in the table in the end.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ PODS = {
     "etcd": (OPERATOR_NAMESPACE, "app.kubernetes.io/component=etcd"),
     "s3": ("storage", "app.kubernetes.io/name=s3"),
 }
-"""Namespace and labels of the pods that a fault may be put to; agents and executors are in the namespace of the table."""
+"""Namespace and labels of the pods that a fault may be put to; agents and executors are in the
+namespace of the table.
+"""
 
 
 class Chaos:
@@ -63,12 +67,17 @@ class Chaos:
     def __enter__(self) -> Chaos:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.watch.stop()
         self._way.stop()
 
     def run(self, cell: str, seed: int, seconds: float) -> dict[str, Any]:
-        """A run of a cell such as `mor-default`. What it returns has the verdict; the namespace of a run that is not ok stays."""
+        """A run of a cell such as `mor-default`.
+
+        What it returns has the verdict; the namespace of a run that is not ok stays.
+        """
         space = make_space(f"chaos-{cell}", self.lake, self.watch)
         space.logs.start()
         begun = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
@@ -88,10 +97,13 @@ class Run:
     def __init__(self, space: Space, screen: Screen, cell: str, seed: int, seconds: float) -> None:
         self.space, self.screen, self.seed, self.seconds = space, screen, seed, seconds
         kind, index = cell.split("-")
-        services: dict[str, Any] = {"archive": {"enabled": False}, "clean": {"afterCommits": 5}}  # what is judged is the active timeline
+        # What is judged is the active timeline
+        services: dict[str, Any] = {"archive": {"enabled": False}, "clean": {"afterCommits": 5}}
         if kind == "mor":
             services["compaction"] = {"afterCommits": 5}
-        self._table: dict[str, Any] = {"type": TYPES[kind], "services": services} | ({"index": INDEXES[index]} if INDEXES[index] else {})
+        self._table: dict[str, Any] = {"type": TYPES[kind], "services": services} | (
+            {"index": INDEXES[index]} if INDEXES[index] else {}
+        )
         self._names = [f"w{number}" for number in range(SOURCES)] + ["threads"]
         self._faults: list[dict[str, Any]] = []
 
@@ -104,7 +116,17 @@ class Run:
 
     def _start(self) -> None:
         space = self.space
-        code = kubectl("create", "configmap", "chaos", "-n", space.namespace, f"--from-literal=main.py={workload.CODE}", "--dry-run=client", "-o", "yaml")
+        code = kubectl(
+            "create",
+            "configmap",
+            "chaos",
+            "-n",
+            space.namespace,
+            f"--from-literal=main.py={workload.CODE}",
+            "--dry-run=client",
+            "-o",
+            "yaml",
+        )
         cluster.apply(code)
         space.table("t", **self._table)
         space.wait("huditable/t", "Ready", seconds=300)
@@ -114,25 +136,52 @@ class Run:
             arguments = {"seed": str(self.seed), "writer": str(number), "batches": str(BATCHES), "pause": "1"}
             source = {"python": {"configMapKeyRef": ref, "function": "batches", "arguments": arguments}}
             executors = {"executors": EXECUTOR} if number == WITH_EXECUTOR else {}
-            self._writer(f"w{number}", {"source": source, "operation": "Upsert", "driver": SMALL, "retryPolicy": retry} | executors)
+            self._writer(
+                f"w{number}",
+                {"source": source, "operation": "Upsert", "driver": SMALL, "retryPolicy": retry} | executors,
+            )
         arguments_of_program = [str(self.seed), str(SOURCES), str(BATCHES), "2"]
-        self._writer("threads", {"application": {"configMapKeyRef": ref, "arguments": arguments_of_program}, "driver": SMALL, "retryPolicy": retry})
+        self._writer(
+            "threads",
+            {
+                "application": {"configMapKeyRef": ref, "arguments": arguments_of_program},
+                "driver": SMALL,
+                "retryPolicy": retry,
+            },
+        )
 
     def _writer(self, name: str, spec: dict[str, Any]) -> None:
         meta = {"name": name, "namespace": self.space.namespace}
         cluster.apply(
-            json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": meta, "spec": {"tableRef": {"name": "t"}} | spec})
+            json.dumps(
+                {
+                    "apiVersion": "hudioperator.io/v1alpha1",
+                    "kind": "HudiWriter",
+                    "metadata": meta,
+                    "spec": {"tableRef": {"name": "t"}} | spec,
+                }
+            )
         )
 
     # ---- faults
 
     def _break(self) -> None:
-        wait_for("a first commit", lambda: any(i.completed for i in self.space.lake.timeline(self.space.path("t"))), seconds=400, every=2)
+        wait_for(
+            "a first commit",
+            lambda: any(i.completed for i in self.space.lake.timeline(self.space.path("t"))),
+            seconds=400,
+            every=2,
+        )
         begin = time.monotonic()
         for at, how, target, number, length in workload.schedule(self.seed, self.seconds, len(self._names)):
             time.sleep(max(0.0, begin + at - time.monotonic()))
             pids = self._pids(target, self._names[number])
-            fault = {"at": at, "how": how, "target": self._names[number] if target == "driver" else target, "hit": bool(pids)}
+            fault = {
+                "at": at,
+                "how": how,
+                "target": self._names[number] if target == "driver" else target,
+                "hit": bool(pids),
+            }
             if how == "freeze":
                 fault["seconds"] = length
                 self._freeze(pids, length)
@@ -143,10 +192,17 @@ class Run:
         time.sleep(max(0.0, begin + self.seconds - time.monotonic()))
 
     def _pids(self, target: str, writer: str) -> list[int]:
-        """Processes of the newest pod that is meant; empty when there is none at this moment, or when the API server does not say."""
+        """Processes of the newest pod that is meant.
+
+        Empty when there is none at this moment, or when the API server does not say.
+        """
         try:
             if target == "driver":
-                pods = [pod["metadata"]["name"] for pod in self.space.drivers(writer) if pod["status"].get("phase") == "Running"]
+                pods = [
+                    pod["metadata"]["name"]
+                    for pod in self.space.drivers(writer)
+                    if pod["status"].get("phase") == "Running"
+                ]
                 return cluster.host_pids(self.space.namespace, pods[-1]) if pods else []
             namespace, labels = PODS.get(target, (self.space.namespace, f"hudioperator.io/role={target}"))
             found = cluster.items("pods", "-n", namespace, "-l", labels, "--field-selector=status.phase=Running")
@@ -168,11 +224,25 @@ class Run:
         for name in self._names:
             wait_for(f"the end of {name}", lambda name=name: self._ended(name), seconds=300, every=2)
         path = self.space.path("t")
-        wait_for("nothing pending", lambda: all(i.completed for i in self.space.lake.timeline(path) if i.action != "rollback"), seconds=300, every=2)
+        wait_for(
+            "nothing pending",
+            lambda: all(i.completed for i in self.space.lake.timeline(path) if i.action != "rollback"),
+            seconds=300,
+            every=2,
+        )
 
     def _suspend(self, name: str) -> bool:
         with suppress(cluster.KubectlFailed, subprocess.TimeoutExpired):
-            kubectl("patch", "hudiwriter", name, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+            kubectl(
+                "patch",
+                "hudiwriter",
+                name,
+                "-n",
+                self.space.namespace,
+                "--type=merge",
+                "-p",
+                '{"spec":{"suspend":true}}',
+            )
             return True
         return False
 
@@ -190,11 +260,22 @@ class Run:
         forbidden = [one for one in found if not one.startswith("G2:")]
         rows = workload.expected(self.seed, committed, noted)
         answers = self.space.audit("t", rows)
-        bad = {check["name"]: str(check["sentence"])[:500] for check in answers.checks if check["outcome"] not in ("ok", "not asked")}
-        unnamed = [one["instant"] for one in first.commits if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)]
+        bad = {
+            check["name"]: str(check["sentence"])[:500]
+            for check in answers.checks
+            if check["outcome"] not in ("ok", "not asked")
+        }
+        unnamed = [
+            one["instant"]
+            for one in first.commits
+            if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)
+        ]
         gaps = workload.gaps(committed)
         ok = not bad and not unnamed and not gaps and not forbidden and answers.outcomes["rows"] == "ok"
-        batches = {name: sum(1 for writer, _ in set(committed) if writer == n) for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])}
+        batches = {
+            name: sum(1 for writer, _ in set(committed) if writer == n)
+            for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])
+        }
         return {
             "verdict": ("ok" if all(batches.values()) else "thin") if ok else "broken",
             "bad": bad,
@@ -204,8 +285,18 @@ class Run:
             "unnamed": unnamed,
             "gaps": gaps,
             "history": forbidden,
-            "appends": {"tries": len(noted), "committed": sum(workload.is_append(*one) for one in set(committed)), "write skews": len(found) - len(forbidden)},
-            "settled": len([s for s in settlings(self.space.watch.changes("/settle/")) if s.attempt.startswith(f"{self.space.namespace}.")]),
+            "appends": {
+                "tries": len(noted),
+                "committed": sum(workload.is_append(*one) for one in set(committed)),
+                "write skews": len(found) - len(forbidden),
+            },
+            "settled": len(
+                [
+                    s
+                    for s in settlings(self.space.watch.changes("/settle/"))
+                    if s.attempt.startswith(f"{self.space.namespace}.")
+                ]
+            ),
             "faults": self._faults,
         }
 

@@ -55,12 +55,17 @@ def page(found: list[dict[str, Any]]) -> str:
     lines = [
         str(Evidence(of_results(found), f"{len(found)}, with the seeds below", ONE_EACH, left)),
         "",
-        "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | verdict |",
+        (
+            "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | "
+            "verdict |"
+        ),
         "|---|---:|---:|---|---|---|---|---|---:|---:|---|",
     ]
     for one in found:
         hits = Counter(
-            f"{fault['how']} {'driver' if fault['target'].startswith(('w', 'threads')) else fault['target']}" for fault in one["faults"] if fault["hit"]
+            f"{fault['how']} {'driver' if fault['target'].startswith(('w', 'threads')) else fault['target']}"
+            for fault in one["faults"]
+            if fault["hit"]
         )
         faults = ", ".join(f"{number} {name}" for name, number in sorted(hits.items())) or "none"
         told = "**broken**: " + "; ".join(_broken(one)) if one["verdict"] == "broken" else one["verdict"]

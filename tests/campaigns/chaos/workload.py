@@ -1,13 +1,18 @@
-"""What the writers write, and what must be in the table afterwards. Pure: no cluster, no clock.
+"""What the writers write, and what must be in the table afterwards.
 
-Writer `n` writes batch after batch of upserts. The keys of a batch, old ones and new ones, are drawn from the seed, so that every attempt of a
-writer, and whoever checks the table, draws the same. All writers draw from one range that grows with the batch: they update each
-other's rows and insert the same new keys at the same time. `ts` grows with the batch and is different for every writer, so one row of each key is the
-right one, whatever the order of the commits.
+Pure: no cluster, no clock.
 
-Each fourth batch of the first two writers is a list-append transaction instead: it reads two lists of the table, appends its mark to one of them (an
-`Update`), and notes in the log of its pod what it has read and written. A batch is the transaction of its last try: a try follows only where the one before did
-not commit. From these notes come the rows that are due, and the history that the Adya checker judges.
+Writer `n` writes batch after batch of upserts. The keys of a batch, old ones and new ones, are
+drawn from the seed, so that every attempt of a writer, and whoever checks the table, draws the
+same. All writers draw from one range that grows with the batch: they update each other's rows and
+insert the same new keys at the same time. `ts` grows with the batch and is different for every
+writer, so one row of each key is the right one, whatever the order of the commits.
+
+Each fourth batch of the first two writers is a list-append transaction instead: it reads two lists
+of the table, appends its mark to one of them (an `Update`), and notes in the log of its pod what it
+has read and written. A batch is the transaction of its last try: a try follows only where the one
+before did not commit. From these notes come the rows that are due, and the history that the Adya
+checker judges.
 """
 
 from __future__ import annotations
@@ -130,7 +135,7 @@ def program():
 
 if __name__ == "__main__":
     program()
-'''
+'''  # noqa: E501 - text of a page or program
 """Module of the writers: `batches` is their source, `program` the one with threads."""
 
 _code: dict[str, object] = {"__name__": "writers"}
@@ -153,7 +158,10 @@ def is_append(writer: int, batch: int) -> bool:
 
 
 def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
-    """What the transactions noted in the logs of pods. A line that was cut off by a kill is left out: what it would have said was not written either."""
+    """What the transactions noted in the logs of pods.
+
+    A line that was cut off by a kill is left out: what it would have said was not written either.
+    """
     found = []
     for log in logs:
         for line in log.splitlines():
@@ -182,9 +190,12 @@ def _written(note: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
 
 
 def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the list-append transactions show, as `kind: text`; raises nothing: what cannot be a history is told as `broken`.
+    """What the list-append transactions show, as `kind: text`.
 
-    The versions of a list are in order of their length: two of one length are a lost update, and show as G-single.
+    Raises nothing: what cannot be a history is told as `broken`.
+
+    The versions of a list are in order of their length: two of one length are a lost update, and
+    show as G-single.
     """
     done = {batch for batch in committed if is_append(*batch)}
     last = last_tries(noted)
@@ -195,18 +206,29 @@ def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, A
     order: dict[str, list[tuple[int, str]]] = {str(key): [] for key in LISTS}
     for note in noted:
         key, version = _written(note)
-        made.append(Transaction(note["mark"], {str(k): v for k, v in note["read"].items()}, {str(key): [version]}, committed=note["mark"] in marks))
+        made.append(
+            Transaction(
+                note["mark"],
+                {str(k): v for k, v in note["read"].items()},
+                {str(key): [version]},
+                committed=note["mark"] in marks,
+            )
+        )
         if note["mark"] in marks:
             order[str(key)].append((len(version), note["mark"]))
     try:
-        found = anomalies(History(made, {key: [mark for _, mark in sorted(versions)] for key, versions in order.items()}))
+        found = anomalies(
+            History(made, {key: [mark for _, mark in sorted(versions)] for key, versions in order.items()})
+        )
     except Broken as error:
         return [f"broken: {error}"]
     return [f"{anomaly.kind}: {anomaly.told}" for anomaly in found]
 
 
 def expected(seed: int, committed: Iterable[tuple[int, int]], noted: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """The rows that the table must hold when exactly these (writer, batch) are committed: of each key the one with the largest ts."""
+    """The rows that the table must hold when exactly these (writer, batch) are committed: of each
+    key the one with the largest ts.
+    """
     batches, last = list(committed), last_tries(noted)
     written = [row for writer, batch in batches if not is_append(writer, batch) for row in rows(seed, writer, batch)]
     for key, version in (_written(last[batch]) for batch in set(batches) & set(last)):
@@ -216,10 +238,14 @@ def expected(seed: int, committed: Iterable[tuple[int, int]], noted: Iterable[Ma
 
 
 def gaps(committed: Iterable[tuple[int, int]]) -> list[str]:
-    """Batches `writer.batch` that are not committed although a later one of their writer is: each writer begins a batch when the last one is acknowledged."""
+    """Batches `writer.batch` that are not committed although a later one of their writer is: each
+    writer begins a batch when the last one is acknowledged.
+    """
     there = set(committed)
     last = {writer: max(batch for one, batch in there if one == writer) for writer, _ in there}
-    return [f"{writer}.{batch}" for writer in sorted(last) for batch in range(last[writer]) if (writer, batch) not in there]
+    return [
+        f"{writer}.{batch}" for writer in sorted(last) for batch in range(last[writer]) if (writer, batch) not in there
+    ]
 
 
 TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
@@ -227,12 +253,15 @@ TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
 
 
 def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, str, int, float]]:
-    """(second, kill or freeze, target, writer of a driver, seconds of a freeze), one every 10 to 30 s; drivers are drawn most often."""
+    """(second, kill or freeze, target, writer of a driver, seconds of a freeze), one every 10 to 30
+    s; drivers are drawn most often.
+    """
     chance = random.Random(f"faults/{seed}")
     found, at = [], 0.0
     while (at := at + chance.uniform(10, 30)) < seconds:
         target = chance.choices(TARGETS, weights=(6, 1, 2, 1, 1, 1))[0]
         how = chance.choice(("kill", "freeze"))
-        longest = 40 if target in ("driver", "executor", "agent") else 8  # an etcd or S3 that is away for long is a fault of its own
+        # An etcd or S3 that is away for long is a fault of its own
+        longest = 40 if target in ("driver", "executor", "agent") else 8
         found.append((round(at, 1), how, target, chance.randrange(writers), round(chance.uniform(1, longest), 1)))
     return found

@@ -1,4 +1,6 @@
-"""``python -m tests.campaigns.crashes``: run the enumerated crashes, or continue them, and write the report."""
+"""``python -m tests.campaigns.crashes``: run the enumerated crashes, or continue them, and write
+the report.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=6, choices=range(1, 9), help="runs side by side, 1 to 8")
     parser.add_argument("--minutes", type=float, default=240, help="begin no run later than this")
     parser.add_argument("--only", default="", help="regular expression on a case, as printed")
-    parser.add_argument("--report", action="store_true", help="write the report of what was run so far, and run nothing")
+    parser.add_argument(
+        "--report", action="store_true", help="write the report of what was run so far, and run nothing"
+    )
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

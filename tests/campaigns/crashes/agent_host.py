@@ -1,7 +1,9 @@
-"""``python -m tests.campaigns.crashes.agent_host``: the product's agent in a JVM that is warm already, for one agent pod after the other.
+"""``python -m tests.campaigns.crashes.agent_host``: the product's agent in a JVM that is warm
+already, for one agent pod after the other.
 
-Everything that decides or writes is hudi_runtime's; added is only what a pod gets from its environment: who it is and where etcd is. Orders come as
-JSON lines on standard input, each is answered by one word on standard output.
+Everything that decides or writes is hudi_runtime's; added is only what a pod gets from its
+environment: who it is and where etcd is. Orders come as JSON lines on standard input, each is
+answered by one word on standard output.
 """
 
 from __future__ import annotations
@@ -36,7 +38,11 @@ class Pod:
 
     def __init__(self, spark: Any, order: Mapping[str, Any]) -> None:
         settings = {**order["etcd"], "podName": order["pod"], "namespace": order["namespace"], "podUID": order["uid"]}
-        settings |= {"node": order["node"], "bootId": order["bootId"], "attempt": f"{order['namespace']}.{order['pod']}"}
+        settings |= {
+            "node": order["node"],
+            "bootId": order["bootId"],
+            "attempt": f"{order['namespace']}.{order['pod']}",
+        }
 
         class Here(Assignment):
             """An assignment whose session is this pod's."""
@@ -67,7 +73,9 @@ class Pod:
         self._thread.start()
 
     def leave(self) -> bool:
-        """End it in order; False when it does not, or when the agent handed over: then its process is to end, too."""
+        """End it in order; False when it does not, or when the agent handed over: then its process
+        is to end, too.
+        """
         self._stop.ask()
         self._thread.join(LEAVE_SECONDS)
         self._facade.close()

@@ -1,4 +1,5 @@
-"""A proxy in front of etcd for the real agent: its writes are numbered with the operator's, and it can be killed before and after each.
+"""A proxy in front of etcd for the real agent: its writes are numbered with the operator's, and it
+can be killed before and after each.
 
 Not numbered, because they come by the clock: heartbeats, places in the queue, reports.
 """
@@ -32,7 +33,9 @@ class AgentStep(EtcdStep):
 class AgentProxy(EtcdProxy):
     """One proxy of one run, for all agents that serve its table one after the other."""
 
-    def __init__(self, pki: Path, endpoint: str, *, injector: Injector, monitor: Monitor, names: Names, kill: Callable[[], None]) -> None:
+    def __init__(
+        self, pki: Path, endpoint: str, *, injector: Injector, monitor: Monitor, names: Names, kill: Callable[[], None]
+    ) -> None:
         """``kill`` kills the agent and returns when its process is gone."""
         self._kill_agent = kill
         self.incarnations: list[str] = []
@@ -60,7 +63,9 @@ class AgentProxy(EtcdProxy):
         if "writer" in heads and operations[0][0] == "put":
             self._registers(str(operations[0][2].get("inc")))
         action, key, detail = agent_write(operations, compared=[self._below(c.key) for c in txn.compare])
-        return AgentStep(action=action, key=key, detail=detail, table=self._monitor.table_id, operations=tuple(operations))
+        return AgentStep(
+            action=action, key=key, detail=detail, table=self._monitor.table_id, operations=tuple(operations)
+        )
 
     def _registers(self, inc: str) -> None:
         if inc not in self.incarnations:
@@ -96,7 +101,10 @@ class AgentProxy(EtcdProxy):
         return {}
 
     def _event(self, step: EtcdStep, revision: int, outcome: dict[str, str]) -> list[Event]:
-        """The line that the agent did not come to write; none for a write that the protocol does not know."""
+        """The line that the agent did not come to write.
+
+        None for a write that the protocol does not know.
+        """
         head, _, rest = step.key.partition("/")
         more: dict[str, Any] = {"key": step.key, "detail": step.detail.partition(" open=")[0], **outcome}
         if step.action in ("clock", "remember", "forget", "other"):
@@ -111,7 +119,9 @@ class AgentProxy(EtcdProxy):
 
 
 def agent_write(operations: list[tuple[str, str, JsonDict]], *, compared: list[str]) -> tuple[str, str, str]:
-    """Action, key and detail of a transaction of an agent by what it writes and which keys it compares."""
+    """Action, key and detail of a transaction of an agent by what it writes and which
+    keys it compares.
+    """
     puts = {key.partition("/")[0]: (key, value) for kind, key, value in operations if kind == "put"}
     deletes = [key for kind, key, _ in operations if kind == "delete"]
     if "writer" in puts:

@@ -1,4 +1,6 @@
-"""The real agent of a run: a JVM that is warm already, the agent pods' kubelet, the table's files, and what must be true of them at the end."""
+"""The real agent of a run: a JVM that is warm already, the agent pods' kubelet, the table's files,
+and what must be true of them at the end.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ BUCKET = "lake"
 
 
 class Host:
-    """The process that agents run in. Each worker has one; it is started again when it was killed."""
+    """The process that agents run in.
+
+    Each worker has one; it is started again when it was killed.
+    """
 
     def __init__(self, directory: Path, s3_url: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -43,7 +48,9 @@ class Host:
         self._starts += 1
         folder = self._directory / f"host-{self._starts}"
         world = World(self._directory, s3_url=self._s3)
-        environment = world.agent_environment(folder, "host", world.table("any").spec, config=OperatorConfig(allowed_schemes=("s3a",)))
+        environment = world.agent_environment(
+            folder, "host", world.table("any").spec, config=OperatorConfig(allowed_schemes=("s3a",))
+        )
         environment |= {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "spark-images", ROOT / "operator", ROOT))),
             "HUDI_OPERATOR_ETCD_ENDPOINTS": "http://127.0.0.1:1",
@@ -52,7 +59,16 @@ class Host:
         self.logs.append(folder / "log")
         pipe = subprocess.PIPE
         with self.logs[-1].open("wb") as log:
-            self._process = subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True)
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
         assert self._answer() == "ready", self.logs[-1].read_text()[-3000:]
 
     def _answer(self) -> str:
@@ -99,7 +115,9 @@ class Host:
 
 @dataclass(frozen=True)
 class Storage:
-    """What the runs of a worker share: the S3 server, its folder, the prepared table and the worker's agent process."""
+    """What the runs of a worker share: the S3 server, its folder, the prepared table and the
+    worker's agent process.
+    """
 
     url: str
     folder: Path
@@ -128,7 +146,10 @@ class RealAgent(Looking):
         self.look_on("kubelet of agents", every=POLL_SECONDS)
 
     def kill(self) -> None:
-        """SIGKILL the agent process; the kubelet tells of it, and runs the next pod in a new process."""
+        """SIGKILL the agent process.
+
+        The kubelet tells of it, and runs the next pod in a new process.
+        """
         self.kills += 1
         self._storage.host.kill()
 
@@ -164,8 +185,18 @@ class RealAgent(Looking):
     def _run(self, pod: JsonDict) -> None:
         meta = pod["metadata"]
         self._world.run_pod(pod)
-        etcd = {"endpoints": self._proxy.endpoint, "ca": f"{self._pki}/ca.crt", "cert": f"{self._pki}/writer.crt", "key": f"{self._pki}/writer.key"}
-        who = {"agent": meta["labels"][naming.LABEL_AGENT], "namespace": self._world.namespace, "pod": meta["name"], "uid": meta["uid"]}
+        etcd = {
+            "endpoints": self._proxy.endpoint,
+            "ca": f"{self._pki}/ca.crt",
+            "cert": f"{self._pki}/writer.crt",
+            "key": f"{self._pki}/writer.key",
+        }
+        who = {
+            "agent": meta["labels"][naming.LABEL_AGENT],
+            "namespace": self._world.namespace,
+            "pod": meta["name"],
+            "uid": meta["uid"],
+        }
         self._running = meta["uid"]
         self._storage.host.serve({**who, "node": "node1", "bootId": "boot-1", "etcd": etcd})
 
@@ -175,12 +206,18 @@ class RealAgent(Looking):
         """The agent's protocol log of this run, with what a killed agent did not come to write."""
         lines: list[str] = []
         for log in self._storage.host.logs[max(0, self._logs_from - 1) :]:
-            lines += [line for line in log.read_text(errors="replace").splitlines() if "PROTOCOL {" in line and table_id in line]
+            lines += [
+                line
+                for line in log.read_text(errors="replace").splitlines()
+                if "PROTOCOL {" in line and table_id in line
+            ]
         target.write_text("".join(f"{line}\n" for line in [*lines, *(e.line() for e in self._proxy.lost_events)]))
         return target
 
     def wrong(self) -> list[str]:
-        """What is not as it must be on the table: each dead instant rolled back exactly once, nothing of it left, the rows as before."""
+        """What is not as it must be on the table: each dead instant rolled back exactly once,
+        nothing of it left, the rows as before.
+        """
         found = [f"kubelet of agents: {self.failure}"] if self.failure else []
         found += not_rolled_back_once(self.table, self.dead)
         rows = self.rows()
@@ -197,7 +234,9 @@ class RealAgent(Looking):
 
 
 def not_rolled_back_once(table: Path, dead: list[str]) -> list[str]:
-    """What is wrong with the files of a table on which each of these instants should have been rolled back exactly once, and nothing else."""
+    """What is wrong with the files of a table on which each of these instants should have been
+    rolled back exactly once, and nothing else.
+    """
     found = []
     folder = table / ".hoodie/timeline"
     names = sorted(file.name for file in folder.iterdir() if file.is_file())

@@ -1,6 +1,8 @@
-"""A proxy in front of the API server: ends the operator's TLS, sees each request, and treats one of its writes as it is told.
+"""A proxy in front of the API server: ends the operator's TLS, sees each request, and treats one of
+its writes as it is told.
 
-It also follows what happens to the objects of the run's namespace, with the administrator's own watches, to count what is created and deleted.
+It also follows what happens to the objects of the run's namespace, with the administrator's own
+watches, to count what is created and deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from tests.campaigns.crashes.naming import Names, api_write
 
 JsonDict = dict[str, Any]
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_HOP_HEADERS = frozenset({"host", "connection", "transfer-encoding", "content-length", "accept-encoding", "authorization"})
+_HOP_HEADERS = frozenset(
+    {"host", "connection", "transfer-encoding", "content-length", "accept-encoding", "authorization"}
+)
 _REFUSALS = {
     Fault.CONFLICT: (409, "Conflict", "Operation cannot be fulfilled: the object has been modified"),
     Fault.TOO_MANY: (429, "TooManyRequests", "too many requests, please try again later"),
@@ -41,11 +45,16 @@ _PORTS = itertools.count()
 
 
 def lasting_port() -> int:
-    """A port that is this proxy's for the whole run, also while it is away: outgoing connections take theirs from 32768 on, other workers of the
-    campaign from ranges of their own, and this process takes none twice."""
+    """A port that is this proxy's for the whole run, also while it is away: outgoing connections
+    take theirs from 32768 on, other workers of the campaign from ranges of their own, and this
+    process takes none twice.
+    """
     first = int(os.environ.get(FIRST_PORT, "10000"))
     while True:
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", first + next(_PORTS) % PORTS_EACH)) as found:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server(("127.0.0.1", first + next(_PORTS) % PORTS_EACH)) as found,
+        ):
             return int(found.getsockname()[1])
 
 
@@ -73,7 +82,9 @@ class LoopThread:
 class ApiProxy:
     """One proxy of one run."""
 
-    def __init__(self, loop: LoopThread, *, pki: Path, cluster: Path, injector: Injector, monitor: Monitor, names: Names) -> None:
+    def __init__(
+        self, loop: LoopThread, *, pki: Path, cluster: Path, injector: Injector, monitor: Monitor, names: Names
+    ) -> None:
         """``pki``: certificates of the proxy; ``cluster``: directory of the light cluster."""
         self.loop, self._injector, self._monitor, self._names = loop, injector, monitor, names
         self._pki, self._cluster = pki, cluster
@@ -84,7 +95,9 @@ class ApiProxy:
         self.drop_events: Callable[[JsonDict], bool] = lambda event: False
         """Watch events for which this is true are not delivered."""
         self.stale: dict[str, bytes] | None = None
-        """Lists of kopf's as they were recorded, by path, that it gets instead of fresh ones; None: fresh ones."""
+        """Lists of kopf's as they were recorded, by path, that it gets instead of fresh ones; None:
+        fresh ones.
+        """
         self.recorded: dict[str, bytes] = {}
         """The last list that kopf got, by path."""
         self._handlers: set[asyncio.Task[Any]] = set()
@@ -98,10 +111,23 @@ class ApiProxy:
     def kubeconfig(self, path: Path) -> Path:
         """Write the operator's kubeconfig that leads here."""
         config = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "p", "contexts": [{"name": "p", "context": {"cluster": "p", "user": "p"}}],
-            "clusters": [{"name": "p", "cluster": {"server": self.url, "certificate-authority": str(self._pki / "ca.crt")}}],
-            "users": [{"name": "p", "user": {"client-certificate": str(self._pki / "operator.crt"), "client-key": str(self._pki / "operator.key")}}],
-        }  # fmt: skip
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "p",
+            "contexts": [{"name": "p", "context": {"cluster": "p", "user": "p"}}],
+            "clusters": [
+                {"name": "p", "cluster": {"server": self.url, "certificate-authority": str(self._pki / "ca.crt")}}
+            ],
+            "users": [
+                {
+                    "name": "p",
+                    "user": {
+                        "client-certificate": str(self._pki / "operator.crt"),
+                        "client-key": str(self._pki / "operator.key"),
+                    },
+                }
+            ],
+        }
         path.write_text(json.dumps(config))
         return path
 
@@ -111,7 +137,9 @@ class ApiProxy:
         tls = ssl.create_default_context(cafile=str(self._cluster / "pki/ca.crt"))
         tls.load_cert_chain(self._cluster / "pki/admin.crt", self._cluster / "pki/admin.key")
         connector = aiohttp.TCPConnector(ssl=tls, limit=0)
-        self.session = aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None, connect=5))
+        self.session = aiohttp.ClientSession(
+            connector=connector, auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None, connect=5)
+        )
 
     def start(self) -> None:
         """Listen."""
@@ -164,12 +192,16 @@ class ApiProxy:
 
     async def _forward(self, request: web.Request, body: bytes) -> tuple[int, dict[str, str], bytes]:
         headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP_HEADERS}
-        async with self.session.request(request.method, self.upstream + request.path_qs, data=body or None, headers=headers) as answer:
+        async with self.session.request(
+            request.method, self.upstream + request.path_qs, data=body or None, headers=headers
+        ) as answer:
             kept = {k: v for k, v in answer.headers.items() if k.lower() in ("content-type", "retry-after")}
             return answer.status, kept, await answer.read()
 
     async def _read(self, request: web.Request, body: bytes) -> web.StreamResponse:
-        cached = "kopf" in request.headers.get("User-Agent", "").lower() and request.path.endswith(("pods", "huditables", "hudiwriters"))
+        cached = "kopf" in request.headers.get("User-Agent", "").lower() and request.path.endswith(
+            ("pods", "huditables", "hudiwriters")
+        )
         if cached and self.stale is not None and request.path in self.stale:
             return web.Response(body=self.stale[request.path], content_type="application/json")
         status, headers, answer = await self._forward(request, body)
@@ -180,7 +212,9 @@ class ApiProxy:
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP_HEADERS}
         async with self.session.get(self.upstream + request.path_qs, headers=headers) as answer:
-            response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.headers.get("Content-Type", "application/json")})
+            response = web.StreamResponse(
+                status=answer.status, headers={"Content-Type": answer.headers.get("Content-Type", "application/json")}
+            )
             await response.prepare(request)
             with contextlib.suppress(ConnectionError, aiohttp.ClientError):
                 async for line in _lines(answer.content):
@@ -192,7 +226,14 @@ class ApiProxy:
             return response
 
     def _refusal(self, code: int, reason: str, message: str) -> web.Response:
-        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": code}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": code,
+        }
         return web.json_response(status, status=code, headers={"Retry-After": "1"} if code == 429 else {})
 
     async def _write(self, request: web.Request, body: bytes) -> web.StreamResponse:
@@ -205,7 +246,9 @@ class ApiProxy:
             self._monitor.killed()
             return self._cut(request)
         if fault is Fault.LATE:
-            self.loop.loop.call_later(LATE_SECONDS, lambda: self.loop.loop.create_task(self._execute(request, body, parsed)))
+            self.loop.loop.call_later(
+                LATE_SECONDS, lambda: self.loop.loop.create_task(self._execute(request, body, parsed))
+            )
             return self._cut(request)
         status, headers, answer = await self._execute(request, body, parsed)
         if fault is Fault.KILLED_AFTER:
@@ -220,7 +263,9 @@ class ApiProxy:
 
     async def _execute(self, request: web.Request, body: bytes, parsed: Any) -> tuple[int, dict[str, str], bytes]:
         status, headers, answer = await self._forward(request, body)
-        self._monitor.api_done(request.method, request.path, parsed, status, json.loads(answer) if answer.startswith(b"{") else {})
+        self._monitor.api_done(
+            request.method, request.path, parsed, status, json.loads(answer) if answer.startswith(b"{") else {}
+        )
         return status, headers, answer
 
     @staticmethod
@@ -242,7 +287,9 @@ async def _lines(content: aiohttp.StreamReader) -> Any:
 
 
 class Objects:
-    """The objects of one namespace, and how many came and went, by the administrator's own watches."""
+    """The objects of one namespace, and how many came and went, by the
+    administrator's own watches.
+    """
 
     KINDS = (
         "/api/v1/pods",
@@ -291,7 +338,10 @@ class Objects:
             await asyncio.sleep(0.1)
 
     async def _list(self, kind: str) -> str:
-        """What there is now, told as the events that a watch would have brought; returns the revision to go on with."""
+        """What there is now, told as the events that a watch would have brought.
+
+        Returns the revision to go on with.
+        """
         plural = kind.rpartition("/")[2]
         async with self._proxy.session.get(self._proxy.upstream + self.path(kind)) as answer:
             if answer.status != 200:
@@ -307,7 +357,11 @@ class Objects:
     def _seen(self, plural: str, event: JsonDict) -> str:
         meta = event["object"].get("metadata") or {}
         if event["type"] in ("ADDED", "MODIFIED", "DELETED"):
-            name = meta["name"].rpartition(".")[0] + ".E" + meta["name"].rpartition(".")[2] if plural == "events" else meta["name"]
+            name = (
+                meta["name"].rpartition(".")[0] + ".E" + meta["name"].rpartition(".")[2]
+                if plural == "events"
+                else meta["name"]
+            )
             key = f"{plural}/{name}" if plural == "events" else self._names.text(f"{plural}/{name}")
             self.created.setdefault(key, set()).add(meta["uid"])
             self.latest.setdefault(plural, {})[meta["name"]] = event["object"]
@@ -323,7 +377,11 @@ class Objects:
 
     def counts(self) -> dict[str, list[int]]:
         """Created and deleted objects by name, events excepted."""
-        return {key: [len(uids), len(self.deleted.get(key, ()))] for key, uids in sorted(self.created.items()) if not key.startswith("events/")}
+        return {
+            key: [len(uids), len(self.deleted.get(key, ()))]
+            for key, uids in sorted(self.created.items())
+            if not key.startswith("events/")
+        }
 
     def repeated_events(self) -> list[str]:
         """Names of events that exist, or existed, more than once."""

@@ -1,4 +1,7 @@
-"""All runs: references first, then one run per write and fault, several side by side; each result is a file, so that a campaign can be continued."""
+"""All runs: references first, then one run per write and fault, several side by side.
+
+Each result is a file, so that a campaign can be continued.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,21 @@ TRIES = 3
 JUDGES = ("play", "run", "monitor", "faults", "interruptions", "nursery", "api_proxy", "etcd_proxy", "naming")
 JUDGES += ("agents", "agent_host", "agent_proxy", "prepared")
 AGENT = ("spark-images/hudi_runtime", "spark-images/etcd-lock/src/main")
-UNDER_TEST = ("operator/hudi_contract", "operator/hudi_operator", *AGENT, "crds", *(f"tests/campaigns/crashes/{name}.py" for name in JUDGES))
+UNDER_TEST = (
+    "operator/hudi_contract",
+    "operator/hudi_operator",
+    *AGENT,
+    "crds",
+    *(f"tests/campaigns/crashes/{name}.py" for name in JUDGES),
+)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run to be done. Without target and interruption: a reference, told apart by ``number``."""
+    """One run to be done.
+
+    Without target and interruption: a reference, told apart by ``number``.
+    """
 
     scenario: str
     target: Target | None = None
@@ -78,7 +90,11 @@ class Case:
     def __str__(self) -> str:
         if self.interruption:
             return f"{self.scenario}: interruption: {self.interruption}"
-        return f"{self.scenario}: {self.fault}: {self.target}" if self.target else f"{self.scenario}: reference {self.number}{' played' * self.played}"
+        return (
+            f"{self.scenario}: {self.fault}: {self.target}"
+            if self.target
+            else f"{self.scenario}: reference {self.number}{' played' * self.played}"
+        )
 
 
 def _now() -> str:
@@ -94,7 +110,11 @@ def code_key() -> str:
     digest = hashlib.sha256()
     for place in UNDER_TEST:
         path = ROOT / place
-        for file in sorted([path] if path.is_file() else (f for f in path.rglob("*") if f.suffix in (".py", ".yaml", ".json", ".java", ".proto"))):
+        for file in sorted(
+            [path]
+            if path.is_file()
+            else (f for f in path.rglob("*") if f.suffix in (".py", ".yaml", ".json", ".java", ".proto"))
+        ):
             digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -131,7 +151,10 @@ class Results:
         scratch.rename(path)
 
     def disturbed(self, case: Case, outcome: Outcome) -> None:
-        """A try that shows nothing for certain is made again; that it was made, why it does not count and what it showed all the same is kept."""
+        """A try that shows nothing for certain is made again.
+
+        That it was made, why it does not count and what it showed all the same is kept.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
         value = {"case": str(case), "why": outcome.disturbed, "deviations": outcome.deviations, "at": _now()}
         with (self.directory / "disturbed.jsonl").open("a") as out:
@@ -148,7 +171,10 @@ class Results:
             path.unlink()
 
     def reference(self, scenario: str, *, played: bool = False) -> tuple[Reference, list[Target]] | None:
-        """State, counts and the writes that every reference has made, in the order of the first; None while some are missing."""
+        """State, counts and the writes that every reference has made, in the order of the first.
+
+        None while some are missing.
+        """
         found = [self.read(Case(scenario, number=n, played=played)) for n in range(REFERENCES)]
         done = [f for f in found if f is not None and not f["deviations"]]
         if len(done) < REFERENCES:
@@ -161,31 +187,46 @@ class Results:
             if wrong:
                 raise AssertionError(f"{scenario}: reference {n} is no reference: {wrong}")
         common = set.intersection(*({tuple(w) for w in f["writes"]} for f in done))
-        return Reference(done[0]["state"], done[0]["counts"]), [Target(*w) for w in done[0]["writes"] if tuple(w) in common]
+        return Reference(done[0]["state"], done[0]["counts"]), [
+            Target(*w) for w in done[0]["writes"] if tuple(w) in common
+        ]
 
 
 def cases(results: Results) -> list[Case]:
-    """Every case of the campaign; only references as long as some are missing. Kills and interruptions, with the real agent, come first."""
+    """Every case of the campaign; only references as long as some are missing.
+
+    Kills and interruptions, with the real agent, come first.
+    """
     found = []
     for scenario in SCENARIOS:
         for played in (False, True):
             known = results.reference(scenario, played=played)
             if known is None:
-                return [Case(s, number=n, played=p) for p in (False, True) for s in SCENARIOS for n in range(REFERENCES)]
+                return [
+                    Case(s, number=n, played=p) for p in (False, True) for s in SCENARIOS for n in range(REFERENCES)
+                ]
             faults = [fault for fault in Fault if (fault not in KILLS) == played]
-            found += [Case(scenario, t, fault, played=played) for fault in faults for t in known[1] if _applies(fault, t)]
+            found += [
+                Case(scenario, t, fault, played=played) for fault in faults for t in known[1] if _applies(fault, t)
+            ]
     return [Case(s, interruption=name) for name in INTERRUPTIONS for s in SCENARIOS] + sorted(found, key=_urgency)
 
 
 def _applies(fault: Fault, target: Target) -> bool:
-    """Whether a write can meet a fault. The agent is killed only: what lost answers do to it, tests of the Java module show."""
+    """Whether a write can meet a fault.
+
+    The agent is killed only: what lost answers do to it, tests of the Java module show.
+    """
     if target.name.startswith(PREFIX):
         return fault in KILLS
     return fault is not Fault.CONFLICT or can_conflict(target.name)
 
 
 def _urgency(case: Case) -> tuple[bool, bool, str]:
-    """Kills first; of each kind what is written for people or written again last; scenarios mixed."""
+    """Kills first; of each kind what is written for people or written again last.
+
+    Scenarios mixed.
+    """
     assert case.target is not None
     again = case.target.name.startswith("event") or (case.target.name.startswith("apply") and case.target.turn > 1)
     return case.played, again, hashlib.sha256(case.slug.encode()).hexdigest()
@@ -228,9 +269,19 @@ def work(place: Path) -> int:
 
 
 def _run(parts: Parts, case: Case, scratch: Path, reference: Reference | None) -> Outcome:
-    """One run; what fails around it (a machine that is too busy, mostly) makes it one that shows nothing, and the worker goes on."""
+    """One run; what fails around it (a machine that is too busy, mostly) makes it one that shows
+    nothing, and the worker goes on.
+    """
     try:
-        run = Run(parts, scratch, case.scenario, target=case.target, fault=case.fault, interruption=case.interruption, played=case.played)
+        run = Run(
+            parts,
+            scratch,
+            case.scenario,
+            target=case.target,
+            fault=case.fault,
+            interruption=case.interruption,
+            played=case.played,
+        )
         try:
             return run.execute(reference)
         finally:
@@ -253,15 +304,28 @@ class Crew:
             environment[FIRST_PORT] = str(10000 + number * PORTS_EACH)
             with (place / f"worker-{number}.log").open("wb") as log:
                 self._workers.append(
-                    subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True)
+                    subprocess.Popen(
+                        command,
+                        cwd=ROOT,
+                        env=environment,
+                        stdin=pipe,
+                        stdout=pipe,
+                        stderr=log,
+                        text=True,
+                        start_new_session=True,
+                    )
                 )
 
     def run(self, todo: Iterable[Case], *, workers: int | None = None) -> None:
-        """Run all cases, or as many as can begin before the deadline, on so many workers (None: on all)."""
+        """Run all cases, or as many as can begin before the deadline, on so many workers
+        (None: on all).
+        """
         for case in todo:
             self._todo.put(case)
         done: list[int] = []
-        threads = [threading.Thread(target=self._feed, args=(worker, done), daemon=True) for worker in self._workers[:workers]]
+        threads = [
+            threading.Thread(target=self._feed, args=(worker, done), daemon=True) for worker in self._workers[:workers]
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -290,7 +354,11 @@ class Crew:
             word = "ok" if hit else "not reached"
             if deviations:
                 word = "no result" if deviations[0].startswith("the play") else "DEVIATION"
-            print(f"{len(done):4d} {word:11s} {seconds:5.1f} s  cpu {cpu}  {what}" + "".join(f"\n       {d[:600]}" for d in deviations), flush=True)
+            print(
+                f"{len(done):4d} {word:11s} {seconds:5.1f} s  cpu {cpu}  {what}"
+                + "".join(f"\n       {d[:600]}" for d in deviations),
+                flush=True,
+            )
 
     def close(self) -> None:
         """End the workers and all that they have started."""
@@ -303,7 +371,10 @@ class Crew:
 
 
 def campaign(place: Path, *, workers: int, minutes: float, only: str = "") -> Results:
-    """Run what has no result yet, for so many minutes at most. ``only``: a regular expression on the case's sentence."""
+    """Run what has no result yet, for so many minutes at most.
+
+    ``only``: a regular expression on the case's sentence.
+    """
     results = Results(RESULTS / code_key())
     results.directory.mkdir(parents=True, exist_ok=True)
     mine = os.open(results.directory, os.O_RDONLY)
@@ -315,13 +386,21 @@ def campaign(place: Path, *, workers: int, minutes: float, only: str = "") -> Re
     with servers(place) as (cluster, etcd), s3(place / "storage") as s3_server:
         seen: Etcd = copy.copy(etcd)
         seen._process = None
-        setup = {"results": results.directory, "cluster": cluster, "etcd": seen, "s3_server": s3_server, "prepared": table}
+        setup = {
+            "results": results.directory,
+            "cluster": cluster,
+            "etcd": seen,
+            "s3_server": s3_server,
+            "prepared": table,
+        }
         (place / "setup").write_bytes(pickle.dumps(setup))
         crew = Crew(place, workers, deadline=deadline)
         try:
             results.forget_references()
             crew.run(cases(results))
-            todo = [c for c in cases(results) if not c.is_reference and results.read(c) is None and re.search(only, str(c))]
+            todo = [
+                c for c in cases(results) if not c.is_reference and results.read(c) is None and re.search(only, str(c))
+            ]
             alone = [c for c in todo if c.interruption in DISTURBING]
             crew.run(c for c in todo if c not in alone)
             crew.run(alone, workers=1)

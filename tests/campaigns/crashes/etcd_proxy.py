@@ -1,6 +1,8 @@
-"""A proxy in front of etcd: ends the operator's TLS, sees each request, and treats one of its writes as it is told.
+"""A proxy in front of etcd: ends the operator's TLS, sees each request, and treats one of its
+writes as it is told.
 
-Requests and answers pass as bytes; transactions are also read, to name them and to tell the monitor what etcd has executed.
+Requests and answers pass as bytes; transactions are also read, to name them and to tell the monitor
+what etcd has executed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ from tests.campaigns.crashes.naming import Names, etcd_write
 
 JsonDict = dict[str, Any]
 TXN, REVOKE = "/etcdserverpb.KV/Txn", "/etcdserverpb.Lease/LeaseRevoke"
-_SERVER_OPTIONS = (("grpc.so_reuseport", 0), ("grpc.http2.min_ping_interval_without_data_ms", 1000), ("grpc.http2.max_ping_strikes", 0))
+_SERVER_OPTIONS = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.max_ping_strikes", 0),
+)
 _CHANNEL_OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 * 2**20))
 
 
@@ -35,13 +41,24 @@ def bytes_of(value: bytes) -> bytes:
 def channel(pki: Path, identity: str, endpoint: str) -> Any:
     """A channel to etcd as this identity."""
     files = [(pki / name).read_bytes() for name in ("ca.crt", f"{identity}.key", f"{identity}.crt")]
-    return grpc.secure_channel(endpoint.partition("://")[2], grpc.ssl_channel_credentials(*files), options=_CHANNEL_OPTIONS)
+    return grpc.secure_channel(
+        endpoint.partition("://")[2], grpc.ssl_channel_credentials(*files), options=_CHANNEL_OPTIONS
+    )
 
 
 class EtcdProxy(grpc.GenericRpcHandler):
     """One proxy of one run. ``drop_events`` and ``frozen`` change what its watches deliver."""
 
-    def __init__(self, pki: Path, endpoint: str, *, injector: Injector, monitor: Monitor, names: Names, identity: str = "operator") -> None:
+    def __init__(
+        self,
+        pki: Path,
+        endpoint: str,
+        *,
+        injector: Injector,
+        monitor: Monitor,
+        names: Names,
+        identity: str = "operator",
+    ) -> None:
         """``identity``: whose certificate its own connection to etcd shows."""
         self._pki = pki
         self._injector, self._monitor, self._names = injector, monitor, names
@@ -86,8 +103,12 @@ class EtcdProxy(grpc.GenericRpcHandler):
         """The handler of one method."""
         method = handler_call_details.method
         if method.endswith(("/Watch", "/LeaseKeepAlive")):
-            return grpc.stream_stream_rpc_method_handler(lambda requests, context: self._stream(method, requests, context), bytes_of, bytes_of)
-        return grpc.unary_unary_rpc_method_handler(lambda request, context: self._unary(method, request, context), bytes_of, bytes_of)
+            return grpc.stream_stream_rpc_method_handler(
+                lambda requests, context: self._stream(method, requests, context), bytes_of, bytes_of
+            )
+        return grpc.unary_unary_rpc_method_handler(
+            lambda request, context: self._unary(method, request, context), bytes_of, bytes_of
+        )
 
     def _forward(self, method: str, request: bytes) -> bytes:
         return bytes(self._upstream.unary_unary(method, bytes_of, bytes_of)(request, timeout=10))
@@ -122,11 +143,20 @@ class EtcdProxy(grpc.GenericRpcHandler):
         if action == "unlock":
             token = next(c.create_revision for c in txn.compare if c.target == rpc.Compare.CREATE)
             detail = next(c.key.decode().rpartition("/")[2] for c in txn.compare if b"/fence/" in c.key)
-        return EtcdStep(action=action, key=key, detail=detail, table=self._monitor.table_id, operations=tuple(operations), token=token)
+        return EtcdStep(
+            action=action,
+            key=key,
+            detail=detail,
+            table=self._monitor.table_id,
+            operations=tuple(operations),
+            token=token,
+        )
 
     @classmethod
     def _operations(cls, txn: Any) -> list[tuple[str, str, JsonDict]]:
-        """What a transaction writes when its compares hold: put or delete, key below the range, value."""
+        """What a transaction writes when its compares hold: put or delete, key below
+        the range, value.
+        """
         operations: list[tuple[str, str, JsonDict]] = []
         for each in txn.success:
             if each.HasField("request_put"):
@@ -190,12 +220,16 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self._monitor.etcd_done(step, revision=revision, succeeded=succeeded)
 
     def _touch(self, request: bytes) -> None:
-        """Somebody else writes each compared key, with the value that it has: its mod revision is another one then."""
+        """Somebody else writes each compared key, with the value that it has: its mod revision is
+        another one then.
+        """
         stub = rpc.kv(self._root)
         for compare in rpc.messages.TxnRequest.FromString(request).compare:
             found = stub.Range(rpc.messages.RangeRequest(key=compare.key), timeout=5).kvs
             if compare.target == rpc.Compare.MOD and found:
-                stub.Put(rpc.messages.PutRequest(key=compare.key, value=found[0].value, lease=found[0].lease), timeout=5)
+                stub.Put(
+                    rpc.messages.PutRequest(key=compare.key, value=found[0].value, lease=found[0].lease), timeout=5
+                )
 
     def _stream(self, method: str, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
         call = self._upstream.stream_stream(method, bytes_of, bytes_of)(requests)
@@ -204,7 +238,11 @@ class EtcdProxy(grpc.GenericRpcHandler):
             for response in call:
                 while self.frozen.is_set() and context.is_active() and not self._closed.wait(0.05):
                     pass
-                if self.drop_events is None or not method.endswith("/Watch") or not self.drop_events(rpc.messages.WatchResponse.FromString(response)):
+                if (
+                    self.drop_events is None
+                    or not method.endswith("/Watch")
+                    or not self.drop_events(rpc.messages.WatchResponse.FromString(response))
+                ):
                     yield response
         except grpc.RpcError as error:
             if context.is_active():
@@ -213,4 +251,14 @@ class EtcdProxy(grpc.GenericRpcHandler):
 
 def can_conflict(name: str) -> bool:
     """True for writes whose transaction compares a revision that somebody else can change."""
-    return not name.startswith(("etcd revoke-lease", "etcd fence", "etcd admit", "etcd delete-admit", "etcd assign", "etcd unlock", "etcd delete-report"))
+    return not name.startswith(
+        (
+            "etcd revoke-lease",
+            "etcd fence",
+            "etcd admit",
+            "etcd delete-admit",
+            "etcd assign",
+            "etcd unlock",
+            "etcd delete-report",
+        )
+    )

@@ -1,6 +1,8 @@
-"""The operator's writes in one numbering over API server and etcd, and the one fault that a run injects into one of them.
+"""The operator's writes in one numbering over API server and etcd, and the one fault that a run
+injects into one of them.
 
-A write is known by its name (what it does, without anything that differs from run to run) and its turn (the n-th write of that name).
+A write is known by its name (what it does, without anything that differs from run to run) and its
+turn (the n-th write of that name).
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ class Fault(StrEnum):
     KILLED_AFTER = "killed after"
     """Applied; the operator is killed before it can read the answer."""
     CONFLICT = "409"
-    """API server: 409, not applied. etcd: the compared keys are written by somebody else first, with the same value."""
+    """API server: 409, not applied. etcd: the compared keys are written by somebody else first,
+    with the same value.
+    """
     TOO_MANY = "429"
     """Not applied. etcd: RESOURCE_EXHAUSTED, too many requests."""
     ERROR = "500"
@@ -49,7 +53,10 @@ class Target:
 
 @dataclass
 class Injector:
-    """Numbers the writes of one run; the proxies ask it what to do with each. Without target it only records."""
+    """Numbers the writes of one run; the proxies ask it what to do with each.
+
+    Without target it only records.
+    """
 
     kill: Callable[[], None]
     """Kills the operator; returns when its process is gone."""

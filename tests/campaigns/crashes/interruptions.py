@@ -1,7 +1,9 @@
-"""Interruptions that are no fault of one write: watches that freeze or lose events, stale lists, a second operator, servers that are away.
+"""Interruptions that are no fault of one write: watches that freeze or lose events, stale lists, a
+second operator, servers that are away.
 
-Each is a function of a run that is called when the play reaches a point: ``table`` (it stands, nobody writes), ``running`` (the first attempt
-works), ``dead`` (it has just ended), ``second`` (the second attempt works). What holds for every other run must hold for these.
+Each is a function of a run that is called when the play reaches a point: ``table`` (it stands,
+nobody writes), ``running`` (the first attempt works), ``dead`` (it has just ended), ``second`` (the
+second attempt works). What holds for every other run must hold for these.
 """
 
 from __future__ import annotations
@@ -32,14 +34,20 @@ def frozen_watches(run: Run, point: str) -> None:
 
 
 def dropped_events(run: Run, point: str) -> None:
-    """Watches lose every event of pods and writers, and every change of instants and settle records."""
+    """Watches lose every event of pods and writers, and every change of instants
+    and settle records.
+    """
     if point == "table":
         run.api.drop_events = lambda event: event["object"].get("kind") in ("Pod", "HudiWriter")
-        run.etcd.drop_events = lambda response: any(b"/instant/" in e.kv.key or b"/settle/" in e.kv.key for e in response.events)
+        run.etcd.drop_events = lambda response: any(
+            b"/instant/" in e.kv.key or b"/settle/" in e.kv.key for e in response.events
+        )
 
 
 def stale_lists(run: Run, point: str) -> None:
-    """A new operator's first lists are those of the old one's start: no table, no writer, no pod."""
+    """A new operator's first lists are those of the old one's start: no table, no
+    writer, no pod.
+    """
     if point == "dead":
         run.api.stale = dict(run.api.recorded)
         assert run.api.stale, "no list was recorded"
@@ -47,7 +55,9 @@ def stale_lists(run: Run, point: str) -> None:
 
 
 def two_operators(run: Run, point: str) -> None:
-    """A second operator without leader election works beside the first from the beginning to the end."""
+    """A second operator without leader election works beside the first from the beginning
+    to the end.
+    """
     if point == "table":
         run.start()
 
@@ -59,13 +69,17 @@ def _away(stop: Callable[[], None], start: Callable[[], None]) -> None:
 
 
 def api_server_away(run: Run, point: str) -> None:
-    """The operator cannot reach the API server, while the first attempt dies and later while the second one works."""
+    """The operator cannot reach the API server, while the first attempt dies and later while the
+    second one works.
+    """
     if point in ("dead", "second"):
         _away(run.api.stop, run.api.start)
 
 
 def etcd_away(run: Run, point: str) -> None:
-    """The operator cannot reach etcd, while the first attempt dies and later while the second one works."""
+    """The operator cannot reach etcd, while the first attempt dies and later while the
+    second one works.
+    """
     if point in ("dead", "second"):
         _away(run.etcd.stop, run.etcd.start)
 
@@ -105,7 +119,10 @@ def _pid(file: Path) -> int:
 
 
 def restart(file: Path) -> None:
-    """Kill the server whose process id a file holds, and start it again as it was; the file then holds the new id."""
+    """Kill the server whose process id a file holds, and start it again as it was.
+
+    The file then holds the new id.
+    """
     pid = _pid(file)
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
     os.kill(pid, signal.SIGKILL)
@@ -127,4 +144,6 @@ def _ended(pid: int) -> bool:
 SIDE_BY_SIDE = (frozen_watches, dropped_events, stale_lists, two_operators, api_server_away, etcd_away)
 ALONE = (api_server_restarted, etcd_restarted, etcd_frozen)
 """These disturb every run that shares the servers."""
-INTERRUPTIONS: dict[str, Callable[[Run, str], None]] = {f.__name__.replace("_", " "): f for f in (*SIDE_BY_SIDE, *ALONE)}
+INTERRUPTIONS: dict[str, Callable[[Run, str], None]] = {
+    f.__name__.replace("_", " "): f for f in (*SIDE_BY_SIDE, *ALONE)
+}

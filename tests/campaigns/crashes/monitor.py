@@ -1,4 +1,6 @@
-"""What the proxies of one run have seen: the truth about the operator's steps, and the invariants that can be told from their order."""
+"""What the proxies of one run have seen: the truth about the operator's steps, and the invariants
+that can be told from their order.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,24 @@ class EtcdStep:
 
     def name(self, names: Names) -> str:
         """The same in each run."""
-        proofs = next((f" proofs={len(v.get('proofs') or ())}" for kind, k, v in self.operations if kind == "put" and k.startswith("settle/")), "")
+        proofs = next(
+            (
+                f" proofs={len(v.get('proofs') or ())}"
+                for kind, k, v in self.operations
+                if kind == "put" and k.startswith("settle/")
+            ),
+            "",
+        )
         return names.text(f"etcd {self.action} {self.key} {self.detail}".rstrip() + proofs)
 
     def event(self, *, revision: int, ok: bool, where: str, detail: str = "") -> Event:
         """The line that the operator should have logged."""
         said = detail or self.detail
-        admission = next((key for kind, key, _ in self.operations if kind == "delete" and key.startswith("admit/")), "") if self.action == "fence" else ""
+        admission = (
+            next((key for kind, key, _ in self.operations if kind == "delete" and key.startswith("admit/")), "")
+            if self.action == "fence"
+            else ""
+        )
         attempt = admission.removeprefix("admit/")
         more = {"key": self.key, "detail": said, "token": self.token, "attempt": attempt, "where": where}
         return Event(self.table, "operator", "operator", self.action, revision, ok, **more)  # type: ignore[arg-type]
@@ -92,7 +105,10 @@ class Monitor:
             if pods - set(record.get("proofs") or {}):
                 self._say("I1: unlock is sent without a proof for every pod")
             if now - self._draining.get(inc, now) < self.drain_seconds - 0.05:
-                self._say(f"I1: unlock is sent {now - self._draining.get(inc, now):.2f} s after the drain began or began again")
+                self._say(
+                    f"I1: unlock is sent {now - self._draining.get(inc, now):.2f} s after the drain began or began "
+                    "again"
+                )
 
     def etcd_done(self, step: EtcdStep, *, revision: int, succeeded: bool) -> None:
         """Answered by etcd."""

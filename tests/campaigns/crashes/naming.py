@@ -1,4 +1,6 @@
-"""Names and values without what differs from run to run: uids, revisions, times, generated names."""
+"""Names and values without what differs from run to run: uids, revisions,
+times, generated names.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,20 @@ _INSTANT = re.compile(r"\b20\d{15}\b")
 _AGENT = re.compile(r"hudi-agent-[0-9a-z]{10}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z")
 _DROPPED = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "since", "atMs", "sinceMs", "wallClockMs", "nextRetryTime", "n", "nonce"}
+    {
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "managedFields",
+        "selfLink",
+        "since",
+        "atMs",
+        "sinceMs",
+        "wallClockMs",
+        "nextRetryTime",
+        "n",
+        "nonce",
+    }
 )
 
 
@@ -39,7 +54,10 @@ class Names:
         return _HASH.sub("H", _TIME.sub("TIME", _AGENT.sub("hudi-agent-A", text)))
 
     def value(self, value: Any) -> Any:
-        """A JSON value in words that are the same in each run; lists of conditions in the order of their types."""
+        """A JSON value in words that are the same in each run.
+
+        Lists of conditions in the order of their types.
+        """
         return json.loads(self.text(json.dumps(_clean(value))))
 
 
@@ -48,10 +66,18 @@ def _clean(value: Any) -> Any:
         if {"number", "pod", "generation"} <= value.keys():
             # An attempt in status: an instant that came and went between two looks was seen or not.
             value = {k: v for k, v in value.items() if k != "instants"}
-        return {k: _keys(v) if k == "times" else _clean(v) for k, v in sorted(value.items()) if k not in _DROPPED and not k.endswith(("Time", "Timestamp"))}
+        return {
+            k: _keys(v) if k == "times" else _clean(v)
+            for k, v in sorted(value.items())
+            if k not in _DROPPED and not k.endswith(("Time", "Timestamp"))
+        }
     if isinstance(value, list):
         items = [_clean(item) for item in value]
-        return sorted(items, key=lambda item: str(item["type"])) if items and all(isinstance(i, dict) and "type" in i for i in items) else items
+        return (
+            sorted(items, key=lambda item: str(item["type"]))
+            if items and all(isinstance(i, dict) and "type" in i for i in items)
+            else items
+        )
     return value
 
 
@@ -66,7 +92,10 @@ def api_write(names: Names, method: str, path: str, body: Any) -> str:
     plural, name, sub = [*parts[at:], "", "", ""][:3]
     body = body if isinstance(body, dict | list) else {}
     if plural == "events":
-        return f"event {body.get('reason')} {(body.get('regarding') or {}).get('name')}: {names.text(str(body.get('note')))[:60]}"
+        return (
+            f"event {body.get('reason')} {(body.get('regarding') or {}).get('name')}: "
+            f"{names.text(str(body.get('note')))[:60]}"
+        )
     if method == "POST":
         return names.text(f"create {plural}/{(body.get('metadata') or {}).get('name')}")
     if sub == "status":
@@ -87,7 +116,9 @@ def _status_word(status: JsonDict) -> str:
 
 
 def etcd_write(names: Names, operations: list[tuple[str, str, JsonDict]]) -> tuple[str, str, str]:
-    """Action, key and detail of a transaction of the operator by its operations ``(put or delete, key below the range, value)``."""
+    """Action, key and detail of a transaction of the operator by its operations
+    ``(put or delete, key below the range, value)``.
+    """
     puts = {key.partition("/")[0]: (key, value) for kind, key, value in operations if kind == "put"}
     keys = [key for _, key, _ in operations]
     if "fence" in puts:
@@ -104,4 +135,14 @@ def etcd_write(names: Names, operations: list[tuple[str, str, JsonDict]]) -> tup
     if key == "lock":
         return "unlock", key, ""
     head = key.partition("/")[0]
-    return {"admit": "delete-admit", "report": "delete-report", "seen": "see", "agents": "assign", "instant": "settled"}.get(head, "unknown"), key, ""
+    return (
+        {
+            "admit": "delete-admit",
+            "report": "delete-report",
+            "seen": "see",
+            "agents": "assign",
+            "instant": "settled",
+        }.get(head, "unknown"),
+        key,
+        "",
+    )

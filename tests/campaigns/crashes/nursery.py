@@ -1,6 +1,8 @@
-"""Operators as forks of a process that has only imported them: half of the CPU of a short run would be spent on the same imports again.
+"""Operators as forks of a process that has only imported them: half of the CPU of a short run would
+be spent on the same imports again.
 
-A fork shares nothing with its siblings: it gets its own environment, log and folder, and is killed and judged like any other process.
+A fork shares nothing with its siblings: it gets its own environment, log and folder, and is killed
+and judged like any other process.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class Nursery:
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.campaigns.crashes.nursery"]
         environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join((str(ROOT / "operator"), str(ROOT)))}
-        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._lock = threading.Lock()
 
     def start(self, environment: dict[str, str], log: Path, directory: Path) -> Forked:
@@ -79,7 +83,8 @@ class Nursery:
 
 def serve() -> None:
     """Fork for each line of standard input."""
-    # The Kubernetes client reads this once, when it is imported: each fork finds the file in its own folder.
+    # The Kubernetes client reads this once, when it is imported: each fork finds the file in its
+    # own folder.
     os.environ["KUBECONFIG"] = "kubeconfig"
     import hudi_operator.main  # noqa: F401
 

@@ -1,4 +1,5 @@
-"""The parts that the tests play beside the operator: JVMs with the transactions of protocol.json, and two lives of a writer.
+"""The parts that the tests play beside the operator: JVMs with the transactions of protocol.json,
+and two lives of a writer.
 
 The agent is the real one on a real table, or, where a run must not cost a JVM, is played as well.
 """
@@ -29,16 +30,25 @@ PATIENCE_SECONDS = 120.0
 TABLE = {
     "partitionFields": ["p"],
     "fencing": {"drainSeconds": 1},
-    "lock": {"leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "suspectSeconds": 1, "silenceSeconds": 60},
+    "lock": {
+        "leaseSeconds": 10,
+        "keepAliveSeconds": 3,
+        "rpcTimeoutSeconds": 3,
+        "suspectSeconds": 1,
+        "silenceSeconds": 60,
+    },
 }
 WRITER = {"retryPolicy": {"backoffSeconds": 1, "writeConflict": {"inProcess": 1}}}
 
 
 class Keys:
-    """The keys of one table, with the pods' identity, in this process: etcdctl takes 50 ms of CPU per call."""
+    """The keys of one table, with the pods' identity, in this process: etcdctl takes 50 ms of CPU
+    per call.
+    """
 
     def __init__(self, etcd: Etcd, table_id: str) -> None:
-        # Without keep-alives: on a busy machine the play may be slow, and must not lose its own connection.
+        # Without keep-alives: on a busy machine the play may be slow, and must not lose
+        # its own connection.
         self._channel = channel(etcd.pki, "writer", etcd.endpoint)
         self.table_id = table_id
 
@@ -66,12 +76,18 @@ class Keys:
         for part in ("control", "tables"):
             prefix = f"/hudi/{part}/{self.table_id}/"
             request = rpc.messages.RangeRequest(key=prefix.encode(), range_end=rpc.prefix_end(prefix))
-            found.update({kv.key.decode()[len(prefix) :]: json.loads(kv.value) for kv in self.call(rpc.kv, "Range", request).kvs})
+            found.update(
+                {kv.key.decode()[len(prefix) :]: json.loads(kv.value) for kv in self.call(rpc.kv, "Range", request).kvs}
+            )
         return found
 
     def put(self, key: str, value: JsonDict, lease: int = 0) -> Any:
         """Operation."""
-        return rpc.messages.RequestOp(request_put=rpc.messages.PutRequest(key=self.name(key).encode(), value=json.dumps(value).encode(), lease=lease))
+        return rpc.messages.RequestOp(
+            request_put=rpc.messages.PutRequest(
+                key=self.name(key).encode(), value=json.dumps(value).encode(), lease=lease
+            )
+        )
 
     def delete(self, key: str) -> Any:
         """Operation."""
@@ -88,7 +104,10 @@ class Keys:
 
 
 class Jvm:
-    """One incarnation: its transactions, each with a line in the protocol log. Every one must succeed here."""
+    """One incarnation: its transactions, each with a line in the protocol log.
+
+    Every one must succeed here.
+    """
 
     def __init__(self, play: Play, pod: JsonDict, *, role: str, name: str) -> None:
         self._play, self._keys, self.role = play, play.keys, role
@@ -98,7 +117,9 @@ class Jvm:
         play.names.call(self.inc, name)
 
     def log(self, action: str, rev: int, **more: Any) -> None:
-        self._play.write(Event(self._keys.table_id, self.inc, self.role, action, rev, True, ts=int(time.time() * 1000), **more))
+        self._play.write(
+            Event(self._keys.table_id, self.inc, self.role, action, rev, True, ts=int(time.time() * 1000), **more)
+        )
 
     def _must(self, action: str, compare: list[Any], success: list[Any], **more: Any) -> int:
         answer = self._keys.txn(compare, success)
@@ -109,10 +130,19 @@ class Jvm:
     def register(self) -> None:
         meta = self.pod["metadata"]
         value = {
-            "inc": self.inc, "attempt": self.attempt, "role": self.role, "pod": meta["name"], "namespace": self._play.world.namespace,
-            "podUID": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "inc": self.inc,
+            "attempt": self.attempt,
+            "role": self.role,
+            "pod": meta["name"],
+            "namespace": self._play.world.namespace,
+            "podUID": meta["uid"],
+            "node": "node1",
+            "bootId": "boot-1",
+            "appId": "local-1",
+            "priority": 0,
+            "protocolVersion": 1,
             "wallClockMs": int(time.time() * 1000),
-        }  # fmt: skip
+        }
         k, lease = self._keys, self._keys.lease()
         compare = [k.there(f"admit/{self.attempt}"), k.absent(f"fence/{self.inc}")]
         puts = [k.put(f"writer/{self.inc}", value), k.put(f"alive/{self.inc}", {"inc": self.inc, "n": 1}, lease)]
@@ -123,8 +153,19 @@ class Jvm:
         gate, g = k.get("gate")
         assert gate["state"] == "open", gate
         meta = self.pod["metadata"]
-        value = {"inc": self.inc, "attempt": self.attempt, "podUID": meta["uid"], "nonce": "n", "sinceMs": int(time.time() * 1000)}
-        compare = [k.absent("lock"), k.absent(f"fence/{self.inc}"), rpc.mod_is(k.name(f"alive/{self.inc}"), self._alive), rpc.mod_is(k.name("gate"), g)]
+        value = {
+            "inc": self.inc,
+            "attempt": self.attempt,
+            "podUID": meta["uid"],
+            "nonce": "n",
+            "sinceMs": int(time.time() * 1000),
+        }
+        compare = [
+            k.absent("lock"),
+            k.absent(f"fence/{self.inc}"),
+            rpc.mod_is(k.name(f"alive/{self.inc}"), self._alive),
+            rpc.mod_is(k.name("gate"), g),
+        ]
         answer = k.txn(compare, [k.put("lock", value)])
         assert answer.succeeded, f"acquire of {self.attempt} was refused: {k.all()}"
         self.token = int(answer.header.revision)
@@ -138,12 +179,25 @@ class Jvm:
         value = {"inc": self.inc, "action": "commit", "state": "Pending", "atMs": int(time.time() * 1000)}
         compare = [self._holds(), k.absent(f"instant/{instant}")]
         puts = [k.put(f"instant/{instant}", value), k.put("clock", {"value": instant})]
-        self._records[instant] = self._must("record-instant", compare, puts, instant=instant, token=self.token, detail="commit")
+        self._records[instant] = self._must(
+            "record-instant", compare, puts, instant=instant, token=self.token, detail="commit"
+        )
 
     def publish(self, instant: str, completion: str) -> None:
         k = self._keys
-        compare = [self._holds(), rpc.mod_is(k.name(f"instant/{instant}"), self._records[instant]), k.absent(f"fence/{self.inc}")]
-        self._must("publish", compare, [k.put("clock", {"value": completion})], instant=instant, token=self.token, detail=completion)
+        compare = [
+            self._holds(),
+            rpc.mod_is(k.name(f"instant/{instant}"), self._records[instant]),
+            k.absent(f"fence/{self.inc}"),
+        ]
+        self._must(
+            "publish",
+            compare,
+            [k.put("clock", {"value": completion})],
+            instant=instant,
+            token=self.token,
+            detail=completion,
+        )
 
     def release(self, *completed: str) -> None:
         k = self._keys
@@ -158,14 +212,26 @@ class Jvm:
 
     def leave(self) -> None:
         k = self._keys
-        self._must("clean-exit", [k.absent(f"fence/{self.inc}")], [k.delete(f"alive/{self.inc}"), k.delete(f"writer/{self.inc}")])
+        self._must(
+            "clean-exit",
+            [k.absent(f"fence/{self.inc}")],
+            [k.delete(f"alive/{self.inc}"), k.delete(f"writer/{self.inc}")],
+        )
 
     def report(self, stage: str, *, instant: str = "", conflicts: tuple[str, ...] = ()) -> None:
         value = {
-            "attempt": self.attempt, "inc": self.inc, "atMs": int(time.time() * 1000), "stage": stage, "commits": 1 if instant else 0,
-            "records": 10 if instant else 0, "lastInstant": instant, "lastCompletionTime": _completion(instant) if instant else "",
-            "conflicts": [{"instant": t, "retriedAs": "", "with": "other", "fileGroups": ["f1"], "atMs": 0} for t in conflicts],
-        }  # fmt: skip
+            "attempt": self.attempt,
+            "inc": self.inc,
+            "atMs": int(time.time() * 1000),
+            "stage": stage,
+            "commits": 1 if instant else 0,
+            "records": 10 if instant else 0,
+            "lastInstant": instant,
+            "lastCompletionTime": _completion(instant) if instant else "",
+            "conflicts": [
+                {"instant": t, "retriedAs": "", "with": "other", "fileGroups": ["f1"], "atMs": 0} for t in conflicts
+            ],
+        }
         self._keys.txn([], [self._keys.put(f"report/attempt/{self.attempt}", value)])
 
 
@@ -182,10 +248,28 @@ class Play:
     """Everything around one operator in one run."""
 
     def __init__(
-        self, world: World, *, keys: Keys, names: Names, monitor: Monitor, log: Path, at: Callable[[str], None], real: RealAgent | None = None
+        self,
+        world: World,
+        *,
+        keys: Keys,
+        names: Names,
+        monitor: Monitor,
+        log: Path,
+        at: Callable[[str], None],
+        real: RealAgent | None = None,
     ) -> None:
-        """``at`` is told the points that the play reaches, see :mod:`tests.campaigns.crashes.interruptions`; without ``real`` the agent is played."""
-        self.world, self.keys, self.names, self.monitor, self.log, self.at, self.real = world, keys, names, monitor, log, at, real
+        """``at`` is told the points that the play reaches, see
+        :mod:`tests.campaigns.crashes.interruptions`; without ``real`` the agent is played.
+        """
+        self.world, self.keys, self.names, self.monitor, self.log, self.at, self.real = (
+            world,
+            keys,
+            names,
+            monitor,
+            log,
+            at,
+            real,
+        )
         self.agent: Jvm | None = None
         self._instants: list[str] = []
 
@@ -232,9 +316,17 @@ class Play:
             return
         self.agent = self.jvm("agent", 1)
         value = {
-            "atMs": 0, "agentInc": self.agent.inc, "exists": True, "lastInstant": "", "lastCompletionTime": "", "lowestPendingRequestedTime": "",
-            "pending": [], "pendingCount": 0, "activeLength": 0, "foreign": [],
-        }  # fmt: skip
+            "atMs": 0,
+            "agentInc": self.agent.inc,
+            "exists": True,
+            "lastInstant": "",
+            "lastCompletionTime": "",
+            "lowestPendingRequestedTime": "",
+            "pending": [],
+            "pendingCount": 0,
+            "activeLength": 0,
+            "foreign": [],
+        }
         self.keys.txn([], [self.keys.put("report/timeline", value)])
         self.at("table")
         self.world.writer("load", **WRITER)
@@ -245,8 +337,15 @@ class Play:
             self.wait(f"Swept of {inc}", lambda: self.keys.get(f"settle/{inc}")[0].get("phase") in ("Swept", "Settled"))
             return
         assert self.agent is not None
-        record, mod = self.wait(f"RollingBack of {inc}", lambda: (r := self.keys.get(f"settle/{inc}"))[0].get("phase") == "RollingBack" and r)
-        owned = [key.partition("/")[2] for key, value in self.keys.all().items() if key.startswith("instant/") and value["inc"] == inc]
+        record, mod = self.wait(
+            f"RollingBack of {inc}",
+            lambda: (r := self.keys.get(f"settle/{inc}"))[0].get("phase") == "RollingBack" and r,
+        )
+        owned = [
+            key.partition("/")[2]
+            for key, value in self.keys.all().items()
+            if key.startswith("instant/") and value["inc"] == inc
+        ]
         given_up = self.keys.get(f"done/abandoned-{inc}")[0].get("instants", [])
         for instant in sorted({*owned, *given_up}):
             record["instants"][instant] = {"action": "commit", "outcome": "RolledBack", "failures": 0}
@@ -257,7 +356,10 @@ class Play:
         self.keys.txn([], [self.keys.delete(f"done/abandoned-{inc}")])
 
     def forget(self, inc: str) -> None:
-        """The end of a writer that has left by itself. A real agent has rolled back all of it by then: nothing is left to settle, it looks once more.
+        """The end of a writer that has left by itself.
+
+        A real agent has rolled back all of it by then: nothing is left to settle, it
+        looks once more.
 
         A played one has left the last instant to settling.
         """
@@ -269,7 +371,9 @@ class Play:
     def _settle(self, inc: str, record: JsonDict, mod: int, *, instant: str = "") -> int:
         assert self.agent is not None
         self.monitor.agent_wrote(inc, record)
-        answer = self.keys.txn([rpc.mod_is(self.keys.name(f"settle/{inc}"), mod)], [self.keys.put(f"settle/{inc}", record)])
+        answer = self.keys.txn(
+            [rpc.mod_is(self.keys.name(f"settle/{inc}"), mod)], [self.keys.put(f"settle/{inc}", record)]
+        )
         assert answer.succeeded, "somebody changed the record in RollingBack"
         said = {"instant": instant, "outcome": "RolledBack"} if instant else {}
         self.agent.log("settle-update", answer.header.revision, key=f"settle/{inc}", detail=record["phase"], **said)
@@ -298,16 +402,31 @@ class Play:
         jvm.release(instant)
         jvm.report("Finished", instant=instant)
         jvm.leave()
-        word = {"outcome": "Succeeded", "class": None, "message": "", "commits": 1, "records": 10, "lastInstant": instant}
-        self.world.end_pod(jvm.pod, exit_code=0, message=json.dumps({**word, "lastCompletionTime": _completion(instant), "conflicts": 0}))
+        word = {
+            "outcome": "Succeeded",
+            "class": None,
+            "message": "",
+            "commits": 1,
+            "records": 10,
+            "lastInstant": instant,
+        }
+        self.world.end_pod(
+            jvm.pod,
+            exit_code=0,
+            message=json.dumps({**word, "lastCompletionTime": _completion(instant), "conflicts": 0}),
+        )
 
     def finished(self) -> None:
         """Waits until the writer has succeeded."""
-        self.wait("Finished", lambda: (c := self.world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True")
+        self.wait(
+            "Finished", lambda: (c := self.world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True"
+        )
 
 
 def failing(play: Play) -> None:
-    """A writer that dies with the lock and a pending instant, is settled, and whose second attempt commits."""
+    """A writer that dies with the lock and a pending instant, is settled, and whose
+    second attempt commits.
+    """
     play.start_table()
     first = play.jvm("writer", 1, writer="load")
     first.acquire()
@@ -322,7 +441,10 @@ def failing(play: Play) -> None:
 
 
 def conflicting(play: Play) -> None:
-    """A writer that loses a race, retries in its process, loses again and gives up; its second attempt commits."""
+    """A writer that loses a race, retries in its process, loses again and gives up.
+
+    Its second attempt commits.
+    """
     play.start_table()
     first = play.jvm("writer", 1, writer="load")
     play.at("running")
@@ -338,8 +460,17 @@ def conflicting(play: Play) -> None:
         if play.real is not None or not last:
             play.give_up(first, lost[-1])
     first.leave()
-    word = {"outcome": "Failed", "class": "WriteConflict", "message": "write conflict, 1 retries in this process did not help", "conflicts": 2}
-    play.world.end_pod(first.pod, exit_code=13, message=json.dumps({**word, "commits": 0, "records": 0, "lastInstant": "", "lastCompletionTime": ""}))
+    word = {
+        "outcome": "Failed",
+        "class": "WriteConflict",
+        "message": "write conflict, 1 retries in this process did not help",
+        "conflicts": 2,
+    }
+    play.world.end_pod(
+        first.pod,
+        exit_code=13,
+        message=json.dumps({**word, "commits": 0, "records": 0, "lastInstant": "", "lastCompletionTime": ""}),
+    )
     play.at("dead")
     play.forget(first.inc)
     _second(play)

@@ -1,7 +1,9 @@
-"""The table of the runs: written once by a real writer that was killed before its commit; each run gets a fresh copy.
+"""The table of the runs: written once by a real writer that was killed before its commit.
 
-``base`` is the table after a first commit; ``dead`` are the files that the killed writer has left behind: its instant on the timeline, data,
-markers and its heartbeat.
+Each run gets a fresh copy.
+
+``base`` is the table after a first commit; ``dead`` are the files that the killed writer has left
+behind: its instant on the timeline, data, markers and its heartbeat.
 """
 
 from __future__ import annotations
@@ -28,15 +30,23 @@ class Prepared:
 
     directory: Path
     instant: str
-    """Requested time of the dead writer's instant, as it stands in the names and contents of its files."""
+    """Requested time of the dead writer's instant, as it stands in the names and contents
+    of its files.
+    """
 
     def copy(self, target: Path) -> None:
         """The table before the dead writer."""
         shutil.copytree(self.directory / "base", target)
 
     def place(self, target: Path, instant: str) -> None:
-        """What the dead writer has left, under another requested time; the timeline's files last but for the heartbeat, as a writer would."""
-        files = sorted((f for f in (self.directory / "dead").rglob("*") if f.is_file()), key=lambda f: ("/timeline/" not in str(f), "inflight" in f.name))
+        """What the dead writer has left, under another requested time.
+
+        The timeline's files last but for the heartbeat, as a writer would.
+        """
+        files = sorted(
+            (f for f in (self.directory / "dead").rglob("*") if f.is_file()),
+            key=lambda f: ("/timeline/" not in str(f), "inflight" in f.name),
+        )
         for file in files:
             name = str(file.relative_to(self.directory / "dead")).replace(self.instant, instant)
             content = file.read_bytes()
@@ -73,10 +83,15 @@ def _make(scratch: Path, target: Path) -> Path:
         until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=PATIENCE_SECONDS)
         (victim,) = table.pending()
         # Somebody else's lock: the writer writes its data and cannot commit.
-        world.etcd.put(table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUID": "nobody", "nonce": "n", "sinceMs": 0})
+        world.etcd.put(
+            table.key("lock"), {"inc": "nobody", "attempt": "nobody", "podUID": "nobody", "nonce": "n", "sinceMs": 0}
+        )
         gate.touch()
         until(
-            "its data is written and it waits for the lock", lambda: table.data_files(victim) and table.keys("queue/"), alive=writer, timeout=PATIENCE_SECONDS
+            "its data is written and it waits for the lock",
+            lambda: table.data_files(victim) and table.keys("queue/"),
+            alive=writer,
+            timeout=PATIENCE_SECONDS,
         )
         writer.kill()
         _split(table.folder, victim, target)

@@ -1,4 +1,6 @@
-"""One run: a namespace, two proxies, the operator, a scenario, at most one fault, and everything that was seen."""
+"""One run: a namespace, two proxies, the operator, a scenario, at most one fault, and everything
+that was seen.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ class Reference:
 
 @dataclass
 class Outcome:
-    """What one run has shown. ``deviations``: one sentence each; empty when the run was as it should be."""
+    """What one run has shown.
+
+    ``deviations``: one sentence each; empty when the run was as it should be.
+    """
 
     deviations: list[str]
     hit: bool
@@ -72,13 +77,17 @@ class Outcome:
     restarts: int = 0
     agents_killed: int = 0
     disturbed: str = ""
-    """What went wrong with the play itself (the machine was too busy for it): such a run shows nothing. Empty: nothing."""
+    """What went wrong with the play itself (the machine was too busy for it): such a run shows
+    nothing. Empty: nothing.
+    """
     cpu: list[float] = field(default_factory=list)
     """Seconds of CPU of the operators, and of this process."""
 
 
 class WatchedWorld(World):
-    """A world whose play looks at what watches have brought: asking again and again would cost more CPU than the operator."""
+    """A world whose play looks at what watches have brought: asking again and again would cost more
+    CPU than the operator.
+    """
 
     objects: Objects
     nursery: Nursery
@@ -95,7 +104,10 @@ class WatchedWorld(World):
         return [0] * count
 
     def pods(self, role: str, *, writer: str = "") -> list[JsonDict]:
-        """Pods by role. Fails at once when the operator has ended by itself: nothing would ever come."""
+        """Pods by role.
+
+        Fails at once when the operator has ended by itself: nothing would ever come.
+        """
         if not self.replacing and self.operators[-1].process.poll() is not None:
             raise AssertionError(f"the operator has ended: {self.operators[-1].log.read_text()[-1000:]}")
         found = []
@@ -124,7 +136,9 @@ class Run:
         interruption: str = "",
         played: bool = False,
     ) -> None:
-        """``interruption``: a name of :data:`tests.campaigns.crashes.interruptions.INTERRUPTIONS`, or none. ``played``: so is the agent."""
+        """``interruption``: a name of :data:`tests.campaigns.crashes.interruptions.INTERRUPTIONS`,
+        or none. ``played``: so is the agent.
+        """
         directory.mkdir(parents=True)
         self.parts, self.directory, self.scenario = parts, directory, scenario
         namespace = f"c-{os.urandom(4).hex()}"
@@ -134,8 +148,17 @@ class Run:
         self.names = Names(namespace, table_id)
         self.monitor = Monitor(table_id, DRAIN_SECONDS)
         self.injector = Injector(self._kill, target, fault)
-        self.api = ApiProxy(parts.loop, pki=parts.etcd.pki, cluster=parts.cluster_directory, injector=self.injector, monitor=self.monitor, names=self.names)
-        self.etcd = EtcdProxy(parts.etcd.pki, parts.etcd.endpoint, injector=self.injector, monitor=self.monitor, names=self.names)
+        self.api = ApiProxy(
+            parts.loop,
+            pki=parts.etcd.pki,
+            cluster=parts.cluster_directory,
+            injector=self.injector,
+            monitor=self.monitor,
+            names=self.names,
+        )
+        self.etcd = EtcdProxy(
+            parts.etcd.pki, parts.etcd.endpoint, injector=self.injector, monitor=self.monitor, names=self.names
+        )
         self.objects = self.world.objects = Objects(self.api, namespace, self.names)
         self.world.operator_kubeconfig = self.api.kubeconfig(directory / "kubeconfig")
         self.keys = Keys(parts.etcd, table_id)
@@ -156,7 +179,12 @@ class Run:
     def _real_agent(self, storage: Storage) -> RealAgent:
         etcd = self.parts.etcd
         self.agent_proxy = AgentProxy(
-            etcd.pki, etcd.endpoint, injector=self.injector, monitor=self.monitor, names=self.names, kill=lambda: self.agent and self.agent.kill()
+            etcd.pki,
+            etcd.endpoint,
+            injector=self.injector,
+            monitor=self.monitor,
+            names=self.names,
+            kill=lambda: self.agent and self.agent.kill(),
         )
         return RealAgent(storage, self.world, self.agent_proxy, etcd.pki)
 
@@ -207,11 +235,18 @@ class Run:
         state, counts = self.state(), self.objects.counts()
         if reference is not None:
             deviations += differences(self._comparable(reference.state), self._comparable(state), "end state")
-            deviations += differences(self._comparable(reference.counts), self._comparable(counts), "objects created and deleted")
+            deviations += differences(
+                self._comparable(reference.counts), self._comparable(counts), "objects created and deleted"
+            )
         if self.agent is not None:
             deviations += self.agent.wrong() + self._outcomes()
         deviations += [f"event twice: {name}" for name in self.objects.repeated_events()]
-        deviations += self.monitor.wrong + drivers(counts, [*self.monitor.events, *read_files([self.play.log])]) + self._traces() + self._defects()
+        deviations += (
+            self.monitor.wrong
+            + drivers(counts, [*self.monitor.events, *read_files([self.play.log])])
+            + self._traces()
+            + self._defects()
+        )
         injector = self.injector
         cpu = [round(self._spent, 2), round(time.process_time() - before, 2)]
         return Outcome(
@@ -242,7 +277,9 @@ class Run:
     # ---- the end
 
     def _end(self, reference: Reference | None) -> None:
-        """Wait until the operator has written nothing for a while and, unless this is to become a reference, the state is the reference's."""
+        """Wait until the operator has written nothing for a while and, unless this is to become a
+        reference, the state is the reference's.
+        """
         deadline = time.monotonic() + SAME_SECONDS
         seen, since = len(self.injector.writes), time.monotonic()
         while time.monotonic() < deadline:
@@ -266,12 +303,16 @@ class Run:
         return dict(sorted(self.names.value(found).items()))
 
     def _key(self, key: str, value: JsonDict) -> JsonDict:
-        """A real agent may forget a defeated writer's instants before or after it is fenced: :meth:`_outcomes` looks at them."""
+        """A real agent may forget a defeated writer's instants before or after it is fenced:
+        :meth:`_outcomes` looks at them.
+        """
         real = self.agent is not None and key.startswith("settle/")
         return {name: item for name, item in value.items() if name != "instants"} if real else value
 
     def _comparable(self, values: JsonDict) -> JsonDict:
-        """Without what differs when the agent itself was killed: its pods, its incarnations and what it has reported as whom."""
+        """Without what differs when the agent itself was killed: its pods, its incarnations and
+        what it has reported as whom.
+        """
         if self.injector.target is None or not self.injector.target.name.startswith(PREFIX):
             return values
         kept = {key: value for key, value in values.items() if "hudi-agent-A" not in key and "inc-agent" not in key}
@@ -280,9 +321,15 @@ class Run:
     # ---- judgement
 
     def _starved(self) -> str:
-        """An agent that nobody has killed was too slow for its lease: that is the machine, and the operator is right to fence it."""
+        """An agent that nobody has killed was too slow for its lease: that is the machine, and the
+        operator is right to fence it.
+        """
         mine = self.agent_proxy.incarnations if self.agent is not None else []
-        late = [e.subject for e in self.monitor.events if e.action == "fence" and e.ok and e.detail == "LeaseGone" and e.subject in mine]
+        late = [
+            e.subject
+            for e in self.monitor.events
+            if e.action == "fence" and e.ok and e.detail == "LeaseGone" and e.subject in mine
+        ]
         return "the agent had not enough CPU to keep its lease" if late else ""
 
     def _outcomes(self) -> list[str]:
@@ -295,13 +342,18 @@ class Run:
         return wrong
 
     def _traces(self) -> list[str]:
-        """The true trace (as the proxy saw it), and the operator's own log with what it cannot know of."""
+        """The true trace (as the proxy saw it), and the operator's own log with what it
+        cannot know of.
+        """
         truth = self.directory / "truth.log"
         truth.write_text("".join(f"{event.line()}\n" for event in self.monitor.events if event.action != "unknown"))
         lines = []
         for number, operator in enumerate(self.world.operators):
             text = operator.log.read_text(errors="replace")
-            lines += [text if text.endswith("\n") or not text else text + "\n", *(e.line() + "\n" for e in self._killed_lines.get(number, []))]
+            lines += [
+                text if text.endswith("\n") or not text else text + "\n",
+                *(e.line() + "\n" for e in self._killed_lines.get(number, [])),
+            ]
         own = self.directory / "operator-all.log"
         own.write_text("".join(lines))
         logs = [self.play.log]
@@ -332,10 +384,14 @@ class Run:
 
 def drivers(counts: JsonDict, events: list[Event]) -> list[str]:
     """No second driver for an attempt, and no attempt beside its predecessor."""
-    wrong = [f"{key}: {made} pods were created" for key, (made, _) in counts.items() if key.startswith("pods/") and made > 1]
+    wrong = [
+        f"{key}: {made} pods were created" for key, (made, _) in counts.items() if key.startswith("pods/") and made > 1
+    ]
     admits = {e.key: e.rev for e in events if e.action == "admit" and e.ok}
     second = next((rev for key, rev in admits.items() if key.endswith("-2") and "load" in key), 0)
-    ends = [e.rev for e in events if e.ok and (e.action == "fence" or (e.action == "clean-exit" and e.role == "writer"))]
+    ends = [
+        e.rev for e in events if e.ok and (e.action == "fence" or (e.action == "clean-exit" and e.role == "writer"))
+    ]
     if second and (not ends or min(ends) > second):
         wrong.append("F5: the second attempt was admitted before the first was fenced or had left")
     return wrong

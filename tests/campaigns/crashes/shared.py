@@ -1,4 +1,6 @@
-"""What all runs share: one light cluster, one etcd, and for real agents one S3 server with copies of a prepared table."""
+"""What all runs share: one light cluster, one etcd, and for real agents one S3 server with copies
+of a prepared table.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ CRDS = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
 
 @contextmanager
 def servers(directory: Path) -> Iterator[tuple[Path, Etcd]]:
-    """API server with our kinds and a node, and etcd with users; yields the cluster's directory and etcd."""
+    """API server with our kinds and a node, and etcd with users.
+
+    Yields the cluster's directory and etcd.
+    """
     place, etcd = directory / "cluster", Etcd(_made(directory / "etcd"))
     subprocess.run([ROOT / "hack/cluster/light-cluster", "up", place], check=True, timeout=150)
     try:
@@ -70,10 +75,14 @@ def s3(directory: Path) -> Iterator[tuple[str, Path]]:
 
 
 @contextmanager
-def joined(place: Path, etcd: Etcd, *, s3_server: tuple[str, Path], prepared: Prepared, scratch: Path) -> Iterator[Parts]:
+def joined(
+    place: Path, etcd: Etcd, *, s3_server: tuple[str, Path], prepared: Prepared, scratch: Path
+) -> Iterator[Parts]:
     """This process's own connections to servers that run already, and its own agent process."""
     host = Host(scratch, s3_server[0])
-    parts = Parts(Cluster(place / "kubeconfig"), place, etcd, LoopThread(), Nursery(), Storage(*s3_server, prepared, host))
+    parts = Parts(
+        Cluster(place / "kubeconfig"), place, etcd, LoopThread(), Nursery(), Storage(*s3_server, prepared, host)
+    )
     try:
         yield parts
     finally:

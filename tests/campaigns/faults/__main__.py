@@ -1,11 +1,15 @@
 """`make faults`: put every fault to every setup, and write docs/results/faults.md.
 
-    python -m tests.campaigns.faults                      what has no result yet for this commit and these versions
-    python -m tests.campaigns.faults paused-writer/ours   only this cell (or `paused-writer`: its row)
-    python -m tests.campaigns.faults --table              only the table, from the results that are there
+    python -m tests.campaigns.faults                      what has no result yet for this commit and
+                                                          these versions
+    python -m tests.campaigns.faults paused-writer/ours   only this cell (or
+                                                          `paused-writer`: its row)
+    python -m tests.campaigns.faults --table              only the table, from the results
+                                                          that are there
 
-Each cell is a process of its own with etcd, an S3 server, a proxy before it, Spark writers and the agent (or ZooKeeper), ended after
-FAULTS_CELL_SECONDS (180). Its result is one file in docs/results/raw/faults, so that a run that was cut off is continued. Exit status 1 when a cell is
+Each cell is a process of its own with etcd, an S3 server, a proxy before it, Spark writers and the
+agent (or ZooKeeper), ended after FAULTS_CELL_SECONDS (180). Its result is one file in
+docs/results/raw/faults, so that a run that was cut off is continued. Exit status 1 when a cell is
 not what it must be.
 """
 
@@ -34,7 +38,11 @@ def inside(name: str, folder: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.faults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("names", nargs="*", help="fault, or fault/setup")
     parser.add_argument("--table", action="store_true", help="write the table only")
     parser.add_argument("--again", action="store_true", help="run also what has a result")
@@ -59,7 +67,13 @@ def main() -> int:
             print(f"{cell.name}: {result['verdict']} (result of this commit): {result['told']}", flush=True)
         if result["verdict"] != wanted:
             wrong += 1
-            print(f"  NOT what it must be: {wanted}; log: {OUT / (cell.file + '.log')}; files: {result.get('folder', '-')}", flush=True)
+            print(
+                (
+                    f"  NOT what it must be: {wanted}; log: {OUT / (cell.file + '.log')}; files: "
+                    f"{result.get('folder', '-')}"
+                ),
+                flush=True,
+            )
     path = table.write()
     print(f"{path}; {wrong} cells are not what they must be")
     return 1 if wrong else 0

@@ -1,8 +1,10 @@
-"""The forty acceptance cases, by number: the fault, what must come of it, and the tests that are about it.
+"""The forty acceptance cases, by number: the fault, what must come of it, and the tests that are
+about it.
 
-A test that is named here exists (tests/tiers/unit/faults checks it); what it shows is told by its tier: `unit` tests play everything but the planner,
-`component` tests the kubelet and the JVM, `hudi` and `faults` the operator, `e2e` nothing. Where no tier with real parts is named, the case does
-not count as passed.
+A test that is named here exists (tests/tiers/unit/faults checks it); what it shows is told by its
+tier: `unit` tests play everything but the planner, `component` tests the kubelet and the JVM,
+`hudi` and `faults` the operator, `e2e` nothing. Where no tier with real parts is named, the case
+does not count as passed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ JAVA = "spark-images/etcd-lock/src/test/java/io/hudioperator"
 
 @dataclass(frozen=True)
 class Case:
-    """One acceptance case. `tests`: `file::test` or `faults::scenario`; `open`: what no test shows yet."""
+    """One acceptance case.
+
+    `tests`: `file::test` or `faults::scenario`; `open`: what no test shows yet.
+    """
 
     number: int
     fault: str
@@ -34,7 +39,10 @@ class Case:
 
     @property
     def tiers(self) -> list[str]:
-        """Tiers of its tests, those with the most real parts last; `+`: of its tests there `make test` runs none."""
+        """Tiers of its tests, those with the most real parts last.
+
+        `+`: of its tests there `make test` runs none.
+        """
         order = {"unit": 0, "java": 1, "component": 2, "hudi": 3, "faults": 4, "e2e": 5}
         found: dict[str, set[str]] = {}
         for test in self.tests:
@@ -61,26 +69,40 @@ CASES = (
             f"{HUDI}/test_writer.py::test_files_exactly_once_over_sigkill",
             f"{SIMULATED}::test_killed_without_the_lock",
         ),
-        "that other writers go on: counted by `make kills`, asserted of a driver that is frozen or cut off without the lock (4, 13), not of a killed one",
+        (
+            "that other writers go on: counted by `make kills`, asserted of a driver that is frozen or cut off "
+            "without the lock (4, 13), not of a killed one"
+        ),
     ),
     Case(
         2,
         "SIGKILL after acquire, before the completed file",
         "others wait for proof and drain, then rollback",
         "I1, I6",
-        (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::listing-fails", f"{SIMULATED}::test_killed_while_holding_the_lock"),
+        (
+            f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
+            "faults::listing-fails",
+            f"{SIMULATED}::test_killed_while_holding_the_lock",
+        ),
     ),
     Case(
         3,
         "SIGKILL after the completed file, before release",
         "the look finds it completed: kept",
         "I3, I8",
-        (f"{E2E}/test_pod_faults.py::test_killed_at_named_points", "faults::inside-the-drain", f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit"),
+        (
+            f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
+            "faults::inside-the-drain",
+            f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit",
+        ),
     ),
     Case(
         4,
         "SIGSTOP before acquire until the lease is over, then resume; the same until it is fenced",
-        "the first pause has no consequences; after the second the JVM ends and its instant is rolled back; a fenced session never acquires; others commit",
+        (
+            "the first pause has no consequences; after the second the JVM ends and its instant is rolled back; a "
+            "fenced session never acquires; others commit"
+        ),
         "I2",
         (
             f"{E2E}/test_pod_faults.py::test_frozen_before_acquire",
@@ -91,7 +113,10 @@ CASES = (
     Case(
         5,
         "SIGSTOP inside the critical section, before the completed file; another writer wants to commit",
-        "it waits for the proof; of two overlapping commits one stands, the other one is rolled back, or refused and repeated",
+        (
+            "it waits for the proof; of two overlapping commits one stands, the other one is rolled back, or refused "
+            "and repeated"
+        ),
         "I1, I9",
         (
             "faults::paused-writer",
@@ -131,7 +156,11 @@ CASES = (
         "the completed file's PUT is held, the driver killed, the PUT arrives inside the drain",
         "the look sees completion: kept",
         "I3, I8",
-        ("faults::inside-the-drain", "faults::client-times-out", f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant"),
+        (
+            "faults::inside-the-drain",
+            "faults::client-times-out",
+            f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
+        ),
     ),
     Case(
         9,
@@ -218,14 +247,20 @@ CASES = (
         "the response of acquire is lost",
         "the provider finds its own token",
         "I1",
-        (f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfAcquireEndsWithTheLock", f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOnTheNetworkEndsWithTheLock"),
+        (
+            f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfAcquireEndsWithTheLock",
+            f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOnTheNetworkEndsWithTheLock",
+        ),
     ),
     Case(
         17,
         "the response of release is lost",
         "repeated until definite; frees nobody else's lock",
         "I1",
-        (f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfReleaseIsRepeated", f"{JAVA}/protocol/AcquireTest.java::aLateReleaseDoesNotTouchTheNextOwner"),
+        (
+            f"{JAVA}/protocol/AcquireTest.java::aLostAnswerOfReleaseIsRepeated",
+            f"{JAVA}/protocol/AcquireTest.java::aLateReleaseDoesNotTouchTheNextOwner",
+        ),
     ),
     Case(
         18,
@@ -287,7 +322,10 @@ CASES = (
     Case(
         23,
         "the container of a driver ends, or its JVM alone",
-        "no container is started again in its pod; another pod with an incarnation of its own follows, the old one's instants are settled",
+        (
+            "no container is started again in its pod; another pod with an incarnation of its own follows, the old "
+            "one's instants are settled"
+        ),
         "I2, I7",
         (
             f"{E2E}/test_pod_faults.py::test_killed_at_named_points",
@@ -338,12 +376,19 @@ CASES = (
         "listings fail during the look",
         "nothing deleted; retried",
         "I4, I11",
-        ("faults::listing-fails", "faults::store-is-busy", f"{JAVA}/session/ReleaseTest.java::aListingThatFailsDecidesNothing"),
+        (
+            "faults::listing-fails",
+            "faults::store-is-busy",
+            f"{JAVA}/session/ReleaseTest.java::aListingThatFailsDecidesNothing",
+        ),
     ),
     Case(
         28,
         "two writers, one file group",
-        "the later commit is refused, told with whom it met, rolled back and, with retries left, repeated under a new instant",
+        (
+            "the later commit is refused, told with whom it met, rolled back and, with retries left, repeated under a "
+            "new instant"
+        ),
         "I9",
         (
             f"{HUDI}/test_writer.py::test_two_writers_rewrite_one_file_group",
@@ -386,7 +431,10 @@ CASES = (
     Case(
         32,
         "a writer sets options of the operator",
-        "rejected at admission, refused in the driver; `EAGER` alone Hudi turns into LAZY, an ordinary commit; a living writer's instant stays",
+        (
+            "rejected at admission, refused in the driver; `EAGER` alone Hudi turns into LAZY, an ordinary commit; a "
+            "living writer's instant stays"
+        ),
         "I4, I7, I9",
         (
             f"{CRDS}/test_writers.py::test_options_of_the_operator_are_refused_in_every_spelling",
@@ -411,7 +459,10 @@ CASES = (
         "one writer attempts a table upgrade",
         "refused",
         "I8",
-        (f"{HUDI}/test_statements.py::test_no_statement_loses_a_row", f"{UNIT}/api/test_options.py::test_owned_hudi_options"),
+        (
+            f"{HUDI}/test_statements.py::test_no_statement_loses_a_row",
+            f"{UNIT}/api/test_options.py::test_owned_hudi_options",
+        ),
         "a writer with a newer Hudi in its image: refused by its version before it registers",
     ),
     Case(
@@ -444,7 +495,10 @@ CASES = (
         "rejected",
         "isolation",
         (f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",),
-        "an account of another namespace cannot be named; of its own namespace whoever may make a HudiTable names any, as with a pod",
+        (
+            "an account of another namespace cannot be named; of its own namespace whoever may make a HudiTable names "
+            "any, as with a pod"
+        ),
     ),
     Case(
         38,

@@ -22,7 +22,10 @@ def cells(names: list[str]) -> list[Cell]:
     every = [Cell(scenario.id, setup) for scenario in SCENARIOS for setup in SETUPS]
     for name in names:
         if not any(name in (cell.scenario, cell.name) for cell in every):
-            raise SystemExit(f"{name}: no such fault; choose from {', '.join(dict.fromkeys(cell.scenario for cell in every))}, or fault/setup")
+            raise SystemExit(
+                f"{name}: no such fault; choose from {', '.join(dict.fromkeys(cell.scenario for cell in every))}, or "
+                "fault/setup"
+            )
     return [cell for cell in every if not names or cell.scenario in names or cell.name in names]
 
 
@@ -35,7 +38,10 @@ def expected(cell: Cell) -> str:
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
-    """Run one cell in a process of its own; what it has left is removed, its logs are kept when it is not what it must be."""
+    """Run one cell in a process of its own.
+
+    What it has left is removed, its logs are kept when it is not what it must be.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"faults-{cell.scenario}-"))
     log = OUT / f"{cell.file}.log"
     command = [sys.executable, "-m", "tests.campaigns.faults", "--cell", cell.name, "--folder", str(folder)]

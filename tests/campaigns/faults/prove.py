@@ -1,8 +1,10 @@
-"""`make prove-stock-hudi`: the same pause of a writer with stock Hudi and ZooKeeper, and with ours, told step by step.
+"""`make prove-stock-hudi`: the same pause of a writer with stock Hudi and ZooKeeper, and with ours,
+told step by step.
 
-Two writers update different rows of one file group. The first is stopped (SIGSTOP: a long garbage collection, a frozen node) inside its critical
-section, for longer than its lock's lease; the second one commits; the first goes on. Exit status 0 when stock Hudi's table is corrupt
-afterwards and ours is not.
+Two writers update different rows of one file group. The first is stopped (SIGSTOP: a long garbage
+collection, a frozen node) inside its critical section, for longer than its lock's lease; the second
+one commits; the first goes on. Exit status 0 when stock Hudi's table is corrupt afterwards and ours
+is not.
 """
 
 from __future__ import annotations

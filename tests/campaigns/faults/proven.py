@@ -1,4 +1,5 @@
-"""By what a case is proven: its tests fail on another lock (a cell of `make faults`), or has caught a deliberate mutation of ours (`make mutations`).
+"""By what a case is proven: its tests fail on another lock (a cell of `make faults`), or has caught
+a deliberate mutation of ours (`make mutations`).
 
 By stored outcomes alone: what is only listed proves nothing.
 """
@@ -18,7 +19,9 @@ SHOWN = 4
 
 
 def mutations_of(case: Case) -> list[str]:
-    """Mutations that a test of the case has caught, by the outcomes that are stored (docs/results/mutations.json), of whatever code."""
+    """Mutations that a test of the case has caught, by the outcomes that are stored
+    (docs/results/mutations.json), of whatever code.
+    """
     return [one.id for one in _named(case) if (stored(one) or {}).get("outcome") == CAUGHT]
 
 
@@ -32,7 +35,10 @@ def _named(case: Case) -> list[Mutation]:
 
 
 def failed_cells(case: Case, setups: Iterable[str], result: Callable[[str, str], dict[str, Any] | None]) -> list[str]:
-    """`fault/setup` of other locks that let a table of this case be corrupted. `result` is asked for a fault and a setup."""
+    """`fault/setup` of other locks that let a table of this case be corrupted.
+
+    `result` is asked for a fault and a setup.
+    """
     faults = [test.removeprefix("faults::") for test in case.tests if test.startswith("faults::")]
     cells = [(fault, setup) for fault in faults for setup in setups if setup != "ours"]
     return [f"{fault}/{setup}" for fault, setup in cells if (result(fault, setup) or {}).get("verdict") == "corrupt"]
@@ -65,6 +71,7 @@ def counted(rows: list[tuple[Case, list[str], list[str]]]) -> str:
     neither = [str(row[0].number) for row in tested if not row[1] and not row[2]]
     none = [str(row[0].number) for row in rows if not row[0].tests]
     return (
-        f"{len(tested)} of {len(CASES)} cases have tests (none: {', '.join(none) or '–'}); another lock fails in a cell above: {len(naive)}, "
+        f"{len(tested)} of {len(CASES)} cases have tests (none: {', '.join(none) or '–'}); another lock fails in a "
+        f"cell above: {len(naive)}, "
         f"one of their tests has caught a mutation: {len(mutated)}, neither: {', '.join(neither) or 'none'}"
     )

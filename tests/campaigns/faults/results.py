@@ -45,7 +45,13 @@ def load(cell: Cell) -> dict[str, Any] | None:
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
     """Write a result down with its key."""
-    full = {**result, "key": key(), "commit": commit(), "versions": versions(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    full = {
+        **result,
+        "key": key(),
+        "commit": commit(),
+        "versions": versions(),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
     STORE.mkdir(parents=True, exist_ok=True)
     (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

@@ -1,4 +1,6 @@
-"""The faults: each does the same to any of the three setups and returns what the table is like afterwards."""
+"""The faults: each does the same to any of the three setups and returns what the table
+is like afterwards.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Result:
     """One cell: what was found, and what else happened that the audit does not see."""
 
     verdict: str
-    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is silent), or `unknown`."""
+    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is
+    silent), or `unknown`.
+    """
     told: str
     checks: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -39,13 +43,22 @@ class Result:
 
 
 def judge(report: Report, *notes: str) -> Result:
-    """The verdict of an audit. Instants that are still pending for want of anybody who settles them are no corruption."""
+    """The verdict of an audit.
+
+    Instants that are still pending for want of anybody who settles them are no corruption.
+    """
     wrong = {check.name: check for check in report.checks if check.outcome is Outcome.VIOLATED}
     open_ = [check.name for check in report.checks if check.outcome is Outcome.UNKNOWN and check.name != "owners"]
     checks = {check.name: check.outcome.value for check in report.checks}
     if wrong:
         told = "; ".join(f"{name}: {check.sentence}" for name, check in wrong.items())
-        return Result("corrupt", told, checks, list(notes), [f"{name}: {finding}" for name, check in wrong.items() for finding in check.findings[:3]])
+        return Result(
+            "corrupt",
+            told,
+            checks,
+            list(notes),
+            [f"{name}: {finding}" for name, check in wrong.items() for finding in check.findings[:3]],
+        )
     if open_:
         return Result("unknown", f"not to be checked: {', '.join(open_)}", checks, list(notes))
     return Result("ok", "every check of the audit holds", checks, list(notes))
@@ -62,8 +75,13 @@ def arrive(held: Held, process: Process) -> None:
     until("the writer is about to publish", held.arrived.is_set, alive=process)
 
 
-def second_writer(side: Side, first: Process, *, drain: Callable[[], None] = lambda: None, end_first: bool) -> tuple[Process, list[str]]:
-    """B comes while A is stopped: elsewhere it gets the lock once A's lease is over; with ours only after A was ended, proven and drained."""
+def second_writer(
+    side: Side, first: Process, *, drain: Callable[[], None] = lambda: None, end_first: bool
+) -> tuple[Process, list[str]]:
+    """B comes while A is stopped: elsewhere it gets the lock once A's lease is over.
+
+    With ours only after A was ended, proven and drained.
+    """
     b = side.write("b", B)
     if side.setup != "ours":
         assert b.wait() == 0, b.log()[-3000:]
@@ -76,7 +94,9 @@ def second_writer(side: Side, first: Process, *, drain: Callable[[], None] = lam
         assert lock is not None, "the lock was lost with the lease"
         assert lock["inc"] == first.inc, "B got the lock while A was not proven dead"
         time.sleep(0.5)
-    notes = [f"B waited for the lock for {TTL_SECONDS + 5} s, past A's lease; it got it after A's end was proven and drained"]
+    notes = [
+        f"B waited for the lock for {TTL_SECONDS + 5} s, past A's lease; it got it after A's end was proven and drained"
+    ]
     assert end_first
     first.kill()
     outcomes = side.settle(first, drain=drain)
@@ -87,16 +107,23 @@ def second_writer(side: Side, first: Process, *, drain: Callable[[], None] = lam
 
 def final(side: Side, *written: tuple[Process | bool, list[Row]]) -> list[Row]:
     """The seed and what was acknowledged, in order."""
-    return overlaid(SEED, *[data for who, data in written if (who if isinstance(who, bool) else side.acknowledged(who))])
+    return overlaid(
+        SEED, *[data for who, data in written if (who if isinstance(who, bool) else side.acknowledged(who))]
+    )
 
 
 def due(side: Side, process: Process, instant: str) -> bool:
-    """Rows are due when their writer was told so; and when their commit stands although nobody was told anything. An acknowledged one must stand."""
+    """Rows are due when their writer was told so.
+
+    And when their commit stands although nobody was told anything. An acknowledged one must stand.
+    """
     return side.acknowledged(process) or side.is_completed(instant)
 
 
 def paused_writer(side: Side) -> Result:
-    """A is stopped inside its critical section, before its completed file, for longer than its lease; B commits to the same file group; A goes on."""
+    """A is stopped inside its critical section, before its completed file, for longer than its
+    lease; B commits to the same file group; A goes on.
+    """
     held = side.proxy.hold_next(s3proxy.completed_in_metadata)
     a = side.write("a", A)
     arrive(held, a)
@@ -113,7 +140,10 @@ def paused_writer(side: Side) -> Result:
 
 
 def publication_on_the_wire(side: Side) -> Result:
-    """The PUT of A's completed file is held and A stopped, for longer than its lease; B commits to the same file group; then the PUT arrives."""
+    """The PUT of A's completed file is held and A stopped, for longer than its lease.
+
+    B commits to the same file group; then the PUT arrives.
+    """
     held = side.proxy.hold_next(s3proxy.completed)
     a = side.write("a", A)
     arrive(held, a)
@@ -143,7 +173,10 @@ def arrives_inside_the_drain(side: Side) -> Result:
 
 
 def arrives_after_the_drain(side: Side) -> Result:
-    """A dies with its completed file on the wire; the file arrives after A was settled: the assumption about D is broken."""
+    """A dies with its completed file on the wire.
+
+    The file arrives after A was settled: the assumption about D is broken.
+    """
     found = _dead_writer(side, inside=False)
     if side.setup != "stock" and found.checks.get("late") == "violated":
         found.verdict = "reported"
@@ -185,15 +218,25 @@ TIMEOUT_OPTIONS = {
     "fs.s3a.connection.timeout": "2000",
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
-    "fs.s3a.retry.throttle.limit": "1",  # what is refused here is answered with 503: S3A would try 20 times, each pause twice the last one
+    # What is refused here is answered with 503: S3A would try 20 times, each pause twice
+    # the last one
+    "fs.s3a.retry.throttle.limit": "1",
 }
 
 
 def client_times_out(side: Side) -> Result:
-    """The PUT of A's completed file is held; A's client gives up after 2 s, A lives on; B commits to the same file group; then the PUT arrives."""
+    """The PUT of A's completed file is held; A's client gives up after 2 s, A lives on.
+
+    B commits to the same file group; then the PUT arrives.
+    """
     held = side.proxy.hold_next(s3proxy.completed)
     refused = side.proxy.refuse(
-        lambda line: held.arrived.is_set() and not held.deliver.is_set() and s3proxy.completed(line) and f"/{instant_of(held)}_" in line
+        lambda line: (
+            held.arrived.is_set()
+            and not held.deliver.is_set()
+            and s3proxy.completed(line)
+            and f"/{instant_of(held)}_" in line
+        )
     )
     a = side.write("a", A, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
     arrive(held, a)
@@ -204,7 +247,10 @@ def client_times_out(side: Side) -> Result:
         lock = side.table.get("lock")
         assert lock is not None, "the lock was released while the publication was unknown"
         assert lock["inc"] == a.inc, "the lock was released while the publication was unknown"
-        notes.append(f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the lock")
+        notes.append(
+            f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the "
+            "lock"
+        )
         held.deliver.set()
         assert a.wait() == 0, a.log()[-3000:]
         b = side.write("b", B)
@@ -245,14 +291,19 @@ def listing_fails(side: Side) -> Result:
 
 
 def store_is_busy(side: Side) -> Result:
-    """The store answers 503 to the first three PUTs of timeline files, and to three of data files."""
+    """The store answers 503 to the first three PUTs of timeline files, and to three
+    of data files.
+    """
     timeline = side.proxy.refuse(lambda line: line.startswith("PUT ") and "/.hoodie/timeline/" in line, times=3)
     data = side.proxy.refuse(lambda line: line.startswith("PUT ") and ".parquet" in line, times=3)
     a = side.write("a", A)
     code = a.wait()
     if side.table is not None and code != 0:
         await_quiet(side)
-    notes = [f"{len(timeline.lines)} + {len(data.lines)} PUTs refused", f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}"]
+    notes = [
+        f"{len(timeline.lines)} + {len(data.lines)} PUTs refused",
+        f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}",
+    ]
     return judge(side.audit(final(side, (a, A))), *notes)
 
 
@@ -269,8 +320,9 @@ def told(folder: Path) -> bool:
 
 
 def stopped_while_publishing(side: Side) -> Result:
-    """A is a stream that its program ends with `query.stop()` while the PUT of its completed file is held; B commits to the same file group; then the
-    PUT arrives."""
+    """A is a stream that its program ends with `query.stop()` while the PUT of its completed file
+    is held; B commits to the same file group; then the PUT arrives.
+    """
     held = side.proxy.hold_next(s3proxy.completed)
     a, folder = side.program("a", A, how="query")
     arrive(held, a)
@@ -295,7 +347,8 @@ def stopped_while_publishing(side: Side) -> Result:
         held.deliver.set()
         until("the PUT has arrived", held.delivered.is_set)
     notes.append(
-        f"A was told: {'committed' if told(folder) else 'not committed'}; its instant is {'completed' if side.is_completed(instant) else 'not completed'}"
+        f"A was told: {'committed' if told(folder) else 'not committed'}; its instant is "
+        f"{'completed' if side.is_completed(instant) else 'not completed'}"
     )
     if side.table is not None:
         await_quiet(side)
@@ -303,7 +356,10 @@ def stopped_while_publishing(side: Side) -> Result:
 
 
 def cancelled_while_sending_data(side: Side) -> Result:
-    """A's program cancels its jobs while the PUT of a data file is held, and lives on; what A gave up is rolled back; then the PUT arrives."""
+    """A's program cancels its jobs while the PUT of a data file is held, and lives on.
+
+    What A gave up is rolled back; then the PUT arrives.
+    """
     held = side.proxy.hold_next(s3proxy.data_file)
     a, folder = side.program("a", [(60, "c", "A", 2)], how="jobs")
     arrive(held, a)
@@ -315,7 +371,10 @@ def cancelled_while_sending_data(side: Side) -> Result:
         record = side.table.get(f"instant/{instant}")
         assert record is not None, "A gave up its instant while a file of it was on the wire"
         assert record["state"] == "Pending", "A gave up its instant while a file of it was on the wire"
-        notes.append(f"{2 * DRAIN_SECONDS} s after its jobs were cancelled A had not given up its instant: its file had no answer")
+        notes.append(
+            f"{2 * DRAIN_SECONDS} s after its jobs were cancelled A had not given up its instant: its file had no "
+            "answer"
+        )
         held.deliver.set()
         a.wait()
     else:
@@ -334,7 +393,9 @@ def cancelled_while_sending_data(side: Side) -> Result:
 
 
 def empty_completed_file(side: Side) -> Result:
-    """A dies before its completed file is sent, and the store shows an empty one (as hdfs does from the creation on); B writes to the same file group."""
+    """A dies before its completed file is sent, and the store shows an empty one (as hdfs does from
+    the creation on); B writes to the same file group.
+    """
     held = side.proxy.hold_next(s3proxy.completed)
     a = side.write("a", A)
     arrive(held, a)
@@ -347,7 +408,11 @@ def empty_completed_file(side: Side) -> Result:
         time.sleep(side.table.drain)
         side.table.fence(a)
         asked = len(side.proxy.lines)
-        error = until("the agent tells of it", lambda: (side.table.report().get("error") or {}) if side.table else None, alive=side.agent)
+        error = until(
+            "the agent tells of it",
+            lambda: (side.table.report().get("error") or {}) if side.table else None,
+            alive=side.agent,
+        )
         time.sleep(5)
         notes.append(f"the agent reports {error}")
         deleted = [line for line in side.proxy.lines[asked:] if s3proxy.deletion(line)]
@@ -363,13 +428,25 @@ def empty_completed_file(side: Side) -> Result:
 
 
 OUTAGE_SECONDS = 300
-MAVEN = ("mvn", "-q", "-B", "-f", str(ROOT / "spark-images/etcd-lock/pom.xml"), "-Dsurefire.failIfNoSpecifiedTests=true", "test")
+MAVEN = (
+    "mvn",
+    "-q",
+    "-B",
+    "-f",
+    str(ROOT / "spark-images/etcd-lock/pom.xml"),
+    "-Dsurefire.failIfNoSpecifiedTests=true",
+    "test",
+)
 
 
 def quorum_lost_for_minutes() -> Result:
-    """Two of three etcd members are frozen for 300 s while ten writers commit: nothing is acquired or committed meanwhile, the JVMs halt, others follow."""
+    """Two of three etcd members are frozen for 300 s while ten writers commit: nothing is acquired
+    or committed meanwhile, the JVMs halt, others follow.
+    """
     command = [*MAVEN, "-Dtest=QuorumTest#withoutQuorumNothingIsDoneAndItGoesOnByItself"]
-    done = subprocess.run(command, env={**os.environ, "OUTAGE_SECONDS": str(OUTAGE_SECONDS)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, "OUTAGE_SECONDS": str(OUTAGE_SECONDS)}, capture_output=True, text=True, check=False
+    )
     print(done.stdout, done.stderr)
     if done.returncode:
         return Result("failed", why(done.stdout + done.stderr))
@@ -378,7 +455,9 @@ def quorum_lost_for_minutes() -> Result:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One fault: its id, the acceptance case and invariant that it is about, and what each setup must show."""
+    """One fault: its id, the acceptance case and invariant that it is about, and what each setup
+    must show.
+    """
 
     id: str
     run: Callable[[Side], Result] | None
@@ -400,21 +479,64 @@ class Scenario:
 NO_LOOK = "n/a: stock Hudi does not look at the timeline before it rolls back"
 SCENARIOS = (
     Scenario("paused-writer", paused_writer, 5, "I1, I9", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
-    Scenario("publication-on-the-wire", publication_on_the_wire, 5, "I1, I9", {"stock": "corrupt", "lease-only": "corrupt", "ours": "ok"}),
-    Scenario("inside-the-drain", arrives_inside_the_drain, 8, "I3, I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
-    Scenario("after-the-drain", arrives_after_the_drain, 9, "I3", {"stock": "corrupt", "lease-only": "reported", "ours": "reported"}),
-    Scenario("client-times-out", client_times_out, 8, "I1", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}, TIMEOUT_OPTIONS),
+    Scenario(
+        "publication-on-the-wire",
+        publication_on_the_wire,
+        5,
+        "I1, I9",
+        {"stock": "corrupt", "lease-only": "corrupt", "ours": "ok"},
+    ),
+    Scenario(
+        "inside-the-drain", arrives_inside_the_drain, 8, "I3, I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}
+    ),
+    Scenario(
+        "after-the-drain",
+        arrives_after_the_drain,
+        9,
+        "I3",
+        {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
+    ),
+    Scenario(
+        "client-times-out",
+        client_times_out,
+        8,
+        "I1",
+        {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+        TIMEOUT_OPTIONS,
+    ),
     Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
     Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
-    Scenario("stopped-while-publishing", stopped_while_publishing, 8, "I1, F31", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
-    Scenario("cancelled-while-sending-data", cancelled_while_sending_data, 8, "I5, F35", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
-    Scenario("empty-completed-file", empty_completed_file, 8, "I4, F34", {"stock": "corrupt", "lease-only": "reported", "ours": "reported"}),
+    Scenario(
+        "stopped-while-publishing",
+        stopped_while_publishing,
+        8,
+        "I1, F31",
+        {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+    ),
+    Scenario(
+        "cancelled-while-sending-data",
+        cancelled_while_sending_data,
+        8,
+        "I5, F35",
+        {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+    ),
+    Scenario(
+        "empty-completed-file",
+        empty_completed_file,
+        8,
+        "I4, F34",
+        {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
+    ),
     Scenario(
         "quorum-lost",
         None,
         15,
         "I1, I11",
-        {"stock": "n/a: no etcd", "lease-only": "n/a: the mode decides when a lock is free, nothing here", "ours": "ok"},
+        {
+            "stock": "n/a: no etcd",
+            "lease-only": "n/a: the mode decides when a lock is free, nothing here",
+            "ours": "ok",
+        },
         alone=quorum_lost_for_minutes,
         takes_seconds=OUTAGE_SECONDS + 60,
     ),
@@ -433,7 +555,8 @@ def run(scenario: Scenario, setup: str, folder: Path) -> dict[str, Any]:
         ready = time.monotonic()
         found = scenario.run(side)
         if side.table is not None:
-            side.world.conform(complete=False)  # a cell ends with what its fault has shown: who was hit may stand, or be unsettled
+            # A cell ends with what its fault has shown: who was hit may stand, or be unsettled
+            side.world.conform(complete=False)
         seconds = {"set up": round(ready - begin, 1), "run": round(time.monotonic() - ready, 1)}
         return {**dataclasses.asdict(found), "seconds": seconds}
     finally:

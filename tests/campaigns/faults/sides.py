@@ -1,7 +1,9 @@
-"""The three setups that each fault is put to: stock Hudi with ZooKeeper, ours in LeaseOnly, ours. One face for all of them.
+"""The three setups that each fault is put to: stock Hudi with ZooKeeper, ours in LeaseOnly, ours.
 
-On our sides the scenario plays the operator, as in the hudi tier: it fences, waits for proof (it has ended the processes itself) and for the
-drain D, unlocks, and the real agent settles.
+One face for all of them.
+
+On our sides the scenario plays the operator, as in the hudi tier: it fences, waits for proof (it
+has ended the processes itself) and for the drain D, unlocks, and the real agent settles.
 """
 
 from __future__ import annotations
@@ -61,14 +63,20 @@ class Side:
         return any(self.timeline().glob(f"{instant}_*"))
 
     def write(self, name: str, data: list[Row], *, services: bool = False, **hadoop: str) -> Process:
-        """Start a writer of one upsert. `services`: stock Hudi's inline table services (ours run in the agent)."""
+        """Start a writer of one upsert.
+
+        `services`: stock Hudi's inline table services (ours run in the agent).
+        """
         if self.stock is not None:
             return self.stock.writer(name, data, services=services, **hadoop)
         assert self.table is not None
         return self.table.writer(name, python={"batches": [{"rows": data}]})
 
     def program(self, name: str, data: list[Row], *, how: str) -> tuple[Process, Path]:
-        """Start a program that upserts and can be stopped (`stopped_app`); returns its folder, too."""
+        """Start a program that upserts and can be stopped (`stopped_app`).
+
+        Returns its folder, too.
+        """
         if self.stock is not None:
             started = self.stock.program(name, data, how=how)
             return started, started.folder
@@ -76,7 +84,9 @@ class Side:
         folder = self.world.folder / f"program-{name}"
         folder.mkdir()
         (folder / "job.json").write_text(json.dumps({"rows": data, "how": how}))
-        return self.table.writer(name, application={"mainFile": str(Path(stopped_app.__file__)), "arguments": [str(folder)]}), folder
+        return self.table.writer(
+            name, application={"mainFile": str(Path(stopped_app.__file__)), "arguments": [str(folder)]}
+        ), folder
 
     def acknowledged(self, process: Process) -> bool:
         """Whether the writer was told, and tells, that its rows are committed."""
@@ -85,7 +95,10 @@ class Side:
         return process.poll() == 0 and int(process.termination().get("commits", 0)) > 0
 
     def settle(self, dead: Process, *, drain: Callable[[], None] = lambda: None) -> dict[str, str]:
-        """Fence, prove, drain (`drain` runs meanwhile), unlock, and wait for the agent; returns the outcome of each instant."""
+        """Fence, prove, drain (`drain` runs meanwhile), unlock, and wait for the agent.
+
+        Returns the outcome of each instant.
+        """
         assert self.table is not None
         inc = self.fence_only(dead)
         end = time.monotonic() + self.table.drain

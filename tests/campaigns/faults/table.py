@@ -27,7 +27,7 @@ unlocks). Afterwards `audit` ([operations.md](../operate/operations.md)) looks a
 
 The faults have no chance in them: a proxy holds one named request, so there is no seed. ZooKeeper's session is 4 s here and a
 stock writer is called dead after 10 s, so that a run is short; both are a minute or more by default, the story is the same.
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def write() -> Path:
@@ -38,14 +38,22 @@ def write() -> Path:
 
 
 def _evidence() -> str:
-    wanted = [Cell(scenario.id, setup) for scenario in SCENARIOS for setup in SETUPS if not scenario.expected[setup].startswith("n/a")]
+    wanted = [
+        Cell(scenario.id, setup)
+        for scenario in SCENARIOS
+        for setup in SETUPS
+        if not scenario.expected[setup].startswith("n/a")
+    ]
     found = [result for cell in wanted if (result := load(cell)) is not None]
     left = "results before the newest of a cell; a run that was cut off leaves none"
     return str(Evidence(of_results(found), f"{len(found)} of {len(wanted)} cells", left_out=left))
 
 
 def _faults() -> list[str]:
-    lines = [f"| id | fault | case | invariant | {' | '.join(SETUPS.values())} |", "|---|---|---|---|" + "---|" * len(SETUPS)]
+    lines = [
+        f"| id | fault | case | invariant | {' | '.join(SETUPS.values())} |",
+        "|---|---|---|---|" + "---|" * len(SETUPS),
+    ]
     told: list[str] = []
     keys: set[str] = set()
     counts = {"corrupt": 0, "ok": 0}
@@ -65,17 +73,42 @@ def _faults() -> list[str]:
                     counts["corrupt"] += 1
                 if setup == "ours" and result["verdict"] in ("ok", "reported"):
                     counts["ok"] += 1
-        lines.append(f"| `{scenario.id}` | {scenario.fault} | {scenario.case} | {scenario.invariant} | {' | '.join(words)} |")
+        lines.append(
+            f"| `{scenario.id}` | {scenario.fault} | {scenario.case} | {scenario.invariant} | {' | '.join(words)} |"
+        )
     held = f"rows that ours held: {counts['ok']} of {len(SCENARIOS)}"
-    lines.append(f"| | **cells in which another lock let the table be corrupted: {counts['corrupt']}; {held}** | | | | | |")
-    lines += ["", "Commits and versions of the runs:", "", *(f"* `{key}`" for key in sorted(keys)), "", "What was seen:", "", *told]
+    lines.append(
+        f"| | **cells in which another lock let the table be corrupted: {counts['corrupt']}; {held}** | | | | | |"
+    )
+    lines += [
+        "",
+        "Commits and versions of the runs:",
+        "",
+        *(f"* `{key}`" for key in sorted(keys)),
+        "",
+        "What was seen:",
+        "",
+        *told,
+    ]
     return lines
 
 
 def _open(case: Case) -> str:
     """What no test shows yet, the cells of its own that were not run among it."""
-    never = [test for test in case.tests if test.startswith("faults::") and load(Cell(test.removeprefix("faults::"), "ours")) is None]
-    return "; ".join([*([case.open] if case.open else []), *([f"not run: {', '.join(f'`{test}`' for test in never)}"] if never else [])]) or "–"
+    never = [
+        test
+        for test in case.tests
+        if test.startswith("faults::") and load(Cell(test.removeprefix("faults::"), "ours")) is None
+    ]
+    return (
+        "; ".join(
+            [
+                *([case.open] if case.open else []),
+                *([f"not run: {', '.join(f'`{test}`' for test in never)}"] if never else []),
+            ]
+        )
+        or "–"
+    )
 
 
 def _cell(result: dict[str, Any] | None, wanted: str) -> str:
@@ -97,21 +130,33 @@ def _cases() -> list[str]:
     lines = [
         "## The forty acceptance cases",
         "",
-        "Which tests are about a case, and their tiers ([testing.md](../design/testing.md) says what is real in each); those marked + are of `make test-all` "
-        "alone, "
-        "faults of `make faults`; when each was run last: [shown.md](shown.md). A `faults::` test counts when its row above has a result. Noticed by: "
-        "cells above in which another lock failed, and mutations of ours that a test of the case has caught, by the stored "
-        "outcomes ([mutations.md](mutations.md)); such as are listed and have no outcome are counted apart. Last column: what no test shows yet.",
+        (
+            "Which tests are about a case, and their tiers ([testing.md](../design/testing.md) says what is real in "
+            "each); those marked + are of `make test-all` "
+            "alone, "
+            "faults of `make faults`; when each was run last: [shown.md](shown.md). A `faults::` test counts when its "
+            "row above has a result. Noticed by: "
+            "cells above in which another lock failed, and mutations of ours that a test of the case has caught, by "
+            "the stored "
+            "outcomes ([mutations.md](mutations.md)); such as are listed and have no outcome are counted apart. Last "
+            "column: what no test shows yet."
+        ),
         "",
     ]
     lines += [
         "| no. | fault or bad input | expected | invariant | tests | tiers | noticed by | not shown yet |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    rows = [(case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case)) for case in CASES]
+    rows = [
+        (case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case))
+        for case in CASES
+    ]
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
         tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations, len(not_judged(case)))
-        lines.append(f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | {_open(case)} |")
+        lines.append(
+            f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | "
+            f"{_open(case)} |"
+        )
     lines.append(f"| | **{counted(rows)}** | | | | | | |")
     return lines

@@ -1,1 +1,3 @@
-"""What several writers of one table are promised, each cell with the test that showed it: docs/use/guarantees.md."""
+"""What several writers of one table are promised, each cell with the test that showed it:
+docs/use/guarantees.md.
+"""

@@ -45,7 +45,11 @@ def _run(test: str) -> str:
 
 
 def _line(row: Row, numbers: dict[str, int]) -> str:
-    return "| " + " | ".join([row.operation, row.mode, row.index, row.type, *(_cell(cell, numbers) for cell in row.cells)]) + " |"
+    return (
+        "| "
+        + " | ".join([row.operation, row.mode, row.index, row.type, *(_cell(cell, numbers) for cell in row.cells)])
+        + " |"
+    )
 
 
 def _cell(cell: Cell | None, numbers: dict[str, int]) -> str:

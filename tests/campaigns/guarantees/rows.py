@@ -1,4 +1,7 @@
-"""The cells. A claim without a test does not stand here: where nothing was run, the cell is None."""
+"""The cells.
+
+A claim without a test does not stand here: where nothing was run, the cell is None.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cell:
-    """What holds, and the test that shows it: `file::name`, with the parameters' id in brackets if it has several."""
+    """What holds, and the test that shows it: `file::name`, with the parameters' id in brackets if
+    it has several.
+    """
 
     claim: str
     test: str
@@ -56,13 +61,19 @@ COW, MOR, OPTIMISTIC, NON_BLOCKING = "CopyOnWrite", "MergeOnRead", "Optimistic",
 
 ROWS = (
     Row(
-        "Upsert", OPTIMISTIC, "Simple", COW,
+        "Upsert",
+        OPTIMISTIC,
+        "Simple",
+        COW,
         Cell(_ONE, f"{_INDEX}[simple-spec0-1-1]"),
         Cell(_REPEATED, f"{_WRITER}[CopyOnWrite-3]"),
         reader=Cell(_DUE, "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys[CopyOnWrite]"),
     ),
     Row(
-        "Upsert", OPTIMISTIC, "Simple", MOR,
+        "Upsert",
+        OPTIMISTIC,
+        "Simple",
+        MOR,
         Cell(_ONE, f"{_INDEX}[simple-merge-spec1-1-1]"),
         Cell("none: the later commit to a file group is refused", f"{_WRITER}[MergeOnRead-0]"),
         reader=Cell(_DUE, "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys[MergeOnRead]"),
@@ -72,34 +83,81 @@ ROWS = (
     Row("Upsert", OPTIMISTIC, "Bucket", COW, Cell(_ONE, f"{_INDEX}[bucket-spec5-1-1]")),
     Row("Upsert", OPTIMISTIC, "Bucket", MOR, Cell(_ONE, f"{_INDEX}[bucket-merge-spec6-1-1]")),
     Row(
-        "Upsert", NON_BLOCKING, "Bucket", MOR,
+        "Upsert",
+        NON_BLOCKING,
+        "Bucket",
+        MOR,
         Cell("none: readers merge what both have brought", f"{_INDEX}[bucket-free-spec7-0-1]"),
         Cell("both commit; the larger ordering value stays, whoever committed last", _BESIDE),
     ),
     Row(
-        "Upsert, `insertConflicts: Ignore`", OPTIMISTIC, "Simple", COW,
+        "Upsert, `insertConflicts: Ignore`",
+        OPTIMISTIC,
+        "Simple",
+        COW,
         Cell("possible: one new key brought twice at once is two records", f"{_INDEX}[ignored-spec4-0-2]"),
     ),
-    Row("Insert, BulkInsert", OPTIMISTIC, "Simple", COW, Cell(_LOOKED, f"{_INSERTS}[copy]"), reader=Cell(_DUE, f"{_INSERTS}[copy]")),
-    Row("Insert, BulkInsert", OPTIMISTIC, "Simple", MOR, Cell(_LOOKED, f"{_INSERTS}[merge]"), reader=Cell(_DUE, f"{_INSERTS}[merge]")),
-    Row("Insert, BulkInsert, `duplicates: Allow`", OPTIMISTIC, "Simple", COW, Cell("as many records as the key was inserted", f"{_INSERTS}[copy]")),
-    Row("Insert, BulkInsert, `duplicates: Allow`", OPTIMISTIC, "Simple", MOR, Cell("as many records as the key was inserted", f"{_INSERTS}[merge]")),
+    Row(
+        "Insert, BulkInsert",
+        OPTIMISTIC,
+        "Simple",
+        COW,
+        Cell(_LOOKED, f"{_INSERTS}[copy]"),
+        reader=Cell(_DUE, f"{_INSERTS}[copy]"),
+    ),
+    Row(
+        "Insert, BulkInsert",
+        OPTIMISTIC,
+        "Simple",
+        MOR,
+        Cell(_LOOKED, f"{_INSERTS}[merge]"),
+        reader=Cell(_DUE, f"{_INSERTS}[merge]"),
+    ),
+    Row(
+        "Insert, BulkInsert, `duplicates: Allow`",
+        OPTIMISTIC,
+        "Simple",
+        COW,
+        Cell("as many records as the key was inserted", f"{_INSERTS}[copy]"),
+    ),
+    Row(
+        "Insert, BulkInsert, `duplicates: Allow`",
+        OPTIMISTIC,
+        "Simple",
+        MOR,
+        Cell("as many records as the key was inserted", f"{_INSERTS}[merge]"),
+    ),
     Row("Update", OPTIMISTIC, "Simple", COW, None, Cell(_ASKED, f"{_UPDATE}[cow]"), Cell(_SKEW, _ELSEWHERE)),
     Row("Update", OPTIMISTIC, "Simple", MOR, None, Cell(_ASKED, f"{_UPDATE}[mor]")),
     Row(
-        "Update", NON_BLOCKING, "Bucket", MOR,
-        None, Cell(_ASKED, f"{_UPDATE}[non-blocking]"),
+        "Update",
+        NON_BLOCKING,
+        "Bucket",
+        MOR,
+        None,
+        Cell(_ASKED, f"{_UPDATE}[non-blocking]"),
     ),
     Row("Update, serializable", OPTIMISTIC, "Simple", COW, None, None, Cell(_MET, _ELSEWHERE)),
     Row(
-        "`spark.read`, then a write", OPTIMISTIC, "Simple", COW,
-        None, Cell("none: the attempt ends as a conflict", "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too"),
+        "`spark.read`, then a write",
+        OPTIMISTIC,
+        "Simple",
+        COW,
+        None,
+        Cell(
+            "none: the attempt ends as a conflict",
+            "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too",
+        ),
     ),
     Row(
-        "Delete", NON_BLOCKING, "Bucket", MOR,
-        None, Cell("against an insert of the key at once: the one that was begun last decides", _DELETE),
+        "Delete",
+        NON_BLOCKING,
+        "Bucket",
+        MOR,
+        None,
+        Cell("against an insert of the key at once: the one that was begun last decides", _DELETE),
     ),
-)  # fmt: skip
+)
 
 
 def named() -> Iterator[str]:

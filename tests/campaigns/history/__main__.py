@@ -1,12 +1,16 @@
 """`make history`: histories of concurrent writers, and docs/results/history.md.
 
-    python -m tests.campaigns.history                            what has no result yet for this commit
+    python -m tests.campaigns.history                            what has no result yet
+                                                                 for this commit
     python -m tests.campaigns.history --only 'cow/.*/update'     only runs whose name matches
-    python -m tests.campaigns.history --rounds 8                 six steps of each writer in a round (default 3)
-    python -m tests.campaigns.history --table                    only the page, from the results that are there
+    python -m tests.campaigns.history --rounds 8                 six steps of each writer in a round
+                                                                 (default 3)
+    python -m tests.campaigns.history --table                    only the page, from the results
+                                                                 that are there
 
-Each run is a process of its own, ended after HISTORY_SECONDS (900). Its result is one file in docs/results/raw/history. Exit status 1 when something is
-there that was promised not to be, or when a run has no result.
+Each run is a process of its own, ended after HISTORY_SECONDS (900). Its result is one file in
+docs/results/raw/history. Exit status 1 when something is there that was promised not to be, or when
+a run has no result.
 """
 
 from __future__ import annotations
@@ -51,7 +55,9 @@ def commit() -> str:
     """The last commit that changed what is tested; `+` behind it when files differ from it."""
 
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words, "--", *TESTED, *NOT_TESTED], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *words, "--", *TESTED, *NOT_TESTED], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     return git("log", "-1", "--abbrev=10", "--format=%h") + ("+" if git("status", "--porcelain") else "")
 
@@ -104,7 +110,11 @@ def inside(name: str, folder: Path, *, rounds: int, chance: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.history", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.history",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="only runs whose name matches")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chance", type=int, default=1, help="seed of which records are chosen")
@@ -121,7 +131,11 @@ def main() -> int:
         if not re.search(given.only, cell.name):
             continue
         known = load(cell)
-        result = known if known and known["commit"] == commit() and not given.again else apart(cell, rounds=given.rounds, chance=given.chance)
+        result = (
+            known
+            if known and known["commit"] == commit() and not given.again
+            else apart(cell, rounds=given.rounds, chance=given.chance)
+        )
         wrong += result["verdict"] != "ok"
         print(f"{cell.name}: {result['verdict']} ({result.get('seconds', '?')} s): {result['told'][:TOLD]}", flush=True)
     print(f"{page.write(load)}; {wrong} runs are not ok")

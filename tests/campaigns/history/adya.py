@@ -1,9 +1,12 @@
-"""Which of Adya's phenomena a history of list-append transactions shows. Pure: no I/O.
+"""Which of Adya's phenomena a history of list-append transactions shows.
 
-A version of a key is the list that a transaction left there; the elements of a key are unique, so a list that was read tells who wrote it: whoever appended
-its last element. The order of a key's versions is not guessed: the history has it, as the table's commits have it.
+Pure: no I/O.
 
-    ww   installed the next version of a key          wr   read a version of it          rw   read the version before it
+A version of a key is the list that a transaction left there; the elements of a key are unique, so a
+list that was read tells who wrote it: whoever appended its last element. The order of a key's
+versions is not guessed: the history has it, as the table's commits have it.
+
+    ww   installed the next version of a key wr read a version of it rw read the version before it
 
     G0          cycle of ww
     G1a         a version of a transaction that did not commit was read
@@ -28,7 +31,9 @@ Version = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Transaction:
-    """What one transaction saw and did. `reads`: the lists that it read; `writes`: the lists that it left, in order, the last one stays.
+    """What one transaction saw and did.
+
+    `reads`: the lists that it read; `writes`: the lists that it left, in order, the last one stays.
 
     One that did not commit has installed nothing, whatever it wrote.
     """
@@ -64,7 +69,9 @@ class Anomaly(NamedTuple):
 
 
 class Broken(ValueError):
-    """The history cannot be one: an order that names nobody, an element that two transactions have appended."""
+    """The history cannot be one: an order that names nobody, an element that two
+    transactions have appended.
+    """
 
 
 FORBIDDEN = ("G0", "G1a", "G1b", "G1c", "G-single", "G-SI")
@@ -73,7 +80,10 @@ KINDS = (*FORBIDDEN, "G2")
 
 
 def writers(history: History) -> dict[tuple[Key, str], tuple[Transaction, int]]:
-    """Who appended an element to a key, and which of its versions of the key ends with it. Raises Broken."""
+    """Who appended an element to a key, and which of its versions of the key ends with it.
+
+    Raises Broken.
+    """
     found: dict[tuple[Key, str], tuple[Transaction, int]] = {}
     for transaction in history.transactions:
         for key, versions in transaction.writes.items():
@@ -82,7 +92,9 @@ def writers(history: History) -> dict[tuple[Key, str], tuple[Transaction, int]]:
                     raise Broken(f"{transaction.name} leaves an empty list at {key}")
                 element = version[-1]
                 if (key, element) in found:
-                    raise Broken(f"{element} was appended to {key} by {found[key, element][0].name} and by {transaction.name}")
+                    raise Broken(
+                        f"{element} was appended to {key} by {found[key, element][0].name} and by {transaction.name}"
+                    )
                 found[key, element] = (transaction, number)
     return found
 
@@ -131,9 +143,17 @@ def _reads(history: History) -> Iterable[Anomaly]:
                 if writer is None:
                     yield Anomaly("G1a", f"{reader.name} read {element} at {key}, which nobody has written")
                 elif writer[0] is not reader and not writer[0].committed:
-                    yield Anomaly("G1a", f"{reader.name} read {element} at {key}, of {writer[0].name}, which has not committed")
-                elif number + 1 == len(version) and writer[0] is not reader and writer[1] + 1 < len(writer[0].writes[key]):
-                    yield Anomaly("G1b", f"{reader.name} read {element} at {key}, which {writer[0].name} has replaced itself")
+                    yield Anomaly(
+                        "G1a", f"{reader.name} read {element} at {key}, of {writer[0].name}, which has not committed"
+                    )
+                elif (
+                    number + 1 == len(version)
+                    and writer[0] is not reader
+                    and writer[1] + 1 < len(writer[0].writes[key])
+                ):
+                    yield Anomaly(
+                        "G1b", f"{reader.name} read {element} at {key}, which {writer[0].name} has replaced itself"
+                    )
 
 
 def _cycles(graph: Sequence[Edge]) -> Iterable[Anomaly]:
@@ -145,11 +165,17 @@ def _cycles(graph: Sequence[Edge]) -> Iterable[Anomaly]:
         nodes = frozenset(one.source for one in cycle)
         if nodes not in seen:
             seen.add(nodes)
-            yield Anomaly(kind_of(cycle), " ".join(f"{one.source} -{one.kind} {one.key}->" for one in cycle) + f" {cycle[0].source}")
+            yield Anomaly(
+                kind_of(cycle),
+                " ".join(f"{one.source} -{one.kind} {one.key}->" for one in cycle) + f" {cycle[0].source}",
+            )
 
 
 def _through(first: Edge, graph: Sequence[Edge]) -> list[Edge] | None:
-    """The worst cycle through an edge, of the kinds from G0 on; None when there is none. Each kind of cycle is looked for by itself."""
+    """The worst cycle through an edge, of the kinds from G0 on; None when there is none.
+
+    Each kind of cycle is looked for by itself.
+    """
     if first.kind == "ww":
         return _back(first, [e for e in graph if e.kind == "ww"])
     if first.kind == "wr":
@@ -159,7 +185,10 @@ def _through(first: Edge, graph: Sequence[Edge]) -> list[Edge] | None:
 
 
 def _back(first: Edge, graph: Sequence[Edge], *, apart: bool = False) -> list[Edge] | None:
-    """A shortest way from the end of an edge to its beginning, with the edge before it. `apart`: no two rw in a row, the first edge is one."""
+    """A shortest way from the end of an edge to its beginning, with the edge before it.
+
+    `apart`: no two rw in a row, the first edge is one.
+    """
     after: dict[str, list[Edge]] = {}
     for edge in graph:
         after.setdefault(edge.source, []).append(edge)
@@ -183,7 +212,9 @@ def _back(first: Edge, graph: Sequence[Edge], *, apart: bool = False) -> list[Ed
     return None
 
 
-def _way(came: Mapping[tuple[str, bool], tuple[tuple[str, bool], Edge]], end: tuple[str, bool], start: tuple[str, bool]) -> list[Edge]:
+def _way(
+    came: Mapping[tuple[str, bool], tuple[tuple[str, bool], Edge]], end: tuple[str, bool], start: tuple[str, bool]
+) -> list[Edge]:
     way: list[Edge] = []
     while end != start:
         end, edge = came[end]

@@ -36,7 +36,7 @@ the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of
 | snapshot | none of G0 to totals. Write skew and keys that are there twice are possible: RFC-22 excludes neither (R4, R5) |
 | serializable | none of all that |
 | none | counted only: the writers read the table in a way that the runtime does not see ([sources](../use/sources.md#read-modify-write)) |
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def page(load: Callable[[Cell], Result | None]) -> str:
@@ -44,9 +44,18 @@ def page(load: Callable[[Cell], Result | None]) -> str:
     found = [result for cell in CELLS if (result := load(cell)) is not None]
     lines = [
         HEAD,
-        str(Evidence(of_results(found), f"{len(found)} of {len(CELLS)}", left_out="results before the newest of a run; one that was cut off leaves none")),
+        str(
+            Evidence(
+                of_results(found),
+                f"{len(found)} of {len(CELLS)}",
+                left_out="results before the newest of a run; one that was cut off leaves none",
+            )
+        ),
         "",
-        "| run | promise | rounds | commits | conflicts | G0, G1 | G-single | G-SI | lost | totals | G2 | overdrawn | twice (old, new) | verdict | commit |",
+        (
+            "| run | promise | rounds | commits | conflicts | G0, G1 | G-single | G-SI | lost | totals | G2 | "
+            "overdrawn | twice (old, new) | verdict | commit |"
+        ),
         "|---|---|" + "---:|" * 11 + "---|---|",
     ]
     lines += [_row(cell, load(cell)) for cell in CELLS]
@@ -58,7 +67,11 @@ def _row(cell: Cell, result: Result | None) -> str:
     if result is None:
         return f"| {cell.name} | {promise} | not run |" + " |" * 12
     if "found" not in result:
-        return f"| {cell.name} | {promise} | {result['verdict']}: {result['told']} |" + " |" * 11 + f" {result['commit']} |"
+        return (
+            f"| {cell.name} | {promise} | {result['verdict']}: {result['told']} |"
+            + " |" * 11
+            + f" {result['commit']} |"
+        )
     found = result["found"]
     kinds = found["anomalies"]
     early = sum(kinds.get(kind, 0) for kind in ("G0", "G1a", "G1b", "G1c"))
@@ -75,7 +88,11 @@ def _row(cell: Cell, result: Result | None) -> str:
         f"{found['overdrawn']} of {found['of_pairs']}",
         f"{found['twice_existing']}, {found['twice_new']} of {found['of_keys']}",
     ]
-    return f"| {cell.name} | {promise} | " + " | ".join(str(n) for n in numbers) + f" | {result['verdict']} | {result['commit']} |"
+    return (
+        f"| {cell.name} | {promise} | "
+        + " | ".join(str(n) for n in numbers)
+        + f" | {result['verdict']} | {result['commit']} |"
+    )
 
 
 def _told(load: Callable[[Cell], Result | None]) -> list[str]:

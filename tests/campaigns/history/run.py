@@ -1,4 +1,7 @@
-"""One run: three writers play the workload on one table, one of them is killed in the middle; then the history is read from the table."""
+"""One run: three writers play the workload on one table, one of them is killed in the middle.
+
+Then the history is read from the table.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,11 @@ class Cell:
     def spec(self) -> dict[str, Any]:
         """What of a HudiTable's spec it takes."""
         index: dict[str, Any] = {"type": self.index} | ({"buckets": 1} if self.index == "Bucket" else {})
-        return {"type": {"cow": "CopyOnWrite", "mor": "MergeOnRead"}[self.type], "concurrency": {"mode": self.mode}, "index": index}
+        return {
+            "type": {"cow": "CopyOnWrite", "mor": "MergeOnRead"}[self.type],
+            "concurrency": {"mode": self.mode},
+            "index": index,
+        }
 
     @property
     def promise(self) -> str:
@@ -75,11 +82,16 @@ def commits(table: Table) -> list[Commit]:
 def _commit(table: Table, instant: tl.Instant) -> Commit:
     options = {
         "hoodie.datasource.query.type": "incremental",
-        "hoodie.datasource.read.begin.instanttime": f"{int(instant.completion) - 1}",  # exclusive; a time that no instant has
+        # exclusive; a time that no instant has
+        "hoodie.datasource.read.begin.instanttime": f"{int(instant.completion) - 1}",
         "hoodie.datasource.read.end.instanttime": instant.completion,
     }
     frame = table.world.spark().read.format("hudi").options(**options).load(table.path)
-    found = frame.where(f"_hoodie_commit_time = '{instant.requested}'").select("id", "v", "_hoodie_file_name").collect() if frame.columns else []
+    found = (
+        frame.where(f"_hoodie_commit_time = '{instant.requested}'").select("id", "v", "_hoodie_file_name").collect()
+        if frame.columns
+        else []
+    )
     groups = {row.id: row[2].lstrip(".").split("_")[0] for row in found}
     return Commit(instant.requested, instant.completion, {row.id: row.v for row in found}, groups)
 
@@ -93,7 +105,17 @@ def final(table: Table) -> list[tuple[int, str, str]]:
 class Run:
     """A table and its writers."""
 
-    def __init__(self, world: World, agent: Process, agent_name: str, cell: Cell, *, rounds: int, writers: int = 3, seed_of_chance: int = 1) -> None:
+    def __init__(
+        self,
+        world: World,
+        agent: Process,
+        agent_name: str,
+        cell: Cell,
+        *,
+        rounds: int,
+        writers: int = 3,
+        seed_of_chance: int = 1,
+    ) -> None:
         self.world, self.agent, self.cell, self.rounds = world, agent, cell, rounds
         self.names = [f"w{number}" for number in range(writers)]
         self._chance = seed_of_chance
@@ -118,7 +140,10 @@ class Run:
         return self.table.writer(name, file=CODE, function="transactions", python=arguments, retries=RETRIES)
 
     def play(self, *, kill: bool = True) -> None:
-        """All writers to their ends. With `kill` the first one is killed in the middle of its steps, while it writes."""
+        """All writers to their ends.
+
+        With `kill` the first one is killed in the middle of its steps, while it writes.
+        """
         first = self.table.writer("seed", python={"batches": [{"rows": seed(self.rounds)}]})
         assert first.wait(LIMIT) == 0, first.log()[-4000:]
         running = {name: self._writer(name) for name in self.names}
@@ -142,10 +167,23 @@ class Run:
         until("nothing is left pending", lambda: not self.table.pending(), alive=self.agent, timeout=LIMIT)
 
     def _killed(self, process: Process) -> Process:
-        half = 0 if self.cell.how == "frame" else 3 * self.rounds  # an attempt with frames may end with its first conflict
+        # An attempt with frames may end with its first conflict
+        half = 0 if self.cell.how == "frame" else 3 * self.rounds
         notes = self.folder / f"{self.names[0]}.1"
-        until("the victim is in the middle", lambda: notes.exists() and len(notes.read_text().splitlines()) > half, alive=process, timeout=LIMIT, every=0.02)
-        until("and writes", lambda: any(i.action in tl.WRITE_ACTIONS for i in self.table.timeline().pending), alive=process, timeout=LIMIT, every=0.005)
+        until(
+            "the victim is in the middle",
+            lambda: notes.exists() and len(notes.read_text().splitlines()) > half,
+            alive=process,
+            timeout=LIMIT,
+            every=0.02,
+        )
+        until(
+            "and writes",
+            lambda: any(i.action in tl.WRITE_ACTIONS for i in self.table.timeline().pending),
+            alive=process,
+            timeout=LIMIT,
+            every=0.005,
+        )
         process.kill()
         self.table.fence(process)
         return self._writer(self.names[0])
@@ -162,9 +200,16 @@ class Run:
         return judge(self.notes(), commits(self.table), final(self.table), self.rounds)
 
     def violated(self) -> list[str]:
-        """What the audit finds; without the rows, for with lost updates there is no telling which there should be."""
+        """What the audit finds.
+
+        Without the rows, for with lost updates there is no telling which there should be.
+        """
         report = self.table.audit(only=AUDITED)
-        return [f"audit {c.name}: {c.sentence}" for c in report.checks if c.name in AUDITED and c.outcome is Outcome.VIOLATED]
+        return [
+            f"audit {c.name}: {c.sentence}"
+            for c in report.checks
+            if c.name in AUDITED and c.outcome is Outcome.VIOLATED
+        ]
 
 
 def check(cell: Cell, found: Found) -> list[str]:

@@ -1,5 +1,5 @@
-"""A list-append transaction with stock Hudi: `python -m tests.campaigns.history.stock_writer` reads list 1, waits for STOCK_JOB's `go`, and writes it with its
-mark.
+"""A list-append transaction with stock Hudi: `python -m tests.campaigns.history.stock_writer` reads
+list 1, waits for STOCK_JOB's `go`, and writes it with its mark.
 
 Nothing of this project is loaded: Spark, Hudi's bundle, plain settings.
 """
@@ -25,7 +25,9 @@ def main() -> None:
     spark.sparkContext.setLogLevel("WARN")
     (row,) = spark.read.format("hudi").load(job["path"]).where("id = 1").select("id", "p", "v", "ts").collect()
     left = f"{row.v} {job['mark']}"
-    Path(job["notes"]).write_text(json.dumps({"mark": job["mark"], "step": job["mark"], "read": {1: row.v}, "write": {1: left}}) + "\n")
+    Path(job["notes"]).write_text(
+        json.dumps({"mark": job["mark"], "step": job["mark"], "read": {1: row.v}, "write": {1: left}}) + "\n"
+    )
     end = time.monotonic() + LIMIT
     while not Path(job["go"]).exists() and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,12 +1,13 @@
-"""User code of a writer in a history: each step reads the table, decides, writes, and notes what it saw (source.python, function `transactions`).
+"""User code of a writer in a history: each step reads the table, decides, writes, and notes what it
+saw (source.python, function `transactions`).
 
     append     reads two lists, appends its mark to one of them
     transfer   reads all accounts, moves an amount from one to another
     withdraw   reads a pair of accounts, takes from one of them when both together have enough
     insert     looks for a key, inserts it when it is not there
 
-A row's `v` is what it holds (a list, a balance, nothing) and, as its last word, the mark of the try that wrote it. Notes are one JSON object a
-line: what was read does not go away when the try fails.
+A row's `v` is what it holds (a list, a balance, nothing) and, as its last word, the mark of the try
+that wrote it. Notes are one JSON object a line: what was read does not go away when the try fails.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from pyspark.sql.functions import col
 from hudi_runtime.api import Update
 
 SCHEMA = "id int, p string, v string, ts long"
-META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name")
+META = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
 LIMIT = 900.0
 
 
@@ -45,11 +52,16 @@ def _decide(step, found, mark):
     if kind == "withdraw" and sum(balance.values()) < step["amount"]:
         return []
     changes = {step["take"]: -step["amount"]} | ({step["give"]: step["amount"]} if kind == "transfer" else {})
-    return [(number, found[number].p, f"{balance[number] + change} {mark}", found[number].ts + 1) for number, change in changes.items()]
+    return [
+        (number, found[number].p, f"{balance[number] + change} {mark}", found[number].ts + 1)
+        for number, change in changes.items()
+    ]
 
 
 def transactions(spark, context):
-    """`arguments`: {"steps": […], "how": "update", "serializable", "frame" or "unseen", "notes": file, "ready": file, "go": file}."""
+    """`arguments`: {"steps": […], "how": "update", "serializable", "frame" or "unseen", "notes":
+    file, "ready": file, "go": file}.
+    """
     arguments = context.arguments
     notes, tries = Path(arguments["notes"]), 0
 
@@ -59,7 +71,12 @@ def transactions(spark, context):
         mark = f"{step['name']}.{context.job.number}.{tries}"
         found = {row.id: row for row in rows.where(col("id").isin(step["read"])).collect()} if rows.columns else {}
         made = _decide(step, found, mark)
-        note = {"mark": mark, "step": step["name"], "read": {number: row.v for number, row in found.items()}, "write": {row[0]: row[2] for row in made}}
+        note = {
+            "mark": mark,
+            "step": step["name"],
+            "read": {number: row.v for number, row in found.items()},
+            "write": {row[0]: row[2] for row in made},
+        }
         with notes.open("a") as file:
             file.write(json.dumps(note) + "\n")
             file.flush()

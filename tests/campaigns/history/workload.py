@@ -1,13 +1,16 @@
-"""What the writers of a history do, and what came out of it. Pure: no I/O.
+"""What the writers of a history do, and what came out of it.
 
-All writers do the same kind of step at the same time, on the same records, so that they meet. A partition is one file group.
+Pure: no I/O.
+
+All writers do the same kind of step at the same time, on the same records, so that they meet. A
+partition is one file group.
 
     partition   records                          for
     la, lb      lists 1, 2 and 3, 4              append
     ba, bb      accounts 11, 12 and 13, 14       transfer
     wa, wb      accounts 100 + r and 200 + r     withdraw, one pair per round
-    u           keys 300 + r                     insert, into the file group of key 300, which is there before
-    n<r>        keys 400 + r                     insert, into a partition that nobody has written to yet
+    u           keys 300 + r insert, into the file group of key 300, which is there before
+    n<r>        keys 400 + r insert, into a partition that nobody has written to yet
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ def seed(rounds: int) -> list[Row]:
     """The rows of the first commit."""
     lists = [(number, p, SEED, 1) for number, p in LISTS.items()]
     accounts = [(number, p, f"{BALANCE} {SEED}", 1) for number, p in ACCOUNTS.items()]
-    pairs = [(base + r, p, f"{ENOUGH} {SEED}", 1) for base, p in ((100, "wa"), (200, "wb")) for r in range(1, rounds + 1)]
+    pairs = [
+        (base + r, p, f"{ENOUGH} {SEED}", 1) for base, p in ((100, "wa"), (200, "wb")) for r in range(1, rounds + 1)
+    ]
     return [*lists, *accounts, *pairs, (300, "u", SEED, 1)]
 
 
@@ -45,8 +50,12 @@ def steps(writer: int, rounds: int, chance: random.Random) -> list[Step]:
         one, other = chance.choice([1, 2]), chance.choice([3, 4])
         made.append({"kind": "append", "read": [one, other], "write": (one, other)[(writer + r) % 2]})
         take, give = chance.sample(sorted(ACCOUNTS), 2)
-        made.append({"kind": "transfer", "read": sorted(ACCOUNTS), "take": take, "give": give, "amount": chance.randint(1, 9)})
-        made.append({"kind": "withdraw", "read": [100 + r, 200 + r], "take": (100, 200)[writer % 2] + r, "amount": TAKEN})
+        made.append(
+            {"kind": "transfer", "read": sorted(ACCOUNTS), "take": take, "give": give, "amount": chance.randint(1, 9)}
+        )
+        made.append(
+            {"kind": "withdraw", "read": [100 + r, 200 + r], "take": (100, 200)[writer % 2] + r, "amount": TAKEN}
+        )
         made.append({"kind": "insert", "read": [300 + r], "p": "u"})
         made.append({"kind": "append", "read": [one, other], "write": (one, other)[(writer + r + 1) % 2]})
         made.append({"kind": "insert", "read": [400 + r], "p": f"n{r}"})
@@ -84,12 +93,19 @@ class Found:
     def broken(self) -> list[str]:
         """What snapshot isolation with the first committer winning does not allow."""
         kinds = [f"{kind}: {n}" for kind, n in self.anomalies.items() if kind in FORBIDDEN and n]
-        return [*kinds, *(f"{name}: {n}" for name, n in (("lost", self.lost), ("wrong totals", self.wrong_totals)) if n)]
+        return [
+            *kinds,
+            *(f"{name}: {n}" for name, n in (("lost", self.lost), ("wrong totals", self.wrong_totals)) if n),
+        ]
 
     @property
     def not_serializable(self) -> list[str]:
         """What no order of the writers, one after another, can show."""
-        more = {"G2": self.anomalies.get("G2", 0), "overdrawn": self.overdrawn, "keys twice": self.twice_existing + self.twice_new}
+        more = {
+            "G2": self.anomalies.get("G2", 0),
+            "overdrawn": self.overdrawn,
+            "keys twice": self.twice_existing + self.twice_new,
+        }
         return [*self.broken, *(f"{name}: {n}" for name, n in more.items() if n)]
 
 
@@ -106,12 +122,20 @@ def parse_notes(text: str) -> list[dict[str, Any]]:
             note = json.loads(line)
         except json.JSONDecodeError:
             continue
-        found.append(note | {"read": {int(k): v for k, v in note["read"].items()}, "write": {int(k): v for k, v in note["write"].items()}})
+        found.append(
+            note
+            | {
+                "read": {int(k): v for k, v in note["read"].items()},
+                "write": {int(k): v for k, v in note["write"].items()},
+            }
+        )
     return found
 
 
 def history(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> History:
-    """The list-append transactions: every try is one, committed when a completed commit has its rows. Versions are in order of completion."""
+    """The list-append transactions: every try is one, committed when a completed commit has its
+    rows. Versions are in order of completion.
+    """
     done = {mark(v) for commit in commits for v in commit.rows.values()}
     order = {str(number): [mark(c.rows[number]) for c in commits if number in c.rows] for number in LISTS}
     made = [Transaction(SEED, {}, {str(number): [(SEED,)] for number in LISTS})]
@@ -123,7 +147,9 @@ def history(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> Hi
     return History(made, order)
 
 
-def judge(notes: Sequence[Mapping[str, Any]], commits: Sequence[Commit], final: Sequence[tuple[int, str, str]], rounds: int) -> Found:
+def judge(
+    notes: Sequence[Mapping[str, Any]], commits: Sequence[Commit], final: Sequence[tuple[int, str, str]], rounds: int
+) -> Found:
     """Everything that is counted; `final`: id, p and v of the rows in the end."""
     found: list[Anomaly] = anomalies(history(notes, commits))
     kinds = Counter(anomaly.kind for anomaly in found)

@@ -1,13 +1,19 @@
-"""`make kills`: kill a writer again and again while three others write to the same table; docs/results/kills.md says what came of it.
+"""`make kills`: kill a writer again and again while three others write to the same table.
 
-    python -m tests.campaigns.kills                      rounds until there are 30 kills of each kind for this commit
+Docs/results/kills.md says what came of it.
+
+    python -m tests.campaigns.kills                      rounds until there are 30 kills of each
+                                                         kind for this commit
     python -m tests.campaigns.kills critical --kills 10  one kind, fewer kills
-    python -m tests.campaigns.kills --table              only the table, from the results that are there
+    python -m tests.campaigns.kills --table              only the table, from the results
+                                                         that are there
 
-Two kinds: `writing` (SIGKILL at a random moment while data files are written) and `critical` (SIGKILL in the critical section: the lock is
-held and the completed file is on its way; a proxy before the S3 server delivers it later, or never). A round is one fresh table with some
-kills; it counts when in the end every row of every acknowledged commit is there once, and nothing else. Needs the cluster with the chart
-(`make demo`, or `demo/run install`). Results are files in docs/results/raw/kills, one per round, so that a run that was cut off is continued.
+Two kinds: `writing` (SIGKILL at a random moment while data files are written) and `critical`
+(SIGKILL in the critical section: the lock is held and the completed file is on its way; a proxy
+before the S3 server delivers it later, or never). A round is one fresh table with some kills; it
+counts when in the end every row of every acknowledged commit is there once, and nothing else. Needs
+the cluster with the chart (`make demo`, or `demo/run install`). Results are files in
+docs/results/raw/kills, one per round, so that a run that was cut off is continued.
 """
 
 from __future__ import annotations
@@ -36,7 +42,9 @@ def results(kind: str, commit: str = "") -> list[dict[str, Any]]:
 
 def main() -> int:
     """Exit status 1 when a round broke an invariant."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.kills", description="kill writers of a table that others write to")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.kills", description="kill writers of a table that others write to"
+    )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{' or '.join(KINDS)} (default: both)")
     parser.add_argument("--kills", type=int, default=30, help="of each kind (default 30)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the random moments (default: the time)")
@@ -58,7 +66,9 @@ def main() -> int:
                     except Broken as broken:
                         found, good = broken.round, False
                     found |= {"seed": seed}
-                    (OUT / f"{kind}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}.json").write_text(json.dumps(found, indent=1) + "\n")
+                    (OUT / f"{kind}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}.json").write_text(
+                        json.dumps(found, indent=1) + "\n"
+                    )
                     done += len(found["kills"])
     write(ROOT / "docs" / "results" / "kills.md", {kind: results(kind) for kind in KINDS})
     return 0 if good else 1

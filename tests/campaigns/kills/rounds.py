@@ -55,7 +55,9 @@ class Rounds:
     def __enter__(self) -> Rounds:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.proxy.stop()
         self.watch.stop()
         self._forward.stop()
@@ -85,9 +87,16 @@ class Round:
         space.table("t", storage=spec["storage"])
         space.wait("huditable/t", "Ready", seconds=300)
         for number in range(LIVE):
-            space.writer(f"live-{number}", "t", batches=MILLION // ROWS, rows=ROWS, delay=2.0, first=(number + 1) * MILLION)
+            space.writer(
+                f"live-{number}", "t", batches=MILLION // ROWS, rows=ROWS, delay=2.0, first=(number + 1) * MILLION
+            )
         space.writer(
-            "victim", "t", batches=kills + 1, rows=ROWS, delay=0.25, retryPolicy={"limit": min(20, kills + 10), "backoffSeconds": 1, "maxBackoffSeconds": 2}
+            "victim",
+            "t",
+            batches=kills + 1,
+            rows=ROWS,
+            delay=0.25,
+            retryPolicy={"limit": min(20, kills + 10), "backoffSeconds": 1, "maxBackoffSeconds": 2},
         )
         done: list[dict[str, Any]] = []
         loads: list[float] = []
@@ -96,16 +105,30 @@ class Round:
             instant, pod = space.wait_inflight("victim", "t", not_pod=pod, seconds=240)
             done.append(self.kill(instant, pod))
             loads.append(round(os.getloadavg()[0], 1))
-            self.screen.fact(f"kill {len(done)} of {kills}: " + ", ".join(f"{name} {value}" for name, value in done[-1].items()))
+            self.screen.fact(
+                f"kill {len(done)} of {kills}: " + ", ".join(f"{name} {value}" for name, value in done[-1].items())
+            )
         space.wait("hudiwriter/victim", "Finished", seconds=600)
         for number in range(LIVE):
-            kubectl("patch", "hudiwriter", f"live-{number}", "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+            kubectl(
+                "patch",
+                "hudiwriter",
+                f"live-{number}",
+                "-n",
+                space.namespace,
+                "--type=merge",
+                "-p",
+                '{"spec":{"suspend":true}}',
+            )
         for number in range(LIVE):
             wait_for(f"the end of live-{number}", lambda name=f"live-{number}": self._ended(name), seconds=180, every=2)
         return {"kills": done, "load": loads, "rows": self.check(kills)}
 
     def kill(self, instant: str, pod: str) -> dict[str, Any]:
-        """Kill the victim once and wait until it is settled; what it took, in seconds after the kill."""
+        """Kill the victim once and wait until it is settled.
+
+        What it took, in seconds after the kill.
+        """
         space, held, late = self.space, None, 0.0
         if self.proxy is None:
             time.sleep(self.chance.uniform(0, 3))
@@ -118,14 +141,28 @@ class Round:
         if held is not None:
             self._deliver(held, late)
         record = space.wait_settled(pod, seconds=240)
-        outcome = record.outcomes.get(instant, "Completed")  # an instant that was completed and released before the kill has no record
+        # An instant that was completed and released before the kill has no record
+        outcome = record.outcomes.get(instant, "Completed")
         wanted = {"Completed"} if late else {"RolledBack"} if held is not None else {"RolledBack", "Completed", "Gone"}
         phases = {phase: round(seen - at, 1) for phase, seen in sorted(record.phases.items(), key=lambda pair: pair[1])}
-        others = [moment(i.completed).timestamp() for i in space.lake.timeline(space.path("t")) if i.completed and i.requested != instant]
+        others = [
+            moment(i.completed).timestamp()
+            for i in space.lake.timeline(space.path("t"))
+            if i.completed and i.requested != instant
+        ]
         between = sum(at < seen < record.phases["Settled"] for seen in others)
-        found = {"instant": instant, "outcome": outcome, "delivered": round(late, 1) or None, "commitsOfOthers": between, **phases}
+        found = {
+            "instant": instant,
+            "outcome": outcome,
+            "delivered": round(late, 1) or None,
+            "commitsOfOthers": between,
+            **phases,
+        }
         if outcome not in wanted:
-            raise Broken(f"{instant} is {outcome}", {"kills": [found], "rows": f"{instant} is {outcome}, expected {' or '.join(sorted(wanted))}"})
+            raise Broken(
+                f"{instant} is {outcome}",
+                {"kills": [found], "rows": f"{instant} is {outcome}, expected {' or '.join(sorted(wanted))}"},
+            )
         return found
 
     @staticmethod
@@ -140,11 +177,17 @@ class Round:
         return ended and cluster.is_true(self.space.get("hudiwriter", name), "Suspended")
 
     def check(self, kills: int) -> str:
-        """``ok``, or what is wrong: every row of every acknowledged commit once and nothing else, and all that the audit looks at."""
+        """``ok``, or what is wrong: every row of every acknowledged commit once and nothing else,
+        and all that the audit looks at.
+        """
         wanted = [written(batches=kills + 1, rows=ROWS)]
         for number in range(LIVE):
             records = int(self.space.get("hudiwriter", f"live-{number}")["status"].get("records", 0))
             if records:
                 wanted.append(written(batches=records // ROWS, rows=ROWS, first=(number + 1) * MILLION))
         answers = self.space.audit("t", pd.concat(wanted))
-        return "ok" if set(answers.outcomes.values()) <= {"ok", "not asked"} and answers.outcomes["rows"] == "ok" else str(answers.text)
+        return (
+            "ok"
+            if set(answers.outcomes.values()) <= {"ok", "not asked"} and answers.outcomes["rows"] == "ok"
+            else str(answers.text)
+        )

@@ -26,13 +26,18 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     commits = " and ".join(dict.fromkeys(one["commit"] for one in rounds))
     kills = [kill for one in rounds for kill in one["kills"]]
     lines = [f"## {TITLES[kind]}", ""]
-    outcomes = {name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})}
+    outcomes = {
+        name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})
+    }
     bad = [one for one in rounds if one["rows"] != "ok"]
     seeds = ", ".join(str(one["seed"]) for one in rounds)
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
     lines += [
-        f"{len(kills)} kills, rounds: {len(rounds)} (commit {commits}, {rounds[0]['at']} to {rounds[-1]['at']}, seeds {seeds}), three other writers.",
+        (
+            f"{len(kills)} kills, rounds: {len(rounds)} (commit {commits}, {rounds[0]['at']} to {rounds[-1]['at']}, "
+            f"seeds {seeds}), three other writers."
+        ),
         f"Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
     ]
     lines += [one["note"] for one in rounds if one.get("note")]
@@ -43,7 +48,9 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     for phase in PHASES:
         values = [float(kill[phase]) for kill in kills if phase in kill]
         if values:
-            lines.append(f"| {phase} | {statistics.median(values):.1f} | {percentile(values, 0.95):.1f} | {max(values):.1f} |")
+            lines.append(
+                f"| {phase} | {statistics.median(values):.1f} | {percentile(values, 0.95):.1f} | {max(values):.1f} |"
+            )
     between = [int(kill["commitsOfOthers"]) for kill in kills]
     said = f"median {statistics.median(between):.0f}, none in {between.count(0)} of {len(between)}"
     lines += ["", f"Commits of the other writers between kill and Settled: {said}."]
@@ -58,6 +65,12 @@ def write(path: Path, rounds: dict[str, list[dict[str, Any]]]) -> None:
     head = f"# Kills on a real cluster\n\nWritten by `make kills` (`tests/campaigns/kills`). {where}\n"
     every = [one for found in rounds.values() for one in found]
     kills = sum(len(one["kills"]) for one in every)
-    said = Evidence(of_results(every), f"{kills} kills in {len(every)} rounds", "each kill at another moment; the spread is in the tables")
+    said = Evidence(
+        of_results(every),
+        f"{kills} kills in {len(every)} rounds",
+        "each kill at another moment; the spread is in the tables",
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([head, f"{said}\n", *(section(kind, found) + "\n" for kind, found in rounds.items() if found)]))
+    path.write_text(
+        "\n".join([head, f"{said}\n", *(section(kind, found) + "\n" for kind, found in rounds.items() if found)])
+    )

@@ -1,13 +1,17 @@
 """`make matrix`: RFC-22's test plan, cell by cell, and docs/results/matrix.md.
 
-    python -m tests.campaigns.matrix                              what has no result yet for this commit and these versions
+    python -m tests.campaigns.matrix                              what has no result yet for this
+                                                                  commit and these versions
     python -m tests.campaigns.matrix --only 'mor/overlapping/./s3'   only cells whose name matches
-    python -m tests.campaigns.matrix --missing                    only cells that have no good result of any commit
-    python -m tests.campaigns.matrix --table                      only the page, from the results that are there
+    python -m tests.campaigns.matrix --missing                    only cells that have no good
+                                                                  result of any commit
+    python -m tests.campaigns.matrix --table                      only the page, from the results
+                                                                  that are there
     python -m tests.campaigns.matrix --list                       the names of the cells
 
-Each cell is a process of its own, ended after MATRIX_CELL_SECONDS (180). Its result is one file in docs/results/raw/matrix, so that a run that was cut off
-is continued. Exit status 1 when a cell is not ok.
+Each cell is a process of its own, ended after MATRIX_CELL_SECONDS (180). Its result is one file in
+docs/results/raw/matrix, so that a run that was cut off is continued. Exit status 1 when a cell is
+not ok.
 """
 
 from __future__ import annotations
@@ -31,7 +35,10 @@ LIMIT = float(os.environ.get("MATRIX_CELL_SECONDS", "180"))
 
 
 def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
-    """Run one cell in a process of its own; what it has left is removed when it is ok, else its folder is named in the result."""
+    """Run one cell in a process of its own.
+
+    What it has left is removed when it is ok, else its folder is named in the result.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"matrix-{cell.file}-"))
     results.OUT.mkdir(parents=True, exist_ok=True)
     log = results.OUT / f"{cell.file}.log"
@@ -63,7 +70,9 @@ def matrix(wanted: tuple[Cell, ...], *, again: bool) -> int:
         if result is None or not old:
             result = results.save(cell, run_cell(cell))
         when = "result of this commit" if old else f"{result.get('seconds', '?')} s"
-        print(f"[{number}/{len(wanted)}] {cell.name}: {result['verdict']} ({when}): {result['told'][:TOLD]}", flush=True)
+        print(
+            f"[{number}/{len(wanted)}] {cell.name}: {result['verdict']} ({when}): {result['told'][:TOLD]}", flush=True
+        )
         if result["verdict"] != "ok":
             wrong += 1
             print(f"  log: {results.OUT / (cell.file + '.log')}; files: {result.get('folder', '-')}", flush=True)
@@ -71,7 +80,11 @@ def matrix(wanted: tuple[Cell, ...], *, again: bool) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.matrix", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.matrix",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="only cells whose name matches")
     parser.add_argument("--table", action="store_true", help="write the page only")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")

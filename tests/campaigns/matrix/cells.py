@@ -1,4 +1,6 @@
-"""The cells of RFC-22's test plan: {copy-on-write, merge-on-read} x {one writer, two on disjoint files, two on the same} x tests 1-7 x storage."""
+"""The cells of RFC-22's test plan: {copy-on-write, merge-on-read} x {one writer, two on disjoint
+files, two on the same} x tests 1-7 x storage.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 KINDS: Mapping[str, str] = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
-WRITERS: Mapping[str, str] = {"single": "single writer", "disjoint": "optimistic, disjoint", "overlapping": "optimistic, overlapping"}
+WRITERS: Mapping[str, str] = {
+    "single": "single writer",
+    "disjoint": "optimistic, disjoint",
+    "overlapping": "optimistic, overlapping",
+}
 STORAGE: Mapping[str, str] = {"file": "file", "s3": "S3"}
 
 
@@ -70,7 +76,9 @@ class Cell:
 
     @property
     def refused(self) -> bool:
-        """Several writers that clean eagerly would roll each other back: refused, and that is what the cell shows."""
+        """Several writers that clean eagerly would roll each other back: refused, and that is what
+        the cell shows.
+        """
         return self.several and self.test.eager
 
     @property
@@ -79,11 +87,17 @@ class Cell:
         return self.test.eager and not self.several
 
 
-EVERY = tuple(Cell(kind, writers, number, storage) for kind, writers, number, storage in itertools.product(KINDS, WRITERS, TESTS, STORAGE))
+EVERY = tuple(
+    Cell(kind, writers, number, storage)
+    for kind, writers, number, storage in itertools.product(KINDS, WRITERS, TESTS, STORAGE)
+)
 
 
 def chosen(only: str) -> tuple[Cell, ...]:
-    """Cells whose name has a match of this regular expression; all if it is empty. Raises ValueError when none has, or when it is no expression."""
+    """Cells whose name has a match of this regular expression; all if it is empty.
+
+    Raises ValueError when none has, or when it is no expression.
+    """
     try:
         found = tuple(cell for cell in EVERY if re.search(only, cell.name))
     except re.error as error:

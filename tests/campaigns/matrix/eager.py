@@ -1,5 +1,7 @@
-"""Eager cleaning with several writers: they would roll each other back. Hudi accepts it silently; it is refused by the operator, by the runtime,
-and at the storage."""
+"""Eager cleaning with several writers: they would roll each other back.
+
+Hudi accepts it silently; it is refused by the operator, by the runtime, and at the storage.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,30 @@ def asked(setup: Setup) -> dict[str, str]:
 def refusals(wanted: dict[str, str]) -> list[str]:
     """What the operator says to a table and to a writer with these options."""
     metadata = {"namespace": "default", "name": "eager", "uid": "u"}
-    table = {"metadata": metadata, "spec": {"path": "s3a://lake/eager", "recordKeyFields": ["id"], "hudiOptions": wanted}}
+    table = {
+        "metadata": metadata,
+        "spec": {"path": "s3a://lake/eager", "recordKeyFields": ["id"], "hudiOptions": wanted},
+    }
     writer = {"metadata": metadata, "spec": {"tableRef": {"name": "eager"}, "hudiOptions": wanted}}
     return [options.table_problem(TableSpec.from_object(table)), options.writer_problem(WriterSpec.from_object(writer))]
 
 
 def refused(setup: Setup) -> dict[str, Any]:
-    """One writer is in its write; others ask for eager cleaning, in every way that there is. Nothing happens to it."""
+    """One writer is in its write; others ask for eager cleaning, in every way that there is.
+
+    Nothing happens to it.
+    """
     policy = {POLICY: "EAGER"}
     for said in refusals(policy):
         assert said.startswith(f"spec.hudiOptions['{POLICY}'] = 'EAGER': owned by the operator"), said
     for said in refusals(asked(setup)):
         assert said.startswith("spec.hudiOptions["), said
     place = "b" if setup.cell.writers == "disjoint" else "a"
-    batches = [batch(range(10), "a", "seed", 1), batch(range(10), "a", "living", 2, gate=f"{setup.gates}living"), batch(range(5), "a", "last", 3)]
+    batches = [
+        batch(range(10), "a", "seed", 1),
+        batch(range(10), "a", "living", 2, gate=f"{setup.gates}living"),
+        batch(range(5), "a", "last", 3),
+    ]
     living = setup.writer("w1", batches)
     setup.reached("living", living)
     pending = setup.writing()
@@ -55,7 +67,8 @@ def refused(setup: Setup) -> dict[str, Any]:
     assert not setup.instant(pending).pending, "what was inflight is committed, under its own instant"
     setup.quiet()
     expected = [(number, "a", "last" if number < 5 else "living", 3 if number < 5 else 2) for number in range(10)]
-    # Not "stray": a write that was refused leaves Hudi's heartbeat file of an instant that never was.
+    # Not "stray": a write that was refused leaves Hudi's heartbeat file of an instant
+    # that never was.
     setup.audited(expected, schema=OLD, without="stray")
     return {"told": f"refused: {messages[0]}; at the storage: {messages[1]}", "counts": {"commits": 3, "conflicts": 0}}
 

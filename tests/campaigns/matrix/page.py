@@ -38,7 +38,7 @@ replayed.
 * **Services**: in each cell with data a clean, an archival (maxCommitsToKeep 3) and a clustering have done something, and a compaction of MergeOnRead tables.
 * **Incremental pull** (7): a `Reader` of `hudi_runtime.api` in each of the three orders looks while the slow write is inflight and later on: each commit
   is given once, none too early, and every row is there. Overlapping has one race on other file groups before the one on the same.
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def page(load: Load) -> str:
@@ -47,7 +47,21 @@ def page(load: Load) -> str:
     run = {cell: result for cell, result in found.items() if result is not None}
     keys = _keys(run)
     return "\n".join(
-        [HEAD, _evidence(found, run), "", *_summary(found, run), "", *_table(found, keys), "", *_commits(keys), "", *_services(run), "", *_seen(run), ""]
+        [
+            HEAD,
+            _evidence(found, run),
+            "",
+            *_summary(found, run),
+            "",
+            *_table(found, keys),
+            "",
+            *_commits(keys),
+            "",
+            *_services(run),
+            "",
+            *_seen(run),
+            "",
+        ]
     )
 
 
@@ -74,12 +88,18 @@ def _keys(run: Mapping[Cell, Result]) -> dict[str, str]:
 
 def _summary(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -> list[str]:
     verdicts = [str(result["verdict"]) for result in run.values()]
-    words = ", ".join(f"{verdicts.count(word)} {word}" for word in ("ok", "failed", "unknown") if word in verdicts) or "none"
+    words = (
+        ", ".join(f"{verdicts.count(word)} {word}" for word in ("ok", "failed", "unknown") if word in verdicts)
+        or "none"
+    )
     missing = len(found) - len(run)
     commits = len({str(result["key"]) for result in run.values()})
     return [
-        f"**{len(run)} of {len(found)} cells have a result: {words}; {missing} have none.** The results are of {commits} different commits or versions; "
-        "the letter behind each cell names its own. Code that came after that commit was not part of the run."
+        (
+            f"**{len(run)} of {len(found)} cells have a result: {words}; {missing} have none.** The results are of "
+            f"{commits} different commits or versions; "
+            "the letter behind each cell names its own. Code that came after that commit was not part of the run."
+        )
     ]
 
 
@@ -101,7 +121,11 @@ def _cell(result: Result | None, keys: Mapping[str, str]) -> str:
 def _commits(keys: Mapping[str, str]) -> list[str]:
     if not keys:
         return []
-    return ["Commits and versions of the runs (`+`: with changes that were not committed):", "", *(f"* ({letter}) `{key}`" for key, letter in keys.items())]
+    return [
+        "Commits and versions of the runs (`+`: with changes that were not committed):",
+        "",
+        *(f"* ({letter}) `{key}`" for key, letter in keys.items()),
+    ]
 
 
 def _services(run: Mapping[Cell, Result]) -> list[str]:

@@ -1,4 +1,6 @@
-"""Incremental pulls in the three orders, while commits end out of order: nothing is lost, nothing given twice, nothing given too early."""
+"""Incremental pulls in the three orders, while commits end out of order: nothing is lost, nothing
+given twice, nothing given too early.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ _BEGUN = re.compile(r"(\d{17})\.(?:(?:deltacommit|replacecommit|commit)\.(?:requ
 
 @dataclass(frozen=True)
 class Due:
-    """What file names of the timeline say is there to be given; a parser of its own, as the reader's may be wrong."""
+    """What file names of the timeline say is there to be given.
+
+    A parser of its own, as the reader's may be wrong.
+    """
 
     completed: frozenset[str]
     fence: str

@@ -1,4 +1,6 @@
-"""Results of matrix runs: one file per cell in docs/results/raw/matrix, keyed by the commit of what is tested and by versions."""
+"""Results of matrix runs: one file per cell in docs/results/raw/matrix, keyed by the commit of what
+is tested and by versions.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,13 @@ def load(cell: Cell) -> dict[str, Any] | None:
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
     """Write a result down with its key."""
-    full = {**result, "cell": cell.name, "key": key(), "commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    full = {
+        **result,
+        "cell": cell.name,
+        "key": key(),
+        "commit": commit(),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
     STORE.mkdir(parents=True, exist_ok=True)
     (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

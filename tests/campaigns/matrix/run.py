@@ -52,10 +52,14 @@ def _written(setup: Setup) -> dict[str, Any]:
 def _counts(setup: Setup, job: Work) -> dict[str, int]:
     """What happened, for the page."""
     kinds = {"compactions": "compaction", "clusterings": "clustering", "cleans": "clean"}
-    return {"commits": job.commits, **{name: len(setup.ran(kind)) for name, kind in kinds.items()}, "archived": setup.archived()}
+    return {
+        "commits": job.commits,
+        **{name: len(setup.ran(kind)) for name, kind in kinds.items()},
+        "archived": setup.archived(),
+    }
 
 
-# -- one writer ----------------------------------------------------------------------------------------------------------------------------
+# -- one writer ------------------------------------------------------------------------------------
 
 
 def _one(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
@@ -71,12 +75,17 @@ def _one(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
         said.append("killed in a write, rolled back, continued exactly once")
     said += _serviced(setup, writer, look)
     commits = setup.ended(writer)["commits"]
-    assert commits == job.commits - (0 if setup.cell.test.incremental else 3), f"the last attempt made {commits} commits"
+    assert commits == job.commits - (0 if setup.cell.test.incremental else 3), (
+        f"the last attempt made {commits} commits"
+    )
     return {"said": said, "conflicts": 0}
 
 
 def _killed(setup: Setup, name: str, writer: Process, batches: list[Any]) -> Process:
-    """Kill a writer in its write, and let everybody else go on; returns the next attempt, once the dead one's instant is rolled back."""
+    """Kill a writer in its write, and let everybody else go on.
+
+    Returns the next attempt, once the dead one's instant is rolled back.
+    """
     dead = setup.writing()
     writer.kill()
     inc = setup.table.fence(writer)
@@ -89,7 +98,9 @@ def _killed(setup: Setup, name: str, writer: Process, batches: list[Any]) -> Pro
 
 
 def _serviced(setup: Setup, writer: Process, look: Callable[[], None]) -> list[str]:
-    """Where services run beside writers, these wait for them: the last commits come after a compaction and a clean."""
+    """Where services run beside writers, these wait for them: the last commits come after a
+    compaction and a clean.
+    """
     if setup.cell.test.incremental:
         setup.reached(CLEANED, writer)
         look()
@@ -106,7 +117,7 @@ def _serviced(setup: Setup, writer: Process, look: Callable[[], None]) -> list[s
     return ["services ran beside the writers"]
 
 
-# -- two writers ---------------------------------------------------------------------------------------------------------------------------
+# -- two writers -----------------------------------------------------------------------------------
 
 
 def _two(setup: Setup, job: Work, look: Callable[[], None]) -> dict[str, Any]:
@@ -147,7 +158,10 @@ def _raced(setup: Setup, slow: str, writer: Process, *, conflict: bool) -> str:
         lost = [each for each in report["conflicts"] if each["instant"] == slow]
         assert len(lost) == 1, f"{slow} must have lost: {json.dumps(report)[:1000]}"
         assert lost[0]["retriedAs"] > slow
-        setup.until("the loser's instant is rolled back", lambda: slow not in setup.table.names("instant/") and slow not in setup.table.pending())
+        setup.until(
+            "the loser's instant is rolled back",
+            lambda: slow not in setup.table.names("instant/") and slow not in setup.table.pending(),
+        )
         return "the slow write lost the race, was rolled back and committed under a new instant"
     ended = setup.instant(slow)
     between = [i for i in setup.table.timeline().completed if i.requested > slow and i.completion < ended.completion]

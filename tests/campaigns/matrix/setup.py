@@ -1,4 +1,7 @@
-"""The parts of a cell: one etcd, one agent, one S3 server, one table; the test plays the operator, as in the hudi tier."""
+"""The parts of a cell: one etcd, one agent, one S3 server, one table.
+
+The test plays the operator, as in the hudi tier.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from tests.support.harness.local import TITLES, Process, Table, World, until
 AGENT = "agent-matrix"
 LOCAL = "half of the cells of the matrix are about a file system with renames"
 LIMIT = 1500.0
-"""Seconds for one step on a machine with much else to do; nothing is measured. The limit of the cell is a shorter one."""
+"""Seconds for one step on a machine with much else to do; nothing is measured. The limit of the
+cell is a shorter one.
+"""
 WRITES = {"cow": "commit", "mor": "deltacommit"}
 """Action of a writer's commit."""
 #: Small numbers, so that everything happens within a dozen commits.
@@ -33,7 +38,11 @@ RETRIES = 8
 
 
 def writer_options() -> dict[str, str]:
-    """Options of each writer. One that does not know a column that another has added goes on: by option, or because the runtime sees to it."""
+    """Options of each writer.
+
+    One that does not know a column that another has added goes on: by option, or because the
+    runtime sees to it.
+    """
     try:
         check_allowed(_NULL_FOR_MISSING)
     except OptionNotAllowed:
@@ -42,13 +51,17 @@ def writer_options() -> dict[str, str]:
 
 
 def wanted_services(*, at_once: bool) -> dict[str, dict[str, Any]]:
-    """`spec.services`: every service that there is; `at_once`: after a single commit, and no writer is at work any more.
+    """`spec.services`: every service that there is.
 
-    A writer may still need the file version before the last commit. When all have ended, the newest one is enough: after one compaction there is
-    something to clean then.
+    `at_once`: after a single commit, and no writer is at work any more.
+
+    A writer may still need the file version before the last commit. When all have ended, the newest
+    one is enough: after one compaction there is something to clean then.
     """
     kinds = [kind for kind in _AFTER_COMMITS if kind in services.KINDS]
-    found: dict[str, dict[str, Any]] = {kind: {"afterCommits": 1 if at_once else _AFTER_COMMITS[kind]} for kind in kinds}
+    found: dict[str, dict[str, Any]] = {
+        kind: {"afterCommits": 1 if at_once else _AFTER_COMMITS[kind]} for kind in kinds
+    }
     found["clean"] |= {"retainFileVersions": 1} if at_once else {"retainCommits": 1}
     found["archive"] |= _ARCHIVE
     if "clustering" in found:
@@ -83,7 +96,9 @@ class Setup:
     def _with(self, wanted: dict[str, dict[str, Any]] | None) -> Table:
         mode = "Optimistic" if self.cell.several else "SingleWriter"
         more: dict[str, Any] = {"concurrency": {"mode": mode}} | ({"services": wanted} if wanted else {})
-        made = self.world.table("matrix", type=KINDS[self.cell.kind], local_files=LOCAL if self.cell.storage == "file" else "", **more)
+        made = self.world.table(
+            "matrix", type=KINDS[self.cell.kind], local_files=LOCAL if self.cell.storage == "file" else "", **more
+        )
         if not self.cell.test.metadata:
             made.below["hoodie.metadata.enable"] = "false"
         return made
@@ -97,7 +112,7 @@ class Setup:
         self._reader.join()
         return self.world.spark()
 
-    # -- writers -------------------------------------------------------------------------------------------------------------------
+    # -- writers -----------------------------------------------------------------------------------
 
     def writer(self, name: str, batches: list[Batch]) -> Process:
         return self.table.writer(name, python={"batches": batches}, options=writer_options(), retries=RETRIES)
@@ -107,18 +122,25 @@ class Setup:
             Path(f"{self.gates}{gate}").touch()
 
     def reached(self, gate: str, process: Process) -> None:
-        until(f"{process.name} has come to {gate}", Path(f"{self.gates}{gate}.reached").exists, alive=process, timeout=LIMIT)
+        until(
+            f"{process.name} has come to {gate}",
+            Path(f"{self.gates}{gate}.reached").exists,
+            alive=process,
+            timeout=LIMIT,
+        )
 
     def ended(self, process: Process) -> dict[str, Any]:
         """What a writer that has done everything says."""
         assert process.wait(LIMIT) == 0, process.log()[-4000:]
         return process.termination()
 
-    # -- what has happened ---------------------------------------------------------------------------------------------------------
+    # -- what has happened -------------------------------------------------------------------------
 
     def writing(self) -> str:
         """The one write that is inflight, by its requested time."""
-        (found,) = [instant.requested for instant in self.table.timeline().pending if instant.action == WRITES[self.cell.kind]]
+        (found,) = [
+            instant.requested for instant in self.table.timeline().pending if instant.action == WRITES[self.cell.kind]
+        ]
         return found
 
     def instant(self, requested: str) -> Instant:
@@ -140,10 +162,12 @@ class Setup:
     def until(self, what: str, probe: Any) -> Any:
         return until(what, probe, alive=self.agent, timeout=LIMIT, every=0.2)
 
-    # -- the end -------------------------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     def tended(self) -> None:
-        """Every service has seen the last commit and has done something, nothing is pending, the agent leaves."""
+        """Every service has seen the last commit and has done something, nothing is pending, the
+        agent leaves.
+        """
         last = max(i.completion for i in self.table.timeline().completed if i.action == WRITES[self.cell.kind])
         kinds = [kind for kind in wanted_services(at_once=True) if kind != "compaction" or self.cell.kind == "mor"]
         for kind in kinds:
@@ -164,13 +188,17 @@ class Setup:
         assert self.agent.wait(LIMIT) == 0, self.agent.log()[-4000:]
 
     def audited_before_services(self, rows: list[Row]) -> None:
-        """The oracle, while the commits that raced are in the active timeline and their files are as they were written.
+        """The oracle, while the commits that raced are in the active timeline and their files are
+        as they were written.
 
-        hudi-rs reads file groups of log files alone not at all: of a MergeOnRead table it is asked after the compaction.
+        hudi-rs reads file groups of log files alone not at all: of a MergeOnRead table it is asked
+        after the compaction.
         """
         self.until("nothing is pending", lambda: not self.table.pending() and not self.table.names("instant/"))
         self.spark()
-        self.table.audited(rows, schema=NEW, only=[name for name in TITLES if name != "hudi-rs" or self.cell.kind == "cow"])
+        self.table.audited(
+            rows, schema=NEW, only=[name for name in TITLES if name != "hudi-rs" or self.cell.kind == "cow"]
+        )
 
     def audited(self, rows: list[Row], *, schema: str = NEW, without: str = "") -> None:
         """The oracle, and the protocol log."""

@@ -1,4 +1,6 @@
-"""The same workload with plain Hudi settings: one writer, no lock, inline services, eager cleaning of failed writes."""
+"""The same workload with plain Hudi settings: one writer, no lock, inline services, eager cleaning
+of failed writes.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ class Stock:
         if self.setup.cell.storage == "s3":
             spark |= {f"spark.hadoop.{key}": value for key, value in self.setup.world.s3_settings().items()}
         job = {"path": self.path, "batches": self.job.one, "skip": skip, "options": options(self.setup), "spark": spark}
-        made = StockWriter(f"stock-{number}", self.setup.folder / "stock" / str(number), job, module="tests.campaigns.matrix.stock_writer")
+        made = StockWriter(
+            f"stock-{number}",
+            self.setup.folder / "stock" / str(number),
+            job,
+            module="tests.campaigns.matrix.stock_writer",
+        )
         return self.setup.world.child(made)
 
     def play(self) -> None:

@@ -1,4 +1,5 @@
-"""The workload of a single writer with plain Hudi settings: `python -m tests.campaigns.matrix.stock_writer` plays the batches that STOCK_JOB names.
+"""The workload of a single writer with plain Hudi settings:
+`python -m tests.campaigns.matrix.stock_writer` plays the batches that STOCK_JOB names.
 
 Nothing of this project is loaded but the function that makes the batches.
 """

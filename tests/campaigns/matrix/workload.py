@@ -1,14 +1,17 @@
-"""What the writers of a cell write, where they wait, and the rows that must be there in the end. Pure: no I/O.
+"""What the writers of a cell write, where they wait, and the rows that must be there in the end.
 
-A gate is a file. `after`: the writer waits before it gives the batch, all before it being committed (`<gate>.reached` tells). `gate`: a task of
-the write waits, the instant being inflight.
+Pure: no I/O.
+
+A gate is a file. `after`: the writer waits before it gives the batch, all before it being committed
+(`<gate>.reached` tells). `gate`: a task of the write waits, the instant being inflight.
 
     one writer     seed · update · a column more · [lost] · r0 · r1 · r2 · r3
     two writers    w1: seed · slow … ·                          r0 · r1 · r2 · r3
                    w2:        quick … · a column more · [lost] · q0 · q1
 
-Each quick commit is made while w1's slow write is inflight: disjoint, then the slow one, which began first, ends last; overlapping, then it has to
-lose. The column is added while no other write is inflight; w1 does not know it, and goes on. In [lost] the writer is killed. r2 and r3 wait for
+Each quick commit is made while w1's slow write is inflight: disjoint, then the slow one, which
+began first, ends last; overlapping, then it has to lose. The column is added while no other write
+is inflight; w1 does not know it, and goes on. In [lost] the writer is killed. r2 and r3 wait for
 table services where these run beside writers.
 """
 
@@ -29,7 +32,10 @@ REST, COLUMN, REST_TWO, LOST, COMPACTED, CLEANED = "rest-1", "column", "rest-2",
 
 @dataclass(frozen=True)
 class Race:
-    """A quick commit of w2 while a slow write of w1 is inflight; `conflict`: on one file group. `next_*`: who is there has committed."""
+    """A quick commit of w2 while a slow write of w1 is inflight; `conflict`: on one file group.
+
+    `next_*`: who is there has committed.
+    """
 
     slow: str
     quick: str
@@ -62,7 +68,9 @@ class Work:
         return len(self.one) + len(self.two)
 
 
-def batch(ids: Iterable[int], p: str, v: str, ts: int, *, n: int | None = None, after: str = "", gate: str = "") -> Batch:
+def batch(
+    ids: Iterable[int], p: str, v: str, ts: int, *, n: int | None = None, after: str = "", gate: str = ""
+) -> Batch:
     """One batch; with `n` it has the column more."""
     rows: list[list[Any]] = [[number, p, v, ts, *([] if n is None else [n])] for number in ids]
     found: Batch = {"rows": rows, "schema": OLD if n is None else NEW}
@@ -98,7 +106,8 @@ def _rest(*, n: int | None) -> list[Batch]:
 
 def _two(cell: Cell, *, killed: bool) -> Work:
     disjoint = cell.writers == "disjoint"
-    # Who loses a race begins anew, and no longer ends out of order: so the incremental reader sees one race of each kind.
+    # Who loses a race begins anew, and no longer ends out of order: so the incremental reader sees
+    # one race of each kind.
     places = [("a", "b")] if disjoint else [("c", "a"), ("a", "a")] if cell.test.incremental else [("a", "a")]
     base = {"a": 0, "b": 20, "c": 40}
 
@@ -114,16 +123,27 @@ def _two(cell: Cell, *, killed: bool) -> Work:
     place, half = ("b", ids("b", 5)) if disjoint else ("a", ids("a", 5))
     column = batch(half, place, "column", 7, n=7, after=COLUMN)
     lost = [batch(half, place, "lost", 8, n=8, after=REST_TWO, gate=LOST)] if killed else []
-    more = [batch(half, place, f"q{number}", 20 + number, n=number, after="" if killed or number else REST_TWO) for number in range(2)]
+    more = [
+        batch(half, place, f"q{number}", 20 + number, n=number, after="" if killed or number else REST_TWO)
+        for number in range(2)
+    ]
     rest = _rest(n=None)
-    if ("c", "a") in places:  # hudi-rs does not read files of the schema before beside those of the one after: each file group is written again
+    # hudi-rs does not read files of the schema before beside those of the one after: each file
+    # group is written again
+    if ("c", "a") in places:
         rest[0] = both(rest[0], batch(ids("c", 5), "c", "r0", 10))
     return Work([seed, *slow, *rest], [*quick, column, *lost, *more], tuple(races))
 
 
 def _race(number: int, last: int, *, conflict: bool) -> Race:
     end = number + 1 == last
-    return Race(f"slow-{number}", f"quick-{number}", REST if end else f"slow-{number + 1}", COLUMN if end else f"quick-{number + 1}", conflict)
+    return Race(
+        f"slow-{number}",
+        f"quick-{number}",
+        REST if end else f"slow-{number + 1}",
+        COLUMN if end else f"quick-{number + 1}",
+        conflict,
+    )
 
 
 def given_twice(pulls: Sequence[Sequence[str]]) -> set[str]:

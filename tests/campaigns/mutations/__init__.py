@@ -1,1 +1,3 @@
-"""Deliberate damage to the product's code: each mutation takes one rule of the protocol out, and the tests that it names must notice."""
+"""Deliberate damage to the product's code: each mutation takes one rule of the protocol out, and
+the tests that it names must notice.
+"""

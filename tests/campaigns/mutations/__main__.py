@@ -1,15 +1,23 @@
-"""`make mutations`: take rules out of the product's code, one at a time, and see that tests notice; writes docs/results/mutations.md.
+"""`make mutations`: take rules out of the product's code, one at a time, and see that tests notice.
+
+Writes docs/results/mutations.md.
 
     python -m tests.campaigns.mutations                      what has no result yet for this code
-    python -m tests.campaigns.mutations --only 'I4|sweep'    mutations whose id, rule, file or test the expression finds
-    python -m tests.campaigns.mutations --minutes 5          stop after the mutation that is under way then
-    python -m tests.campaigns.mutations --table              only the page, from the results that are there
+    python -m tests.campaigns.mutations --only 'I4|sweep'    mutations whose id, rule, file or test
+                                                             the expression finds
+    python -m tests.campaigns.mutations --minutes 5          stop after the mutation that is under
+                                                             way then
+    python -m tests.campaigns.mutations --table              only the page, from the results that
+                                                             are there
     python -m tests.campaigns.mutations --again              judge also what has a result
-    python -m tests.campaigns.mutations --tiers unit,model   only those whose dearest test is of one of these tiers, and nothing else beside them
+    python -m tests.campaigns.mutations --tiers unit,model   only those whose dearest test is of one
+                                                             of these tiers, and nothing
+                                                             else beside them
 
-The checkout is copied to build/mutations/copy-1 and copy-2 and never changed itself: the tiers unit, model and component are judged in the one, java and
-hudi in the other, side by side. Outcomes are kept in docs/results/mutations.json, each valid for its code only, so a run that was cut off is continued.
-Exit status 1 when an outcome is not what it must be, or is missing.
+The checkout is copied to build/mutations/copy-1 and copy-2 and never changed itself: the tiers
+unit, model and component are judged in the one, java and hudi in the other, side by side. Outcomes
+are kept in docs/results/mutations.json, each valid for its code only, so a run that was cut off is
+continued. Exit status 1 when an outcome is not what it must be, or is missing.
 """
 
 from __future__ import annotations
@@ -27,25 +35,53 @@ from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS
 def _tiers(text: str) -> tuple[str, ...]:
     found = tuple(text.split(","))
     if unknown := sorted(set(found) - set(judges.TIERS)):
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no tier that judges: choose from {', '.join(judges.TIERS)}")
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is no tier that judges: choose from {', '.join(judges.TIERS)}"
+        )
     return found
 
 
 def _other_lane(given: argparse.Namespace) -> subprocess.Popen[bytes]:
     """The same for the other tiers, in a process and a copy of its own."""
-    command = [sys.executable, "-m", "tests.campaigns.mutations", "--only", given.only, "--tiers", ",".join(judges.LANES[1]), "--copy", "copy-2", "--no-page"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.campaigns.mutations",
+        "--only",
+        given.only,
+        "--tiers",
+        ",".join(judges.LANES[1]),
+        "--copy",
+        "copy-2",
+        "--no-page",
+    ]
     return subprocess.Popen([*command, *(("--minutes", str(given.minutes)) if given.minutes != float("inf") else ())])
 
 
 def main() -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutations", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.mutations",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="of id, rule, file or test")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long (default: never)")
     parser.add_argument("--table", action="store_true", help="write the page only")
     parser.add_argument("--again", action="store_true", help="judge also what has a result")
-    parser.add_argument("--tiers", type=_tiers, default=(), metavar="TIER,...", help=f"of {', '.join(judges.TIERS)} (default: all, in two lanes side by side)")
-    parser.add_argument("--copy", default="", metavar="NAME", help="copy of the checkout to be mutated: two runs at once need two (default: one for each lane)")
+    parser.add_argument(
+        "--tiers",
+        type=_tiers,
+        default=(),
+        metavar="TIER,...",
+        help=f"of {', '.join(judges.TIERS)} (default: all, in two lanes side by side)",
+    )
+    parser.add_argument(
+        "--copy",
+        default="",
+        metavar="NAME",
+        help="copy of the checkout to be mutated: two runs at once need two (default: one for each lane)",
+    )
     parser.add_argument("--no-page", action="store_true", help="only judge; the page is written by somebody else")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -1,4 +1,7 @@
-"""Judge mutations one after the other; each result is a file, so that a run that was cut off is continued."""
+"""Judge mutations one after the other.
+
+Each result is a file, so that a run that was cut off is continued.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +24,49 @@ from tests.campaigns.mutations.substance import substance
 from tests.support import ROOT, evidence
 
 RESULTS = ROOT / "docs" / "results" / "mutations.json"
-"""Outcomes by mutation, of whatever code; kept with the code. `key` says for which code one is (none: not known)."""
+"""Outcomes by mutation, of whatever code; kept with the code. `key` says for which code one is
+(none: not known).
+"""
 SHOWN = 200
 """Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID = "caught", "survived", "invalid"
 RELEVANT = {
-    "unit": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "tests/tiers/unit/", "tests/support/", "pyproject.toml"),
+    "unit": (
+        "operator/hudi_contract/",
+        "operator/hudi_operator/",
+        "spark-images/hudi_runtime/",
+        "tests/tiers/unit/",
+        "tests/support/",
+        "pyproject.toml",
+    ),
     "model": ("operator/hudi_contract/", "operator/hudi_operator/", "tests/tiers/model/", "tests/support/"),
     "java": ("spark-images/etcd-lock/", "operator/hudi_contract/protocol.json"),
-    "component": ("operator/hudi_contract/", "operator/hudi_operator/", "crds/", "tests/tiers/component/", "tests/support/", "pyproject.toml"),
-    "hudi": ("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/", "tests/tiers/hudi/", "tests/support/", "pyproject.toml"),
+    "component": (
+        "operator/hudi_contract/",
+        "operator/hudi_operator/",
+        "crds/",
+        "tests/tiers/component/",
+        "tests/support/",
+        "pyproject.toml",
+    ),
+    "hudi": (
+        "operator/hudi_contract/",
+        "operator/hudi_operator/",
+        "spark-images/",
+        "tests/tiers/hudi/",
+        "tests/support/",
+        "pyproject.toml",
+    ),
 }
 """What the outcome of a tier's tests depends on."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one mutation. ``told``: the first line of each failed test by its name, or why it is invalid (key empty)."""
+    """What became of one mutation.
+
+    ``told``: the first line of each failed test by its name, or why it is invalid (key empty).
+    """
 
     outcome: str
     told: dict[str, str]
@@ -54,9 +83,11 @@ def key(tests: Iterable[str], names: list[str], hashes: dict[str, str]) -> str:
 
 
 def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
-    """Hash of what a mutation changes and into what, of the tests that must notice it, and of what those share with others; of all these the substance.
+    """Hash of what a mutation changes and into what, of the tests that must notice it, and of what
+    those share with others; of all these the substance.
 
-    Other product code counts too, strictly speaking; then each change would cost a whole run. `--again` asks everything anew. Raises Drifted.
+    Other product code counts too, strictly speaking; then each change would cost a whole run.
+    `--again` asks everything anew. Raises Drifted.
     """
     tests = {test.partition("::")[0] for test in one.tests}
     named = frozenset(test.partition("::")[2] for test in one.tests)
@@ -64,12 +95,17 @@ def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
     for file, text in sources(one, root).items():
         found.update(f"\0{file}\0{substance(file, (root / file).read_text())}\0{substance(file, text)}".encode())
     for file in sorted(tests | beside(tests, names, root)):
-        found.update(f"\0{file}\0{substance(file, (root / file).read_text(), named if file in tests else frozenset())}".encode())
+        found.update(
+            f"\0{file}\0{substance(file, (root / file).read_text(), named if file in tests else frozenset())}".encode()
+        )
     return found.hexdigest()[:24]
 
 
 def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
-    """Caught: every named test has failed. Survived: one has passed. Invalid: that cannot be told."""
+    """Caught: every named test has failed.
+
+    Survived: one has passed. Invalid: that cannot be told.
+    """
     if seen.invalid and not set(one.tests) & seen.passed:
         return Verdict(INVALID, {"": seen.invalid}, seconds)
     if set(one.tests) <= set(seen.failed):
@@ -81,8 +117,12 @@ def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
 class Campaign:
     """The mutations of one run, in one copy of the checkout."""
 
-    def __init__(self, chosen: list[tuple[Mutation, str]], *, copy: str = "copy", tiers: Collection[str] = judges.TIERS) -> None:
-        """``chosen``: mutations with the outcome that each must have. ``copy``: which copy of the checkout is mutated.
+    def __init__(
+        self, chosen: list[tuple[Mutation, str]], *, copy: str = "copy", tiers: Collection[str] = judges.TIERS
+    ) -> None:
+        """``chosen``: mutations with the outcome that each must have.
+
+        ``copy``: which copy of the checkout is mutated.
 
         ``tiers``: only those are judged whose dearest test is of one of these.
         """
@@ -105,11 +145,17 @@ class Campaign:
             return ""
 
     def run(self, *, seconds: float = float("inf")) -> bool:
-        """Judge what has no result yet; False when time was over before the end, or when tests fail that should judge."""
+        """Judge what has no result yet.
+
+        False when time was over before the end, or when tests fail that should judge.
+        """
         end = time.monotonic() + seconds
         mine = [(one, wanted) for one, wanted in self.chosen if dearest(one) in self.tiers]
         todo = [(one, wanted) for one, wanted in mine if self.result(one) is None]
-        print(f"{len(mine)} mutations ({', '.join(self.tiers)}), {len(mine) - len(todo)} judged for this code before", flush=True)
+        print(
+            f"{len(mine)} mutations ({', '.join(self.tiers)}), {len(mine) - len(todo)} judged for this code before",
+            flush=True,
+        )
         if not todo:
             return True
         self._scratch.mkdir(parents=True, exist_ok=True)
@@ -134,22 +180,34 @@ class Campaign:
             found = self._judge(one)
             text = next(iter(found.told.values()), "")
             flag = "" if found.outcome == wanted else f"   <-- must be {wanted}"
-            print(f"{number}/{len(todo)} {one.id}: {found.outcome} ({found.seconds:.0f} s){flag}: {text[:150]}", flush=True)
+            print(
+                f"{number}/{len(todo)} {one.id}: {found.outcome} ({found.seconds:.0f} s){flag}: {text[:150]}",
+                flush=True,
+            )
         return not bad
 
     def _judge(self, one: Mutation) -> Verdict:
         begin = time.monotonic()
         self._place.apply(one)
         try:
-            if any(judges.tier(test) == "hudi" for test in one.tests) and any(name.endswith(".java") for name in one.files):
+            if any(judges.tier(test) == "hudi" for test in one.tests) and any(
+                name.endswith(".java") for name in one.files
+            ):
                 self._package()
             seen = judges.run(one.tests, self._place.folder, self._scratch, one.files)
         finally:
             self._place.restore()
         found = verdict(one, seen, time.monotonic() - begin)
         judged = own_key(one, self._names, self._place.folder)  # the checkout may be another by now
-        told = next(iter(found.told.values()), "").replace(f"{ROOT}/", "")[:SHOWN]  # stored with the code: without paths of a machine
-        value = {"key": judged, "outcome": found.outcome, "told": told, "commit": evidence.commit(), "at": time.strftime("%Y-%m-%d", time.gmtime())}
+        # Stored with the code: without paths of a machine
+        told = next(iter(found.told.values()), "").replace(f"{ROOT}/", "")[:SHOWN]
+        value = {
+            "key": judged,
+            "outcome": found.outcome,
+            "told": told,
+            "commit": evidence.commit(),
+            "at": time.strftime("%Y-%m-%d", time.gmtime()),
+        }
         keep(lambda outcomes: outcomes.update({one.id: {**value, "seconds": round(found.seconds, 1)}}))
         return found
 
@@ -159,7 +217,10 @@ class Campaign:
             raise SystemExit(problem)
 
     def _prepare(self, todo: list[Mutation]) -> set[str]:
-        """Build what the tests need, and see them pass without a mutation. Returns those that do not: a test that fails anyhow proves nothing."""
+        """Build what the tests need, and see them pass without a mutation.
+
+        Returns those that do not: a test that fails anyhow proves nothing.
+        """
         tests = sorted({test for one in todo for test in one.tests})
         kinds = {judges.tier(test) for test in tests}
         if "hudi" in kinds:
@@ -179,7 +240,10 @@ class Campaign:
             told = "\n".join([seen.invalid, *(f"  {test}: {said}" for test, said in seen.failed.items())])
             if missing := set(several) - seen.passed:
                 bad |= missing
-                print(f"fail without any mutation, so they can judge none: {', '.join(sorted(missing))}: {told}", flush=True)
+                print(
+                    f"fail without any mutation, so they can judge none: {', '.join(sorted(missing))}: {told}",
+                    flush=True,
+                )
         return bad
 
 
@@ -189,7 +253,10 @@ def dearest(one: Mutation) -> str:
 
 
 def _baseline(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Tests that have passed without a mutation, and of which code; `more` is added. Several campaigns may run at once."""
+    """Tests that have passed without a mutation, and of which code; `more` is added.
+
+    Several campaigns may run at once.
+    """
     file = OUT / "baseline.json"
     with _alone("baseline"):
         good: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
@@ -202,7 +269,11 @@ def _baseline(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def chosen_by(pattern: str, all_: Iterable[tuple[Mutation, str]]) -> list[tuple[Mutation, str]]:
     """Mutations whose id, rule, file or test a regular expression finds."""
     wanted = re.compile(pattern)
-    return [(one, outcome) for one, outcome in all_ if any(wanted.search(text) for text in (one.id, *one.breaks, *one.files, *one.tests))]
+    return [
+        (one, outcome)
+        for one, outcome in all_
+        if any(wanted.search(text) for text in (one.id, *one.breaks, *one.files, *one.tests))
+    ]
 
 
 def wanted_of(one: Mutation) -> str:

@@ -24,7 +24,11 @@ GATES = (
         "fenced-is-out-of-the-way",
         "I9 F5",
         "a writer's next attempt starts although the fenced last one has the lock",
-        o("plan/core/view", "return (self.fenced or self.phase is not None) and self.lock is None", "return self.fenced or self.phase is not None"),
+        o(
+            "plan/core/view",
+            "return (self.fenced or self.phase is not None) and self.lock is None",
+            "return self.fenced or self.phase is not None",
+        ),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
     ),
     mutation(
@@ -62,8 +66,8 @@ GATES = (
         "mode and durations change while writers run that started under others",
         o(
             "plan/gate/gate",
-            '    if writers_left(view):\n        return PartialPlan.of(summary="gate closed: waiting for running writers',
-            '    if not view.incs:\n        return PartialPlan.of(summary="gate closed: waiting for running writers',
+            "if writers_left(view):",
+            "if not view.incs:",
         ),
         f"{REQUESTS}::test_mode_changes_only_without_writers",
     ),
@@ -78,7 +82,11 @@ GATES = (
         "a-table-in-another-ones-folder",
         "F61",
         "a table is made in another one's folder: cleaning and restoring one takes the other's files for its own",
-        o("hudi_contract/naming", "return first.startswith(second) or second.startswith(first)", "return first == second"),
+        o(
+            "hudi_contract/naming",
+            "return first.startswith(second) or second.startswith(first)",
+            "return first == second",
+        ),
         f"{NESTING}::test_the_later_one_is_refused",
     ),
     mutation(
@@ -94,8 +102,17 @@ GATES = (
         "a gate that closes keeps those out who run",
         o(
             "plan/gate/gate",
-            "base=view.gate, admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)",
-            "base=view.gate, closed_for=change, closed_for_ms=since)",
+            (
+                "value = _value(\n"
+                "        view,\n"
+                "        GateState.CLOSED,\n"
+                "        base=view.gate,\n"
+                "        admitted=tuple(present_attempts(view)),\n"
+                "        closed_for=change,\n"
+                "        closed_for_ms=since,\n"
+                "    )"
+            ),
+            "value = _value(view, GateState.CLOSED, base=view.gate, closed_for=change, closed_for_ms=since)",
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
         f"{REQUESTS}::test_mode_changes_only_without_writers",
@@ -104,7 +121,11 @@ GATES = (
         "an-old-etcd-is-trusted",
         "I11 I8",
         "an etcd whose revision went back is used",
-        o("plan/gate/gate", "if same_cluster and observed.revision_floor > max(", "if not same_cluster and observed.revision_floor > max("),
+        o(
+            "plan/gate/gate",
+            "if same_cluster and observed.revision_floor > max(",
+            "if not same_cluster and observed.revision_floor > max(",
+        ),
         f"{GATE}::test_a_revision_that_went_back_freezes_until_a_person_has_looked",
         f"{GATE}::test_an_empty_etcd_that_should_not_be_empty_gets_no_gate",
     ),
@@ -112,7 +133,11 @@ GATES = (
         "another-etcd-is-trusted",
         "F10 I11",
         "an etcd that is another cluster than the one that wrote the gate is used",
-        o("plan/gate/gate", "if gate.cluster_id and gate.cluster_id != etcd.cluster_id:", "if gate.cluster_id and not etcd.cluster_id:"),
+        o(
+            "plan/gate/gate",
+            "if gate.cluster_id and gate.cluster_id != etcd.cluster_id:",
+            "if gate.cluster_id and not etcd.cluster_id:",
+        ),
         f"{GATE}::test_a_gate_from_another_cluster_freezes",
     ),
     mutation(
@@ -143,7 +168,10 @@ GATES = (
         "the gate opens on the word of an agent that is not registered",
         o(
             "plan/gate/gate",
-            "return report if inc is not None and inc.registration is not None and inc.record is None else TimelineReport()",
+            (
+                "return report if inc is not None and inc.registration is not None and inc.record is None else "
+                "TimelineReport()"
+            ),
             "return report if inc is None or inc.registration is not None else TimelineReport()",
         ),
         f"{GATE}::test_the_gate_stays_closed_on_the_word_of_an_agent_that_is_not_registered",
@@ -154,11 +182,19 @@ GATES = (
         "an etcd that cannot be read counts as an empty one",
         (
             o("plan/table", "from typing import Any\n", "import dataclasses\nfrom typing import Any\n"),
-            o("plan/table", "from hudi_operator.model.facts import Observed", "from hudi_operator.model.facts import EtcdFacts, Observed"),
+            o(
+                "plan/table",
+                "from hudi_operator.model.facts import Observed",
+                "from hudi_operator.model.facts import EtcdFacts, Observed",
+            ),
             o(
                 "plan/table",
                 "    if observed.etcd is None:\n        reason",
-                '    observed = dataclasses.replace(observed, etcd=observed.etcd or EtcdFacts(1, ""))\n    if observed.etcd is None:\n        reason',
+                (
+                    '    observed = dataclasses.replace(observed, etcd=observed.etcd or EtcdFacts(1, ""))\n'
+                    "    if observed.etcd is None:\n"
+                    "        reason"
+                ),
             ),
         ),
         f"{PLAN}::test_unknown_is_not_empty",
@@ -198,7 +234,10 @@ GATES = (
             "            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):\n",
             "            if begun := sorted(unnamed & _attempts_of(again) & {key[0]}):\n",
         ),
-        "tests/tiers/unit/control/test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys",
+        (
+            "tests/tiers/unit/control/"
+            "test_observe.py::test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys"
+        ),
     ),
     mutation(
         "one-agent-only",
@@ -206,8 +245,15 @@ GATES = (
         "a suspect agent is waited for before the next one starts",
         o(
             "plan/agent/agents",
-            "not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]",
-            "not containers.ended(p)]",
+            (
+                "live = [\n"
+                "        p\n"
+                "        for p in view.agent_pods\n"
+                "        if not containers.ended(p) and not p.deleting and p.uid not in suspects and not "
+                "_on_lost_node(view, p)\n"
+                "    ]"
+            ),
+            "live = [p for p in view.agent_pods if not containers.ended(p)]",
         ),
         f"{SIMULATED}::test_node_lost_then_rebooted",
     ),
@@ -217,14 +263,20 @@ GATES = (
         "an agent's pod goes although it is not known who else needs it",
         o(
             "plan/agent/agent_pods",
-            "    if view.observed.agents_in_use is None or view.observed.evidence_needed is None:\n        return PartialPlan()\n    actions",
+            (
+                "    if view.observed.agents_in_use is None or view.observed.evidence_needed is None:\n"
+                "        return PartialPlan()\n"
+                "    actions"
+            ),
             "    actions",
         ),
         f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
     ),
 )
 
-AFTER_ADOPTION = o("plan/gate/adoption", "view.gate.state is not GateState.CLOSED or gate.adopted(view):", "view.gate.state is None:")
+AFTER_ADOPTION = o(
+    "plan/gate/adoption", "view.gate.state is not GateState.CLOSED or gate.adopted(view):", "view.gate.state is None:"
+)
 OLD_TABLES = (
     mutation(
         "adopted-without-a-word",
@@ -266,7 +318,10 @@ OLD_TABLES = (
         "I8 F20",
         "a savepoint is asked for while writers run",
         o("plan/requests/savepoints", "    if drained:\n        new", "    if wanted:\n        new"),
-        "tests/tiers/unit/plan/requests/test_savepoint_requests.py::test_running_writers_finish_nobody_new_starts_and_then_it_is_taken",
+        (
+            "tests/tiers/unit/plan/requests/"
+            "test_savepoint_requests.py::test_running_writers_finish_nobody_new_starts_and_then_it_is_taken"
+        ),
     ),
 )
 
@@ -286,28 +341,44 @@ COLLECTING = (
         "collected-while-named",
         "I2 F30",
         "the fence of an incarnation goes although a key names it",
-        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and swept and not evidence"),
+        o(
+            "plan/fencing/collection",
+            "return proven and swept and not evidence and not named",
+            "return proven and swept and not evidence",
+        ),
         f"{COLLECTION}::test_a_record_whose_incarnation_any_key_names_stays",
     ),
     mutation(
         "collected-before-it-is-swept",
         "I4 I5 F30",
         "a record goes although an instant of it has no outcome",
-        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and not evidence and not named"),
+        o(
+            "plan/fencing/collection",
+            "return proven and swept and not evidence and not named",
+            "return proven and not evidence and not named",
+        ),
         f"{COLLECTION}::test_a_record_that_is_not_over_or_not_certain_stays",
     ),
     mutation(
         "collected-with-its-evidence-standing",
         "F14 F30",
         "a record goes although a pod needs its proof",
-        o("plan/fencing/collection", "return proven and swept and not evidence and not named", "return proven and swept and not named"),
+        o(
+            "plan/fencing/collection",
+            "return proven and swept and not evidence and not named",
+            "return proven and swept and not named",
+        ),
         f"{COLLECTION}::test_a_record_stays_while_a_pod_carries_its_evidence",
     ),
     mutation(
         "collected-at-once",
         "I2 F30",
         "a fence goes while a request of an earlier operator may be on the wire",
-        o("plan/fencing/collection", 'if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)]', "if inc.record is not None]"),
+        o(
+            "plan/fencing/collection",
+            'if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)]',
+            "if inc.record is not None]",
+        ),
         f"{COLLECTION}::test_after_a_failover_the_time_begins_again",
         f"{COLLECTION}::test_the_oldest_beyond_the_kept_ones_go_after_a_while",
     ),

@@ -13,7 +13,9 @@ SAVEPOINTS = f"{RUNTIME}/agent/test_savepoints.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_savepoint_requests.py"
 GUARD = "TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"
 KNOWN = "    return is_mine(view) and view.gate.was_open"
-KEPT_ALREADY = "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n"
+KEPT_ALREADY = (
+    "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n"
+)
 
 ADOPTING = (
     mutation(
@@ -42,7 +44,23 @@ ADOPTING = (
         "I7",
         "what others write between two HudiTables of one path counts as adopted",
         [
-            o("plan/gate/gate", ', restore_baseline="", adopted=False)', ', restore_baseline="")'),
+            o(
+                "plan/gate/gate",
+                (
+                    "view,\n"
+                    "        GateState.FROZEN,\n"
+                    "        base=view.gate,\n"
+                    '        table="",\n'
+                    '        table_uid="",\n'
+                    '        reason="no HudiTable",\n'
+                    '        restore_baseline="",\n'
+                    "        adopted=False,"
+                ),
+                (
+                    'view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", '
+                    'restore_baseline=""'
+                ),
+            ),
             o(
                 "plan/gate/gate",
                 "    return is_mine(view) and view.gate.was_open",
@@ -79,27 +97,41 @@ KEEPING = (
         "I12",
         "the metadata table is deleted and made anew although writers may still write",
         o("plan/requests/metadata_table", "    if not drained or (", "    if (False) or ("),
-        "tests/tiers/unit/plan/requests/test_metadata_requests.py::test_running_writers_finish_and_nobody_new_starts_before_the_change",
+        (
+            "tests/tiers/unit/plan/requests/"
+            "test_metadata_requests.py::test_running_writers_finish_and_nobody_new_starts_before_the_change"
+        ),
     ),
     mutation(
         "a-writer-comes-before-the-metadata-table-is-changed",
         "I12",
         "a writer that keeps up another metadata table than the others starts before the gate is closed",
         o("plan/gate/gate", " and not metadata_table.unfinished(view)\n", "\n"),
-        "tests/tiers/unit/plan/requests/test_metadata_requests.py::test_nobody_starts_with_the_new_options_before_the_change",
+        (
+            "tests/tiers/unit/plan/requests/"
+            "test_metadata_requests.py::test_nobody_starts_with_the_new_options_before_the_change"
+        ),
     ),
     mutation(
         "the-metadata-table-behind-an-open-gate",
         "I12",
         "an agent changes the metadata table although the gate was opened before it had the lock",
-        a("agent/metadata_table", "            if self.context.gate_state() != GateState.CLOSED:\n", '            if self.context.gate_state() == "":\n'),
+        a(
+            "agent/metadata_table",
+            "            if self.context.gate_state() != GateState.CLOSED:\n",
+            '            if self.context.gate_state() == "":\n',
+        ),
         f"{RUNTIME}/agent/test_metadata_table.py::test_the_gate_is_looked_at_under_the_lock",
     ),
     mutation(
         "a-listing-with-something-pending",
         "I4",
         "the metadata table is made anew while an instant is pending, whose files are then listed in it",
-        a("agent/metadata_table", "            if pending:\n", "            if not pending and self.context.gate_state() == '':\n"),
+        a(
+            "agent/metadata_table",
+            "            if pending:\n",
+            "            if not pending and self.context.gate_state() == '':\n",
+        ),
         f"{RUNTIME}/agent/test_metadata_table.py::test_it_waits_for_what_is_pending",
     ),
     mutation(
@@ -128,10 +160,17 @@ KEEPING = (
         "I6",
         "an agent does not look whether the one before it has taken the savepoint",
         [
-            a("agent/savepoints", "        taken = self.table.savepoint_with(timeline, comment)\n", "        taken = None\n"),
             a(
                 "agent/savepoints",
-                "            if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):\n",
+                "        taken = self.table.savepoint_with(timeline, comment)\n",
+                "        taken = None\n",
+            ),
+            a(
+                "agent/savepoints",
+                (
+                    "            if not any(kept.requested == commit.requested and not kept.pending for kept in "
+                    "timeline.savepoints):\n"
+                ),
                 "            if commit:\n",
             ),
         ],
@@ -161,7 +200,11 @@ KEEPING = (
         "a-record-of-a-savepoint-completes-a-commit",
         "I3",
         "under the record of a savepoint its commit may be completed once more",
-        j("OwnInstants", "if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {", "if (false) {"),
+        j(
+            "OwnInstants",
+            "if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {",
+            "if (false) {",
+        ),
         t(GUARD),
     ),
 )

@@ -1,4 +1,7 @@
-"""Mutations of the agent: look and roll back, sweep, settling, services, archival; and of what a writer believes of its own commits."""
+"""Mutations of the agent: look and roll back, sweep, settling, services, archival.
+
+And of what a writer believes of its own commits.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,11 @@ LOOK = (
         "one-look-is-enough",
         "I4 I8 F18",
         "nobody looks once more directly before the rollback",
-        a("settle/rollback", "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):", "if found is not None and not victim:"),
+        a(
+            "settle/rollback",
+            "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):",
+            "if found is not None and not victim:",
+        ),
         f"{ROLLBACK}::test_completed_between_the_looks_is_kept",
     ),
     mutation(
@@ -70,7 +77,11 @@ LOOK = (
         "the heartbeat file of a dead executor makes Hudi wait for it when its compaction is executed again",
         a(
             "services/rewriting",
-            "        remove_heartbeat(self.table, instant)\n        with self.table.client(self.config(options)) as client:\n            client.compact(",
+            (
+                "        remove_heartbeat(self.table, instant)\n"
+                "        with self.table.client(self.config(options)) as client:\n"
+                "            client.compact("
+            ),
             "        with self.table.client(self.config(options)) as client:\n            client.compact(",
         ),
         f"{TRIGGERS}::test_the_heartbeat_of_a_dead_executor_goes_before_its_compaction_is_executed_again",
@@ -79,7 +90,11 @@ LOOK = (
         "gone-is-nothing-to-do",
         "I5 F18",
         "an instant that is gone needs nothing, also when a pending rollback names it",
-        a("settle/rollback", 'return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")', 'return Step.NOTHING, ""'),
+        a(
+            "settle/rollback",
+            'return (Step.ROLL_BACK, instant) if instant in victims else (Step.NOTHING, "")',
+            'return Step.NOTHING, ""',
+        ),
         f"{SETTLING}::test_decision",
         f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
     ),
@@ -129,7 +144,13 @@ LOOK = (
         "two-completions-are-one",
         "I4",
         "a timeline that says two things about one instant is believed",
-        a("table/timeline", '    if len(completed) > 1:\n        raise TimelineError(f"instant {requested} is completed more than once")\n'),
+        a(
+            "table/timeline",
+            (
+                "    if len(completed) > 1:\n"
+                '        raise TimelineError(f"instant {requested} is completed more than once")\n'
+            ),
+        ),
         f"{RUNTIME}/table/test_timeline.py::test_ambiguity_stops",
     ),
     mutation(
@@ -139,7 +160,10 @@ LOOK = (
         a(
             "table/timeline",
             "        return replace(completed[0], planned=planned)\n",
-            "        return next((instant for instant in states if instant.pending), replace(completed[0], planned=planned))\n",
+            (
+                "        return next((instant for instant in states if instant.pending), replace(completed[0], "
+                "planned=planned))\n"
+            ),
         ),
         f"{RUNTIME}/table/test_timeline.py::test_pending_is_what_has_no_completed_file",
     ),
@@ -160,7 +184,10 @@ SWEEP = (
         a(
             "settle/sweep",
             '        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)\n',
-            '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n            table.storage.delete(path)\n',
+            (
+                '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n'
+                "            table.storage.delete(path)\n"
+            ),
         ),
         f"{ROLLBACK}::test_sweep_deletes_nothing_after_a_failed_listing",
         f"{ROLLBACK}::test_sweep_deletes_nothing_of_an_instant_that_counts",
@@ -187,7 +214,10 @@ SWEEP = (
         "markers-stay",
         "I5 F11",
         "markers of a rolled back instant stay",
-        a("settle/sweep", '    storage.delete(f".hoodie/.temp/{instant}", recursive=True)\n    remove_heartbeat(table, instant)\n'),
+        a(
+            "settle/sweep",
+            '    storage.delete(f".hoodie/.temp/{instant}", recursive=True)\n    remove_heartbeat(table, instant)\n',
+        ),
         f"{ROLLBACK}::test_sweep_removes_markers_and_heartbeats",
     ),
     mutation(
@@ -201,7 +231,11 @@ SWEEP = (
         "any-error-means-missing",
         "I4 I11",
         "a listing that fails says that there is no such folder",
-        a("table/storage", 'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}', "return bool(name)"),
+        a(
+            "table/storage",
+            'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}',
+            "return bool(name)",
+        ),
         f"{RUNTIME}/table/test_storage.py::test_only_a_definite_answer_says_missing",
     ),
 )
@@ -216,7 +250,11 @@ GIVEN_UP = a(
     "if record.abandoned and record.inc not in records.settles and not stopping():",
     "if record.inc not in records.settles and not stopping():",
 )
-UNPROVEN = a("settle/settle", "        if unproven:\n            raise NotYet", "        if unproven and not me:\n            raise NotYet")
+UNPROVEN = a(
+    "settle/settle",
+    "        if unproven:\n            raise NotYet",
+    "        if unproven and not me:\n            raise NotYet",
+)
 CLAIMED = "the claim of an instant asks once more whether its owner is proven dead"
 
 SETTLE = (
@@ -293,7 +331,11 @@ SETTLE = (
         "given-up-is-not-remembered",
         "I5 F4",
         "what a living writer has given up is swept once only",
-        a("settle/settle", "                self._remember_given_up(inc, instant)\n", "                assert instant\n"),
+        a(
+            "settle/settle",
+            "                self._remember_given_up(inc, instant)\n",
+            "                assert instant\n",
+        ),
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
     ),
     mutation(
@@ -329,8 +371,12 @@ SETTLE = (
         a(
             "settle/settle",
             "                item = self._failed(inc, instant, item, error)\n",
-            "                item = self._failed(inc, instant, item, error)\n"
-            "                self._put(inc, record.but(instants={**record.instants, instant: item}), revision, instant=instant)\n                return done\n",
+            (
+                "                item = self._failed(inc, instant, item, error)\n"
+                "                self._put(inc, record.but(instants={**record.instants, instant: item}), revision, "
+                "instant=instant)\n"
+                "                return done\n"
+            ),
         ),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
     ),
@@ -356,7 +402,11 @@ SETTLE = (
         "rolled-back-is-not-swept",
         "I5 F4",
         "an instant that is rolled back is not swept",
-        a("settle/settle", "        if victim:\n            sweep(self.table, victim)\n", "        if victim:\n            pass\n"),
+        a(
+            "settle/settle",
+            "        if victim:\n            sweep(self.table, victim)\n",
+            "        if victim:\n            pass\n",
+        ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",
     ),
@@ -367,7 +417,11 @@ AUDIT_OF_ROLLBACKS = (
         "archived-overlaps-are-not-seen",
         "I9",
         "the audit asks only commits of the active timeline whether they overlap: archival hides them",
-        a("audit/structure", "    every = [*(commit for commit in facts.archived_commits if", "    every = [*(commit for commit in () if"),
+        a(
+            "audit/structure",
+            "    every = [*(commit for commit in facts.archived_commits if",
+            "    every = [*(commit for commit in () if",
+        ),
         f"{RUNTIME}/audit/test_audit.py::test_archived_commits_are_asked_too",
     ),
     mutation(
@@ -380,8 +434,15 @@ AUDIT_OF_ROLLBACKS = (
     mutation(
         "audit-believes-every-plan",
         "I3",
-        "a compaction that is completed although its rollback removed what it had written is fine, whenever it was completed",
-        a("audit/structure", "if t in completed and not (t in planned and completed[t].completion > r)", "if t in completed and t not in planned"),
+        (
+            "a compaction that is completed although its rollback removed what it had written is fine, whenever it "
+            "was completed"
+        ),
+        a(
+            "audit/structure",
+            "if t in completed and not (t in planned and completed[t].completion > r)",
+            "if t in completed and t not in planned",
+        ),
         f"{RUNTIME}/audit/test_audit.py::test_what_is_allowed_is_not_called_wrong",
     ),
 )

@@ -14,7 +14,11 @@ BEGINNING = (
         "writers-beside-a-bootstrap",
         "I9",
         "the gate opens as soon as the table exists, whatever it is to begin with",
-        o("plan/gate/gate", "    if bootstrapping(view):\n        return PartialPlan.of(summary=", "    if not view:\n        return PartialPlan.of(summary="),
+        o(
+            "plan/gate/gate",
+            "if bootstrapping(view):",
+            "if not view:",
+        ),
         f"{OPERATOR}::test_writers_wait_until_the_table_has_begun",
     ),
     mutation(
@@ -28,7 +32,11 @@ BEGINNING = (
         "the-word-of-another-huditable",
         "I9",
         "the record that an earlier HudiTable of the path has begun opens the gate of this one",
-        o("plan/requests/bootstrap", "return found if found.table_uid == view.table.ref.uid else", "return found if found.table_uid else"),
+        o(
+            "plan/requests/bootstrap",
+            "return found if found.table_uid == view.table.ref.uid else",
+            "return found if found.table_uid else",
+        ),
         f"{OPERATOR}::test_a_record_of_an_earlier_huditable_does_not_count",
     ),
     mutation(
@@ -70,7 +78,11 @@ BEGINNING = (
         "begun-at-an-open-gate",
         "I9",
         "the agent begins whatever the gate says",
-        a("agent/bootstrap", "        if self.context.gate_state() != GateState.CLOSED:  # R14: only agents may acquire\n", "        if not request:\n"),
+        a(
+            "agent/bootstrap",
+            "        if self.context.gate_state() != GateState.CLOSED:  # R14: only agents may acquire\n",
+            "        if not request:\n",
+        ),
         f"{AGENT}::test_nothing_begins_unless_the_gate_is_closed",
     ),
     mutation(
@@ -94,7 +106,10 @@ BEGINNING = (
     mutation(
         "what-settling-has-begun-is-given-up",
         "I6 I7",
-        "the end of a failed try gives up every instant of its incarnation, the rollback that settling has just recorded too",
+        (
+            "the end of a failed try gives up every instant of its incarnation, the rollback that settling has just "
+            "recorded too"
+        ),
         a("agent/bootstrap", "if self._inserts(t) and ((found := timeline.get(t))", "if ((found := timeline.get(t))"),
         f"{AGENT}::test_only_its_own_insert_is_given_up",
     ),

@@ -28,21 +28,36 @@ LEAVING_OUT = (
         "commits-that-are-under-way-are-not-seen",
         AVAILABILITY,
         "a clustering that lost to writes that are not completed does not find out where",
-        a("services/rewriting", "i.state is State.INFLIGHT or i.completion > since", "not i.pending and i.completion > since"),
+        a(
+            "services/rewriting",
+            "i.state is State.INFLIGHT or i.completion > since",
+            "not i.pending and i.completion > since",
+        ),
         f"{REWRITING}::test_it_is_known_where_a_plan_has_lost",
     ),
     mutation(
         "does-not-let-writers-say-where",
         AVAILABILITY,
-        "a clustering loses to every writer that has just begun, wherever it writes: those that waited for its plan begin together when that is made",
-        j("FencedConflictResolutionStrategy", "anyMatch(HoodieInstant::isRequested) && System", "anyMatch(HoodieInstant::isCompleted) && System"),
+        (
+            "a clustering loses to every writer that has just begun, wherever it writes: those that waited for its "
+            "plan begin together when that is made"
+        ),
+        j(
+            "FencedConflictResolutionStrategy",
+            "anyMatch(HoodieInstant::isRequested) && System",
+            "anyMatch(HoodieInstant::isCompleted) && System",
+        ),
         t("YieldingServiceTest.itHearsWhatAWriteSaysMeanwhile"),
     ),
     mutation(
         "left-out-for-ever",
         AVAILABILITY,
         "a partition that is written now and then is never clustered again once clusterings have lost there",
-        a("services/partition_backoff", "min(self.changed_ms + self.quiet_ms, self.at_ms + LONGEST_MS)", "self.changed_ms + self.quiet_ms"),
+        a(
+            "services/partition_backoff",
+            "min(self.changed_ms + self.quiet_ms, self.at_ms + LONGEST_MS)",
+            "self.changed_ms + self.quiet_ms",
+        ),
         f"{LEFT_OUT}::test_nothing_is_left_out_for_ever",
     ),
     mutation(
@@ -65,7 +80,11 @@ LEAVING_OUT = (
         "a-lost-run-is-forgotten",
         AVAILABILITY,
         "a run that was begun for a partition that is quiet again, and lost, is not followed by another one",
-        a("services/services", "len(self._actions.backoff.partitions(now_ms())) + 1)", "len(self._actions.backoff.partitions(now_ms())))"),
+        a(
+            "services/services",
+            "len(self._actions.backoff.partitions(now_ms())) + 1)",
+            "len(self._actions.backoff.partitions(now_ms())))",
+        ),
         f"{SERVICES}::test_a_run_that_was_lost_is_followed_by_another_one",
     ),
     mutation(
@@ -78,7 +97,10 @@ LEAVING_OUT = (
     mutation(
         "left-out-and-not-on-record",
         AVAILABILITY,
-        "a partition that was left out is not on record in the plan: Hudi does not look at it again until somebody writes to it",
+        (
+            "a partition that was left out is not on record in the plan: Hudi does not look at it again until "
+            "somebody writes to it"
+        ),
         j("QuietPartitionsPlanStrategy", "? missing : planned)", "? new ArrayList<String>() : planned)"),
         t("QuietPartitionsPlanTest.whatIsLeftOutIsOnRecord"),
     ),

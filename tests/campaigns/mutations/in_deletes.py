@@ -12,13 +12,20 @@ DELETES = (
         "deleted-rows-are-written-again",
         "I9",
         "a transform may leave out which rows are deletes: they are written as rows",
-        a("writer/commit", "        if batch.deletes and DELETED not in frame.columns:\n", "        if not batch.deletes and frame is None:\n"),
+        a(
+            "writer/commit",
+            "        if batch.deletes and DELETED not in frame.columns:\n",
+            "        if not batch.deletes and frame is None:\n",
+        ),
         f"{UNIT}::test_a_transform_that_leaves_the_mark_out_is_refused",
     ),
     mutation(
         "only-the-file-before-each-commit",
         "I9",
-        "what a commit deleted is looked for in the file before it, although an earlier one of the same batch wrote that, from rows that were given",
+        (
+            "what a commit deleted is looked for in the file before it, although an earlier one of the same batch "
+            "wrote that, from rows that were given"
+        ),
         a("read/deletions", '                old = replaced_by.get(old, "")\n', '                old = ""\n'),
         f"{UNIT}::test_the_file_before_the_first_of_the_commits_and_the_last_one_that_they_wrote",
     ),
@@ -33,7 +40,11 @@ DELETES = (
         "files-of-writes-that-did-not-complete",
         "I4 I9",
         "a base file of a write that completed later, or never, is taken for what was there before",
-        a("read/deletions", "    return not known.pending and known.completion < commit.completion\n", "    return known.requested < commit.requested\n"),
+        a(
+            "read/deletions",
+            "    return not known.pending and known.completion < commit.completion\n",
+            "    return known.requested < commit.requested\n",
+        ),
         f"{UNIT}::test_a_file_group_as_it_was",
     ),
 )

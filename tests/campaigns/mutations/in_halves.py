@@ -1,4 +1,6 @@
-"""Mutations of what one half writes and the other one reads, and of an agent's work at one table."""
+"""Mutations of what one half writes and the other one reads, and of an agent's work
+at one table.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,24 @@ WORDS = (
     mutation(
         "the-operator-names-a-restore-otherwise",
         "I8",
-        "the word without which no agent undoes a commit stands in another field of the closed gate: no restore ever begins",
-        o("plan/gate/gate", "_value(view, GateState.CLOSED, restoring=nonce)", "_value(view, GateState.CLOSED, reason=nonce)"),
+        (
+            "the word without which no agent undoes a commit stands in another field of the closed gate: no restore "
+            "ever begins"
+        ),
+        o(
+            "plan/gate/gate",
+            "_value(view, GateState.CLOSED, restoring=nonce)",
+            "_value(view, GateState.CLOSED, reason=nonce)",
+        ),
         f"{HALVES}::test_a_restore",
     ),
     mutation(
         "adoption-is-called-otherwise",
         "I7",
-        "the word in etcd for instants that a person has handed over is another one: an agent of another version adopts before they are settled",
+        (
+            "the word in etcd for instants that a person has handed over is another one: an agent of another version "
+            "adopts before they are settled"
+        ),
         o("hudi_contract/settle", 'ADOPTED = "Adopted"', 'ADOPTED = "Adoption"'),
         f"{HALVES}::test_adoption_of_pending_instants",
     ),
@@ -45,7 +57,11 @@ ONE_TABLE = (
         "adopted-beside-an-instant-of-nobody",
         "I7",
         "a table is taken over although something of its former writers is pending",
-        a("agent/preparation", "        if foreigners:\n            raise adoption", "        if foreigners and not timeline:\n            raise adoption"),
+        a(
+            "agent/preparation",
+            "        if foreigners:\n            raise adoption",
+            "        if foreigners and not timeline:\n            raise adoption",
+        ),
         f"{ASSIGNMENT}::test_a_pending_instant_without_an_owner_stops_the_adoption",
     ),
     mutation(
@@ -73,7 +89,11 @@ ONE_TABLE = (
         "a-fence-is-the-sessions-to-see",
         "F48",
         "the signal that follows the fence ends the work at every table, because etcd was not asked",
-        a("agent/keys", "self._keys.of(Kind.FENCE, inc)) is not None", "self._keys.of(Kind.FENCE, inc)) is None and False"),
+        a(
+            "agent/keys",
+            "self._keys.of(Kind.FENCE, inc)) is not None",
+            "self._keys.of(Kind.FENCE, inc)) is None and False",
+        ),
         f"{ASSIGNMENT}::test_a_fence_is_seen_in_etcd_before_the_session_knows",
     ),
     mutation(
@@ -88,7 +108,10 @@ ONE_TABLE = (
         "I4",
         "the line of a forgotten instant has no revision: the checker cannot put it behind its owner's word",
         a("settle/settle", 'self._log("done", entry.mod_revision, ok=True', 'self._log("done", 0, ok=True'),
-        "tests/tiers/unit/runtime/settle/test_settler.py::test_the_log_of_a_given_up_instant_comes_after_its_owners_word",
+        (
+            "tests/tiers/unit/runtime/settle/"
+            "test_settler.py::test_the_log_of_a_given_up_instant_comes_after_its_owners_word"
+        ),
     ),
 )
 
@@ -104,7 +127,11 @@ SETTLING = (
         "a-registration-is-no-reason-to-keep-evidence",
         "F14",
         "the finalizer of a pod goes while an incarnation of it is registered and nobody has fenced it",
-        o("plan/fencing/evidence", "    if any(i.record is None for i in incs):", "    if any(i.record is None and i.alive for i in incs):"),
+        o(
+            "plan/fencing/evidence",
+            "    if any(i.record is None for i in incs):",
+            "    if any(i.record is None and i.alive for i in incs):",
+        ),
         "tests/tiers/unit/plan/fencing/test_pod_evidence.py::test_it_stays_while_a_registration_stands",
     ),
     mutation(

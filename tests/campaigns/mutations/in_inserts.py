@@ -50,14 +50,25 @@ KEYS = (
         "what-cannot-be-read-has-no-keys",
         "I13 I11",
         "files that are gone are no conflict",
-        j(INSERTS, 'conflict: " + e);\n            return names(mine.get(0), others.get(0));\n', 'conflict: " + e);\n            return Set.of();\n'),
+        j(
+            INSERTS,
+            'conflict: " + e);\n            return names(mine.get(0), others.get(0));\n',
+            'conflict: " + e);\n            return Set.of();\n',
+        ),
         t("InsertConflictsTest.whatCannotBeReadIsAConflict"),
     ),
     mutation(
         "services-insert-what-they-move",
         "availability",
         "what a clustering moves counts as inserted",
-        j(INSERTS, "        if (INSERT_NOTHING.contains(metadata.getOperationType())) {\n            return Map.of();\n        }\n"),
+        j(
+            INSERTS,
+            (
+                "        if (INSERT_NOTHING.contains(metadata.getOperationType())) {\n"
+                "            return Map.of();\n"
+                "        }\n"
+            ),
+        ),
         t("InsertConflictsTest.servicesInsertNothing"),
     ),
     mutation(

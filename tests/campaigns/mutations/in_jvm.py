@@ -1,4 +1,6 @@
-"""Mutations of the lock module: the transactions, the session, the storage wrapper and what Hudi calls."""
+"""Mutations of the lock module: the transactions, the session, the storage wrapper and
+what Hudi calls.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ def t(name: str) -> str:
 
 
 GATE_COMPARE = "            .modRevision(keys.gate(), gateRevision) // the gate that I read and that admits me (F8)\n"
-ALIVE_COMPARE = "                // only my last heartbeat counts (F16)\n                .modRevision(keys.alive(me.inc), liveness.aliveRevision())\n"
+ALIVE_COMPARE = (
+    "                // only my last heartbeat counts (F16)\n"
+    "                .modRevision(keys.alive(me.inc), liveness.aliveRevision())\n"
+)
 
 TRANSACTIONS = (
     mutation(
@@ -54,7 +59,10 @@ TRANSACTIONS = (
         (
             j(
                 "LockProtocol",
-                ".otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));\n        ProtocolLog",
+                (
+                    ".otherwise(Txn.Op.put(keys.alive(me.inc), liveness.nextValue(), liveness.lease()));\n"
+                    "        ProtocolLog"
+                ),
                 ".otherwise(Txn.Op.get(keys.lock()));\n        ProtocolLog",
             ),
             j(
@@ -88,7 +96,10 @@ TRANSACTIONS = (
             "Registration",
             "                .absent(keys.fence(me.inc)) // I2\n                .then(Txn.Op.put(keys.writer"
             "(me.inc), me.registration(), 0))\n                .then(Txn.Op.put(keys.alive",
-            "                .then(Txn.Op.put(keys.writer(me.inc), me.registration(), 0))\n                .then(Txn.Op.put(keys.alive",
+            (
+                "                .then(Txn.Op.put(keys.writer(me.inc), me.registration(), 0))\n"
+                "                .then(Txn.Op.put(keys.alive"
+            ),
         ),
         t("RegistrationTest.aFencedIncarnationCannotRegister"),
     ),
@@ -121,7 +132,10 @@ TRANSACTIONS = (
             "                .absent(keys.fence(me.inc)) // I2\n"
             "                .exists(keys.writer(me.inc))\n"
             "                .then(Txn.Op.put(keys.alive(me.inc), alive, lease));\n",
-            "        Txn txn = Txn.when().exists(keys.writer(me.inc)).then(Txn.Op.put(keys.alive(me.inc), alive, lease));\n",
+            (
+                "        Txn txn = Txn.when().exists(keys.writer(me.inc)).then(Txn.Op.put(keys.alive(me.inc), alive, "
+                "lease));\n"
+            ),
         ),
         t("RegistrationTest.aLostLeaseIsNotReplacedAfterTheFence"),
     ),
@@ -146,7 +160,10 @@ TRANSACTIONS = (
     mutation(
         "an-etcd-that-forgot-is-written-to",
         "I1 I2 I11",
-        "a process goes on with an etcd that was set back to an older state, which may have forgotten a fence or a lock",
+        (
+            "a process goes on with an etcd that was set back to an older state, which may have forgotten a fence or "
+            "a lock"
+        ),
         j("GrpcEtcdClient", "} else if (header.getRevision() < before) {", "} else if (header.getRevision() < 0) {"),
         t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
     ),
@@ -168,14 +185,22 @@ TRANSACTIONS = (
         "lost-lease-ends-the-session",
         "availability",
         "a lost lease is never replaced: each long pause costs the attempt",
-        j("Liveness", "            renewLease();\n        }\n        Txn.Result self", "        }\n        Txn.Result self"),
+        j(
+            "Liveness",
+            "            renewLease();\n        }\n        Txn.Result self",
+            "        }\n        Txn.Result self",
+        ),
         t("RegistrationTest.aLostLeaseIsReplacedAndTheSessionGoesOn"),
     ),
     mutation(
         "release-whoever-has-the-lock",
         "I1",
         "release deletes the lock without comparing its token",
-        j("LockProtocol", "Txn.when().createRevision(keys.lock(), token).then(Txn.Op.delete(keys.lock()))", "Txn.when().then(Txn.Op.delete(keys.lock()))"),
+        j(
+            "LockProtocol",
+            "Txn.when().createRevision(keys.lock(), token).then(Txn.Op.delete(keys.lock()))",
+            "Txn.when().then(Txn.Op.delete(keys.lock()))",
+        ),
         t("MutationTokenCompareTest.release"),
         t("AcquireTest.aLateReleaseDoesNotTouchTheNextOwner"),
     ),
@@ -186,7 +211,14 @@ TRANSACTIONS = (
         j(
             "LockProtocol",
             'Txn.Result r = definite.of("release", txn);\n',
-            "Txn.Result r;\n    try {\n      r = etcd.txn(txn);\n    } catch (EtcdException e) {\n      return;\n    }\n",
+            (
+                "Txn.Result r;\n"
+                "    try {\n"
+                "      r = etcd.txn(txn);\n"
+                "    } catch (EtcdException e) {\n"
+                "      return;\n"
+                "    }\n"
+            ),
         ),
         t("AcquireTest.aReleaseWithoutAnswerKeepsTheSessionUnresolved"),
     ),
@@ -194,13 +226,20 @@ TRANSACTIONS = (
         "clean-exit-with-the-lock",
         "I1 F15",
         "a process leaves although it holds the lock",
-        j("Session", "liveness.state() == Liveness.State.FENCED || !turn.tryAcquire()", "liveness.state() == Liveness.State.FENCED"),
+        j(
+            "Session",
+            "liveness.state() == Liveness.State.FENCED || !turn.tryAcquire()",
+            "liveness.state() == Liveness.State.FENCED",
+        ),
         t("RegistrationTest.cleanExitRemovesTheRegistration"),
     ),
     mutation(
         "clean-exit-taken-for-a-fence",
         "availability",
-        "a heartbeat that comes in the middle of a clean exit misses the registration and halts the process: a success is told as Fenced",
+        (
+            "a heartbeat that comes in the middle of a clean exit misses the registration and halts the process: a "
+            "success is told as Fenced"
+        ),
         j("Session", "      liveness.leaves();\n"),
         t("RegistrationTest.aHeartbeatDuringTheCleanExitDoesNotMissTheRegistration"),
     ),
@@ -208,7 +247,11 @@ TRANSACTIONS = (
         "clean-exit-with-an-unknown-acquire",
         "F15",
         "a process leaves although it may own the lock without knowing it",
-        j("Session", "if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()", "if (!instantProtocol.pendingInstants().isEmpty()"),
+        j(
+            "Session",
+            "if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()",
+            "if (!instantProtocol.pendingInstants().isEmpty()",
+        ),
         t("AcquireTest.anAcquireThatCannotBeResolvedForbidsACleanExit"),
     ),
     mutation(
@@ -222,14 +265,22 @@ TRANSACTIONS = (
         "record-without-the-lock",
         "I1 F12",
         "an instant is recorded without comparing the token",
-        j("InstantProtocol", "Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1", "Txn.when().absent(keys.instant(time));"),
+        j(
+            "InstantProtocol",
+            "Txn.when().createRevision(keys.lock(), token).absent(keys.instant(time)); // I1",
+            "Txn.when().absent(keys.instant(time));",
+        ),
         t("MutationTokenCompareTest.recordInstant"),
     ),
     mutation(
         "record-over-a-record",
         "I7",
         "an instant is recorded although somebody else has recorded it",
-        j("InstantProtocol", "createRevision(keys.lock(), token).absent(keys.instant(time)); // I1", "createRevision(keys.lock(), token);"),
+        j(
+            "InstantProtocol",
+            "createRevision(keys.lock(), token).absent(keys.instant(time)); // I1",
+            "createRevision(keys.lock(), token);",
+        ),
         t("TimelineGuardTest.anExistingRecordOfSomebodyElseIsNotOverwritten"),
     ),
     mutation(
@@ -289,7 +340,10 @@ TRANSACTIONS = (
         "a commit is published although its owner has given it up, or somebody else owns it",
         j(
             "InstantProtocol",
-            "        if (seen == null || !isPendingOfMine(seen)) {\n            // I7; Abandoned is the owner's own statement that it will not publish (F4)\n",
+            (
+                "        if (seen == null || !isPendingOfMine(seen)) {\n"
+                "            // I7; Abandoned is the owner's own statement that it will not publish (F4)\n"
+            ),
             "        if (seen == null) { // I7; Abandoned is the owner's own statement that it will not publish (F4)\n",
         ),
         t("MutationPendingCompareTest.abandonedBefore"),
@@ -299,7 +353,13 @@ TRANSACTIONS = (
         "publish-what-is-abandoned-meanwhile",
         "I7 F4",
         "a commit is published without comparing that its record is still the one that was read",
-        j("InstantProtocol", "            .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just read\n"),
+        j(
+            "InstantProtocol",
+            (
+                "            .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just "
+                "read\n"
+            ),
+        ),
         t("MutationPendingCompareTest.abandonedBetweenReadAndTransaction"),
     ),
     mutation(
@@ -328,14 +388,22 @@ TRANSACTIONS = (
         "publish-without-the-lost-answer",
         "F38 availability",
         "a publication whose answer is lost is taken for a refused one",
-        j("InstantProtocol", "boolean before = moved != null && completion.equals(TableClock.time(moved));", "boolean before = false;"),
+        j(
+            "InstantProtocol",
+            "boolean before = moved != null && completion.equals(TableClock.time(moved));",
+            "boolean before = false;",
+        ),
         t("PublishTest.anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess"),
     ),
     mutation(
         "claim-from-the-unknown",
         "I12 F70",
         "an owner without settle record and registration is taken for one that has left",
-        j("InstantProtocol", "        if (settle == null) {\n            return false;", "        if (settle == null) {\n            return true;"),
+        j(
+            "InstantProtocol",
+            "        if (settle == null) {\n            return false;",
+            "        if (settle == null) {\n            return true;",
+        ),
         t("ClaimTest.notTakenFromAnOwnerOfWhomNothingIsKnown"),
     ),
     mutation(
@@ -353,7 +421,11 @@ TRANSACTIONS = (
         "claim-while-draining",
         "I12 F3 F17",
         "a service instant is taken over while requests of its executor may be on the wire",
-        j("InstantProtocol", 'return "RollingBack".equals(phase)', 'return "Draining".equals(phase) || "RollingBack".equals(phase)'),
+        j(
+            "InstantProtocol",
+            'return "RollingBack".equals(phase)',
+            'return "Draining".equals(phase) || "RollingBack".equals(phase)',
+        ),
         t("ClaimTest.notTakenFromALivingOwner"),
     ),
     mutation(
@@ -362,7 +434,10 @@ TRANSACTIONS = (
         "a claim does not compare that the record is still the one that was read",
         j(
             "InstantProtocol",
-            "                .modRevision(keys.instant(time), seen.modRevision())\n                .absent(keys.fence(me.inc))\n",
+            (
+                "                .modRevision(keys.instant(time), seen.modRevision())\n"
+                "                .absent(keys.fence(me.inc))\n"
+            ),
             "                .absent(keys.fence(me.inc))\n",
         ),
         t("ClaimTest.twoDoNotClaimTheSame"),
@@ -402,9 +477,12 @@ TRANSACTIONS = (
         "who is overtaken again and again never comes first",
         j(
             "Queue",
-            "    private static final Comparator<Ticket> ORDER = Comparator.comparing((Ticket t) -> t.overtaken < MAX_OVERTAKES)\n"
-            "            .thenComparing(t -> t.overtaken < MAX_OVERTAKES ? -t.priority : 0)\n"
-            "            .thenComparing(t -> t.createRevision);\n",
+            (
+                "    private static final Comparator<Ticket> ORDER = Comparator.comparing((Ticket t) -> t.overtaken < "
+                "MAX_OVERTAKES)\n"
+                "            .thenComparing(t -> t.overtaken < MAX_OVERTAKES ? -t.priority : 0)\n"
+                "            .thenComparing(t -> t.createRevision);\n"
+            ),
             "    private static final Comparator<Ticket> ORDER =\n"
             "            Comparator.comparing((Ticket t) -> -t.priority).thenComparing(t -> t.createRevision);\n",
         ),

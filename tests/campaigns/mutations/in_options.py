@@ -1,4 +1,6 @@
-"""Mutations of what a write may say otherwise than its table, and of the lock provider as Hudi treats it."""
+"""Mutations of what a write may say otherwise than its table, and of the lock provider as Hudi
+treats it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ OPTIONS = (
         "a-bulk-insert-stays-one-with-buckets",
         "F75",
         "a HudiWriter's bulk insert into buckets is not carried out as an insert: it is refused",
-        o("manifests/configmaps", 'if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else', "if False else"),
+        o(
+            "manifests/configmaps",
+            'if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else',
+            "if False else",
+        ),
         "tests/tiers/unit/manifests/test_manifests.py::test_a_bulk_insert_into_buckets_is_an_insert",
     ),
     mutation(
@@ -70,7 +76,11 @@ OPTIONS = (
         "an-option-that-nobody-knows-is-free",
         "F32",
         "a list of known bad options: what is not on it is let through",
-        j("WriteOptions", "if (RULES.containsKey(name) || OF_HUDI.matcher(name).matches() && !name.startsWith(OURS)) {", "if (RULES.containsKey(name)) {"),
+        j(
+            "WriteOptions",
+            "if (RULES.containsKey(name) || OF_HUDI.matcher(name).matches() && !name.startsWith(OURS)) {",
+            "if (RULES.containsKey(name)) {",
+        ),
         t(f"{WRITE}.anOptionThatNobodyHasLookedAtIsRefused"),
     ),
     mutation(
@@ -84,14 +94,22 @@ OPTIONS = (
         "what-is-rendered-and-hudis-own-are-alike",
         "F32",
         "what the operator has rendered for the table is not asked for",
-        j("WriteOptions", "Set<String> needed = rendered.getOrDefault(rule.name, rule.own);", "Set<String> needed = rule.own;"),
+        j(
+            "WriteOptions",
+            "Set<String> needed = rendered.getOrDefault(rule.name, rule.own);",
+            "Set<String> needed = rule.own;",
+        ),
         t(f"{WRITE}.whatTheOperatorHasRenderedStays"),
     ),
     mutation(
         "a-closed-provider-keeps-the-lock",
         "F42",
         "a provider that was closed while it waited enters all the same: nobody gives the lock back",
-        j("EtcdLockProvider", "        mine = true;\n        if (closed) {", "        mine = true;\n        if (false) {"),
+        j(
+            "EtcdLockProvider",
+            "        mine = true;\n        if (closed) {",
+            "        mine = true;\n        if (false) {",
+        ),
         t("LockProviderTest.closingDoesNotWaitForAThreadThatWaitsForTheLock"),
     ),
     mutation(
@@ -105,7 +123,11 @@ OPTIONS = (
         "a-provider-names-a-lock-that-it-has-not",
         f"F42 {AVAILABILITY}",
         "getLock() is the table's id whether the lock is held or not",
-        j("EtcdLockProvider", 'return mine ? props.getString(TABLE_ID, "") : null;', 'return props.getString(TABLE_ID, "");'),
+        j(
+            "EtcdLockProvider",
+            'return mine ? props.getString(TABLE_ID, "") : null;',
+            'return props.getString(TABLE_ID, "");',
+        ),
         t("LockProviderTest.itNamesALockOnlyWhileItHasIt"),
     ),
 )

@@ -1,4 +1,6 @@
-"""Mutations of a table's own agent: its executors are evidence too, and it repeats nothing beside one that it has lost."""
+"""Mutations of a table's own agent: its executors are evidence too, and it repeats nothing beside
+one that it has lost.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,22 @@ EXECUTORS = (
         "executors of a table's own agent are found by their labels alone",
         o(
             "control/observe",
-            "any(pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values())",
-            "not drivers.keys() <= pods.keys()",
+            (
+                "if any(_executors_wanted(w) for w in writers) or any(\n"
+                "            pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()\n"
+                "        ):"
+            ),
+            "if any(_executors_wanted(w) for w in writers) or not drivers.keys() <= pods.keys():",
         ),
         f"{OWN_AGENTS}::test_which_executors_are_read",
     ),
     mutation(
         "executors-of-other-tables-agents-are-ended",
         "I8",
-        "a table takes executors of another table's agent for its own, finds no incarnation that they belong to, and ends them",
+        (
+            "a table takes executors of another table's agent for its own, finds no incarnation that they belong to, "
+            "and ends them"
+        ),
         o("control/observe", "if pod.labels.get(naming.LABEL_TABLE) == own}", "if own}"),
         f"{OWN_AGENTS}::test_which_executors_are_read",
     ),
@@ -58,14 +67,22 @@ EXECUTORS = (
         "an-agent-leaves-with-a-lost-executor",
         "I5 F4",
         "an agent that gave an instant up leaves by itself although an executor of it was lost and may still write",
-        a("settle/settle", "        return own or self.session.etcd.get(", "        return own and self.session.etcd.get("),
+        a(
+            "settle/settle",
+            "        return own or self.session.etcd.get(",
+            "        return own and self.session.etcd.get(",
+        ),
         f"{SETTLER}::test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it",
     ),
     mutation(
         "spark-ends-the-registration",
         "I5 F4",
         "a writer that must be proven dead stops Spark, whose plugin deregisters it",
-        a("writer/attempt", "    if attempt is None or not attempt.must_be_proven_dead:\n        sp.stop(", "    if sp:\n        sp.stop("),
+        a(
+            "writer/attempt",
+            "    if attempt is None or not attempt.must_be_proven_dead:\n        sp.stop(",
+            "    if sp:\n        sp.stop(",
+        ),
         f"{RUNTIME}/writer/test_leaving.py::test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead",
     ),
     mutation(
@@ -83,7 +100,17 @@ EXECUTORS = (
         "an-agent-goes-on-beside-a-lost-executor",
         "I12",
         "an agent that may not repeat what it has left pending stays",
-        a("agent/agent", "isinstance(error, MustEnd) or ErrorCode.ETCD_SET_BACK", "ErrorCode.ETCD_SET_BACK"),
+        a(
+            "agent/agent",
+            (
+                "if (\n"
+                "                    sp.jvm_exit_code() is not None\n"
+                "                    or isinstance(error, MustEnd)\n"
+                "                    or ErrorCode.ETCD_SET_BACK in str(error)\n"
+                "                ):"
+            ),
+            "if sp.jvm_exit_code() is not None or ErrorCode.ETCD_SET_BACK in str(error):",
+        ),
         f"{RUNTIME}/agent/test_agent.py::test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once",
     ),
 )
@@ -93,7 +120,11 @@ SHARED = (
         "the-fence-of-one-table-halts-the-agent-of-all",
         "F48",
         "a fenced incarnation ends the JVM of an agent, in the middle of what it is at for other tables",
-        j("Liveness", "        if (!me.isAgent()) {\n            halt.halt(", "        if (me != null) {\n            halt.halt("),
+        j(
+            "Liveness",
+            "        if (!me.isAgent()) {\n            halt.halt(",
+            "        if (me != null) {\n            halt.halt(",
+        ),
         t("RegistrationTest.theFenceOfOneTableLeavesTheOthersOfAnAgent"),
     ),
     mutation(
@@ -112,7 +143,10 @@ SHARED = (
         "F48",
         "the pod of an agent that serves several tables has the grace of any fenced pod",
         o("plan/fencing/settling", "kill(p, _grace(inc, p)) for p in live", "kill(p) for p in live"),
-        "tests/tiers/unit/plan/agent/test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others",
+        (
+            "tests/tiers/unit/plan/agent/"
+            "test_agents.py::test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others"
+        ),
     ),
     mutation(
         "a-fenced-agent-claims",
@@ -128,7 +162,11 @@ LEFT = (
         "a-missing-registration-is-proof",
         "I11 F38",
         "whoever is not registered counts as having left, whatever it has Pending",
-        a("settle/settle", "        return inc not in self.writers and not any(", "        return inc not in self.writers or not any("),
+        a(
+            "settle/settle",
+            "        return inc not in self.writers and not any(",
+            "        return inc not in self.writers or not any(",
+        ),
         f"{RUNTIME}/settle/test_settling.py::test_who_has_something_pending_has_not_left_whatever_is_missing",
     ),
 )

@@ -18,8 +18,16 @@ BOOTS = (
         "I1 F13 F43",
         "the boot id that a JVM has read is taken for its node's",
         (
-            o("plan/fencing/sightings", " or node.boot_id != inc.boot_id:\n        return None", ":\n        return None"),
-            o("plan/fencing/sightings", "boot_id=node.boot_id)", "boot_id=inc.boot_id)"),
+            o(
+                "plan/fencing/sightings",
+                " or node.boot_id != inc.boot_id:\n        return None",
+                ":\n        return None",
+            ),
+            o(
+                "plan/fencing/sightings",
+                "machine=node.machine, boot_id=node.boot_id",
+                "machine=node.machine, boot_id=inc.boot_id",
+            ),
         ),
         f"{SIGHTINGS}::test_what_is_seen_too_late_proves_nothing",
         f"{SIGHTINGS}::test_a_sandbox_with_a_kernel_of_its_own_is_no_reboot",
@@ -28,7 +36,11 @@ BOOTS = (
         "any-machine-of-that-name-reboots",
         "I1 F13 F43",
         "another machine under the node's name counts as the node, rebooted",
-        o("model/proof", "return (node.name, node.uid, node.machine) == (seen.node, seen.node_uid, seen.machine)", "return node.name == seen.node"),
+        o(
+            "model/proof",
+            "return (node.name, node.uid, node.machine) == (seen.node, seen.node_uid, seen.machine)",
+            "return node.name == seen.node",
+        ),
         f"{SIGHTINGS}::test_another_machine_under_the_nodes_name_is_no_reboot",
         f"{SIGHTINGS}::test_another_machine_behind_the_same_object_is_no_reboot",
         f"{PROOF}::test_proofs",
@@ -38,14 +50,22 @@ BOOTS = (
         "an-executor-is-rebooted-with-its-driver",
         "I1 F26 F43",
         "the boot of a driver's node is taken for that of its executors",
-        o("plan/fencing/settling", "node=pod.node, evidence=pod", "node=pod.node, seen=sightings.seen(view, inc), evidence=pod"),
+        o(
+            "plan/fencing/settling",
+            "node=pod.node, evidence=pod",
+            "node=pod.node, seen=sightings.seen(view, inc), evidence=pod",
+        ),
         f"{SIGHTINGS}::test_a_reboot_proves_nothing_of_an_executor",
     ),
     mutation(
         "a-sighting-of-anybody-counts",
         "I1 F43",
         "a note about another pod or node is believed",
-        o("plan/fencing/sightings", "if not whole or noted.pod_uid != inc.pod_uid or noted.node != inc.node:", "if not whole:"),
+        o(
+            "plan/fencing/sightings",
+            "if not whole or noted.pod_uid != inc.pod_uid or noted.node != inc.node:",
+            "if not whole:",
+        ),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
     ),
 )
@@ -55,14 +75,22 @@ CONTAINERS = (
         "an-attempt-ends-with-its-pod",
         "F45 availability",
         "an attempt goes on until every container of its pod has ended",
-        o("model/containers", "return pod.phase in TERMINAL or (jvm is not None and jvm.terminated)", "return pod.phase in TERMINAL"),
+        o(
+            "model/containers",
+            "return pod.phase in TERMINAL or (jvm is not None and jvm.terminated)",
+            "return pod.phase in TERMINAL",
+        ),
         f"{BESIDE}::test_an_attempt_ends_with_its_driver",
     ),
     mutation(
         "a-driver-that-ended-is-dead",
         "I1 F7 F45",
         "the end of the driver's container is taken for the death of the pod",
-        o("model/proof", "    if not terminal(pod):\n        return None\n", "    if not containers.ended(pod):\n        return None\n"),
+        o(
+            "model/proof",
+            "    if not terminal(pod):\n        return None\n",
+            "    if not containers.ended(pod):\n        return None\n",
+        ),
         f"{PROOF}::test_proofs",
         f"{BESIDE}::test_proof_still_needs_every_container",
     ),
@@ -70,7 +98,11 @@ CONTAINERS = (
         "an-executors-pod-is-left-to-others",
         "F45 availability",
         "an executor's pod is left alone while a container beside it runs",
-        o("plan/fencing/evidence", "return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []", "return []"),
+        o(
+            "plan/fencing/evidence",
+            "return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []",
+            "return []",
+        ),
         f"{BESIDE}::test_an_executor_that_ended_is_taken_away_while_its_driver_lives",
     ),
     mutation(
@@ -113,7 +145,11 @@ REFUSALS = (
         "any-kubelets-word-counts",
         "I1 F27 F43",
         "that nothing was found of a pod is believed of whatever machine has the node's name now",
-        o("model/proof", "return bool(node.created_at) and node.created_at < pod.created_at", "return node.name == pod.node"),
+        o(
+            "model/proof",
+            "return bool(node.created_at) and node.created_at < pod.created_at",
+            "return node.name == pod.node",
+        ),
         f"{PROOF}::test_proofs",
     ),
 )
@@ -122,7 +158,10 @@ OWNERS = (
     mutation(
         "executors-are-known-by-label-only",
         "I1 F26 F51",
-        "an executor that a pod template has left without our labels is overlooked by settling and by whoever drops evidence",
+        (
+            "an executor that a pod template has left without our labels is overlooked by settling and by whoever "
+            "drops evidence"
+        ),
         o("plan/core/view", "    observed = labelled(observed)\n", ""),
         f"{RULES}::test_an_executor_without_our_labels_is_settled_with_its_driver",
         f"{RULES}::test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other",
@@ -134,7 +173,11 @@ OUTSIDE = (
         "the-kubelets-clock-decides",
         "F57 availability",
         "the next agent is started by the clock of the node on which the last one ended",
-        o("plan/agent/agents", "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))", "(ended_ms - view.now_ms) / 1000 + delay"),
+        o(
+            "plan/agent/agents",
+            "min((ended_ms - view.now_ms) / 1000 + delay, delay - (view.timer(timer) or 0.0))",
+            "(ended_ms - view.now_ms) / 1000 + delay",
+        ),
         "tests/tiers/unit/plan/agent/test_agents.py::test_the_next_agent_does_not_wait_for_the_kubelets_clock",
     ),
     mutation(
@@ -148,7 +191,11 @@ OUTSIDE = (
         "a-watch-never-forgets-its-failures",
         "F50 availability",
         "the back-off of a watch grows with every interruption, whatever lies between them",
-        o("adapters/etcd_watch", "        self._failures = 0\n        if response.created", "        if response.created"),
+        o(
+            "adapters/etcd_watch",
+            "        self._failures = 0\n        if response.created",
+            "        if response.created",
+        ),
         f"{ADAPTER}::test_a_watch_that_works_again_is_repeated_soon_when_it_breaks_once_more",
     ),
 )
@@ -158,14 +205,22 @@ PEOPLE = (
         "every-commit-is-an-event",
         "F55 availability",
         "a busy table makes an Event for each commit",
-        o("plan/table_status", "    if commits := new_commits(old, status):\n", "    for commits in ([c] for c in new_commits(old, status)):\n"),
+        o(
+            "plan/table_status",
+            "    if commits := new_commits(old, status):\n",
+            "    for commits in ([c] for c in new_commits(old, status)):\n",
+        ),
         f"{FEED}::test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much",
     ),
     mutation(
         "everything-waits-for-events",
         "F55 availability",
         "what a plan does waits for the events that come before it",
-        o("control/executor", "                    events.append(action)\n", "                    await self._emit_event(context, action)\n"),
+        o(
+            "control/executor",
+            "                    events.append(action)\n",
+            "                    await self._emit_event(context, action)\n",
+        ),
         f"{EVENTS}::test_events_come_last",
         f"{EVENTS}::test_events_that_are_slow_do_not_keep_the_table",
     ),
@@ -173,7 +228,11 @@ PEOPLE = (
         "gauges-follow-writes-only",
         "F54 availability",
         "a table's gauges are set only when its status is written",
-        o("observability", "        self._shown(observed, done)\n", "        if done:\n            self._shown(observed, done)\n"),
+        o(
+            "observability",
+            "        self._shown(observed, done)\n",
+            "        if done:\n            self._shown(observed, done)\n",
+        ),
         f"{FEED}::test_a_silent_table_has_its_series_after_a_restart",
     ),
 )

@@ -18,7 +18,12 @@ SENT = (
         j(
             "Uninterrupted",
             "        Future<T> answer = THREADS.submit(() -> {\n",
-            "        if (loader != null) {\n            return call.run();\n        }\n        Future<T> answer = THREADS.submit(() -> {\n",
+            (
+                "        if (loader != null) {\n"
+                "            return call.run();\n"
+                "        }\n"
+                "        Future<T> answer = THREADS.submit(() -> {\n"
+            ),
         ),
         t("InterruptedCloseTest.theCompletedFileIsThereWhenItsCloseReturns"),
         t("InterruptedCloseTest.anInterruptFromBeforeDoesNotReachTheStore"),
@@ -49,7 +54,11 @@ SENT = (
         "no-drain-after-the-word",
         "I5 F35",
         "an Abandoned instant is rolled back and swept at once",
-        a("settle/settle", "return now - self._since.setdefault((inc, instant), now) >= self.drain", "return not instant or bool(now)"),
+        a(
+            "settle/settle",
+            "return now - self._since.setdefault((inc, instant), now) >= self.drain",
+            "return not instant or bool(now)",
+        ),
         f"{SETTLER}::test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed",
     ),
     mutation(
@@ -62,8 +71,15 @@ SENT = (
     mutation(
         "only-publications-drain",
         "I1 F37",
-        "a file of the archived timeline, of the metadata table or the table's properties without an answer: the lock is released at once",
-        j("Session", "if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {", "if (!lock.unknown().isEmpty()) {"),
+        (
+            "a file of the archived timeline, of the metadata table or the table's properties without an answer: the "
+            "lock is released at once"
+        ),
+        j(
+            "Session",
+            "if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {",
+            "if (!lock.unknown().isEmpty()) {",
+        ),
         t("UnansweredTest.theNextOwnerBeginsWhenItHasLanded"),
         t("UnansweredTest.aSecondTryThatIsAnsweredSaysNothingAboutTheFirst"),
     ),

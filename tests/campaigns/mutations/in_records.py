@@ -39,13 +39,20 @@ READING = (
         "an-unreadable-gate-is-made-anew",
         "I1 F46",
         "a gate that cannot be read is replaced, with another authority",
-        o("plan/gate/gate", "if doubts.gate_unreadable(view.etcd):", "if doubts.gate_unreadable(view.etcd) and not view.table:"),
+        o(
+            "plan/gate/gate",
+            "if doubts.gate_unreadable(view.etcd):",
+            "if doubts.gate_unreadable(view.etcd) and not view.table:",
+        ),
         f"{UNREADABLE}::test_an_unreadable_gate_stays_and_the_dead_are_settled_with_the_longest_drain",
     ),
     mutation(
         "a-ticket-is-somebody-elses",
         "F46 availability",
-        "the name of a ticket is cut at its last hyphen: an incarnation is fenced that never was, and nobody can prove it dead",
+        (
+            "the name of a ticket is cut at its last hyphen: an incarnation is fenced that never was, and nobody can "
+            "prove it dead"
+        ),
         (
             o("hudi_contract/records", "        said = {}  # the value", "        said = dict(said)  # the value"),
             o(
@@ -68,7 +75,11 @@ READING = (
         "values-are-believed",
         "F46",
         "values are taken as they are",
-        o("hudi_contract/records", "if wrong:\n                found", "if wrong and not field:\n                found"),
+        o(
+            "hudi_contract/records",
+            "if wrong:\n                found",
+            "if wrong and not field:\n                found",
+        ),
         f"{RECORDS}::test_a_field_on_which_no_decision_leans_is_left_out",
         f"{RECORDS}::test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed",
     ),

@@ -28,7 +28,11 @@ UNDOING = (
         "restored-without-a-request",
         "I8",
         "an agent may begin a restore that nobody has asked for",
-        j("OwnInstants", "if (RESTORE.equals(action) && !lock.mayRestore()) {", "if (RESTORE.equals(action) && lock.clock() == null) {"),
+        j(
+            "OwnInstants",
+            "if (RESTORE.equals(action) && !lock.mayRestore()) {",
+            "if (RESTORE.equals(action) && lock.clock() == null) {",
+        ),
         t("TimelineGuardTest.aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt"),
     ),
     mutation(
@@ -56,14 +60,22 @@ UNDOING = (
         "what-is-there-at-the-beginning-is-restored",
         "I8",
         "a nonce that was there when the table was created is carried out",
-        o("plan/requests/restores", "view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):", "view.table.suspend:"),
+        o(
+            "plan/requests/restores",
+            "view.table.suspend or wanted.nonce == baseline(view, adopted=adopted):",
+            "view.table.suspend:",
+        ),
         f"{REQUESTS}::test_a_nonce_that_is_there_at_the_beginning_is_never_carried_out",
     ),
     mutation(
         "a-nonce-counts-twice",
         "I8",
         "a nonce that was carried out is carried out again when it comes back",
-        o("plan/requests/restores", "_record(view, wanted.nonce).ended else wanted", "_record(view, wanted.nonce).result is Result.FAILED else wanted"),
+        o(
+            "plan/requests/restores",
+            "_record(view, wanted.nonce).ended else wanted",
+            "_record(view, wanted.nonce).result is Result.FAILED else wanted",
+        ),
         f"{REQUESTS}::test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again",
     ),
     mutation(
@@ -88,14 +100,22 @@ UNDOING = (
         "undone-by-requested-time",
         "I8",
         "what a restore undoes is told by requested time",
-        a("agent/restores", "[i for i in writes if i.completion > savepoint.completion]", "[i for i in writes if i.completion > savepoint.requested]"),
+        a(
+            "agent/restores",
+            "[i for i in writes if i.completion > savepoint.completion]",
+            "[i for i in writes if i.completion > savepoint.requested]",
+        ),
         f"{RESTORES}::test_what_completed_after_the_boundary_goes_and_nothing_else",
     ),
     mutation(
         "a-service-is-named-once",
         "I6",
         "an agent that dies after a compaction was made pending again leaves it on the timeline",
-        a("agent/restores", "        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):\n", "        if instant.pending:\n"),
+        a(
+            "agent/restores",
+            "        if instant.planned and instant.planned not in (instant.action, LOG_COMPACTION):\n",
+            "        if instant.pending:\n",
+        ),
         f"{RESTORES}::test_what_a_service_wrote_is_named_as_it_is_and_as_it_was",
     ),
     mutation(
@@ -116,14 +136,22 @@ UNDOING = (
         "restored-twice",
         "I6 I8",
         "an agent does not look whether the one before it has completed the restore",
-        a("agent/restores", "done = self._ended(base) or self._restore(id, request, base)", "done = self._restore(id, request, base)"),
+        a(
+            "agent/restores",
+            "done = self._ended(base) or self._restore(id, request, base)",
+            "done = self._restore(id, request, base)",
+        ),
         f"{RESTORES}::test_one_whose_agent_died_before_its_word_is_found",
     ),
     mutation(
         "rollbacks-of-a-restore-are-settled",
         "I7",
         "settling rolls back by itself what a restore has made pending again",
-        a("settle/rollback", "    if found is not None and restoring:", "    if found is not None and restoring == instant:"),
+        a(
+            "settle/rollback",
+            "    if found is not None and restoring:",
+            "    if found is not None and restoring == instant:",
+        ),
         f"{RESTORES}::test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution",
     ),
     mutation(
@@ -137,7 +165,11 @@ UNDOING = (
         "progress-of-a-savepoint-is-pruned",
         "I9",
         "the list of files that a writer had read at a savepoint is deleted",
-        a("read/progress", '            found.add(str(checkpoint["digest"]))\n', '            found.discard(str(checkpoint["digest"]))\n'),
+        a(
+            "read/progress",
+            '            found.add(str(checkpoint["digest"]))\n',
+            '            found.discard(str(checkpoint["digest"]))\n',
+        ),
         f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
     ),
 )

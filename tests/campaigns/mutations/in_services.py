@@ -1,4 +1,6 @@
-"""Mutations of table services and archival, of what a writer believes of its own commits, of the columns that it takes, and of the audit."""
+"""Mutations of table services and archival, of what a writer believes of its own commits, of the
+columns that it takes, and of the audit.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,33 @@ TENDING = (
         "two-agents-begin-services",
         "I12 F22",
         "an agent begins a service beside another one that is not proven dead",
-        a("services/services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.rolling_back():"),
+        a(
+            "services/services",
+            "if records.rolling_back() or records.other_agents(self._session.inc):",
+            "if records.rolling_back():",
+        ),
         f"{SERVICES}::test_settling_and_other_agents_come_first",
     ),
     mutation(
         "services-before-settling",
         "I5 I9",
         "an agent begins a service while something is to be rolled back",
-        a("services/services", "if records.rolling_back() or records.other_agents(self._session.inc):", "if records.other_agents(self._session.inc):"),
+        a(
+            "services/services",
+            "if records.rolling_back() or records.other_agents(self._session.inc):",
+            "if records.other_agents(self._session.inc):",
+        ),
         f"{SERVICES}::test_settling_and_other_agents_come_first",
     ),
     mutation(
         "old-records-begin-a-service",
         "I12",
         "an agent executes again what it knows from records that it read before the last run ended",
-        a("services/services", "            self._running = None\n            return\n", "            self._running = None\n"),
+        a(
+            "services/services",
+            "            self._running = None\n            return\n",
+            "            self._running = None\n",
+        ),
         f"{SERVICES}::test_records_read_before_a_run_ended_decide_nothing",
     ),
     mutation(
@@ -67,7 +81,11 @@ TENDING = (
         "services-with-another-policy",
         "I7 F2",
         "a service runs with a policy that lets Hudi roll back what it takes for dead",
-        a("services/service_actions", "        if not config.getFailedWritesCleanPolicy().isNever():\n", "        if config is None:\n"),
+        a(
+            "services/service_actions",
+            "        if not config.getFailedWritesCleanPolicy().isNever():\n",
+            "        if config is None:\n",
+        ),
         f"{TRIGGERS}::test_no_service_runs_with_another_policy_than_never",
     ),
     mutation(
@@ -76,7 +94,10 @@ TENDING = (
         "a compaction counts as completed when the call comes back",
         a(
             "services/rewriting",
-            '    if found is None or found.pending:\n        raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n',
+            (
+                "    if found is None or found.pending:\n"
+                '        raise OutcomeUnknown(f"instant {instant} is not completed after its execution")\n'
+            ),
             "    assert found is None or found.requested\n",
         ),
         f"{TRIGGERS}::test_a_compaction_is_done_when_the_timeline_says_so",
@@ -85,7 +106,11 @@ TENDING = (
         "a-lost-clustering-stays",
         "I9 I12",
         "a clustering that lost to a writer keeps its plan, which describes file groups that are no more",
-        a("services/rewriting", "            self._withdraw(client, instant)\n            ended(instant)\n", "            ended(instant)\n"),
+        a(
+            "services/rewriting",
+            "            self._withdraw(client, instant)\n            ended(instant)\n",
+            "            ended(instant)\n",
+        ),
         f"{RUNTIME}/services/test_rewriting.py::test_one_that_lost_is_withdrawn",
     ),
     mutation(
@@ -103,7 +128,11 @@ TENDING = (
         "archived-before-the-sweep",
         "I5 F4",
         "archival passes instants whose late files are not swept yet",
-        a("services/service_actions", "            named |= set(instants_of(inc, record, records))\n", "            named |= set()\n"),
+        a(
+            "services/service_actions",
+            "            named |= set(instants_of(inc, record, records))\n",
+            "            named |= set()\n",
+        ),
         f"{TRIGGERS}::test_archival_stays_behind_what_is_not_swept",
     ),
     mutation(
@@ -117,7 +146,11 @@ TENDING = (
         "archived-before-its-conflict-check",
         "I9",
         "archival takes commits away that a pending one has to be checked against",
-        a("services/service_actions", 'return min(named | pending | overlapping, default="")', 'return min(named | pending, default="")'),
+        a(
+            "services/service_actions",
+            'return min(named | pending | overlapping, default="")',
+            'return min(named | pending, default="")',
+        ),
         f"{TRIGGERS}::test_commits_that_overlap_a_pending_one_stay",
     ),
     mutation(
@@ -126,8 +159,18 @@ TENDING = (
         "the active timeline begins with an instant that is not swept: its late files count as committed",
         a(
             "services/service_actions",
-            "return 1 + sum(1 for i in timeline.completed if i.requested >= oldest",
-            "return sum(1 for i in timeline.completed if i.requested >= oldest",
+            (
+                "return (\n"
+                "        1 + sum(1 for i in timeline.completed if i.requested >= oldest and i.action in "
+                "tl.WRITE_ACTIONS)\n"
+                "        if oldest\n"
+                "        else 0\n"
+                "    )"
+            ),
+            (
+                "return sum(1 for i in timeline.completed if i.requested >= oldest and i.action in tl.WRITE_ACTIONS) "
+                "if oldest else 0"
+            ),
         ),
         f"{TRIGGERS}::test_the_active_timeline_begins_before_the_floor",
     ),
@@ -146,7 +189,11 @@ TENDING = (
         "a-recorded-instant-without-file-is-nothing",
         "F12 I5",
         "archival passes an instant whose requested file may still be on the wire",
-        a("services/service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
+        a(
+            "services/service_actions",
+            "    named = set(records.instants)\n",
+            "    named = {t for t in records.instants if timeline.get(t)}\n",
+        ),
         f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
         redundant="such an instant counts as pending too",
         pair="a-recorded-instant-without-file-is-no-instant",
@@ -156,8 +203,20 @@ TENDING = (
         "F12 I5",
         "archival passes an instant whose requested file may still be on the wire, and nothing of it is pending",
         (
-            a("services/service_actions", "    named = set(records.instants)\n", "    named = {t for t in records.instants if timeline.get(t)}\n"),
-            a("services/service_actions", " | {t for t in records.instants if (found := timeline.get(t)) is None or found.pending}"),
+            a(
+                "services/service_actions",
+                "    named = set(records.instants)\n",
+                "    named = {t for t in records.instants if timeline.get(t)}\n",
+            ),
+            a(
+                "services/service_actions",
+                (
+                    "pending = {i.requested for i in timeline.pending} | {\n"
+                    "        t for t in records.instants if (found := timeline.get(t)) is None or found.pending\n"
+                    "    }"
+                ),
+                "pending = {i.requested for i in timeline.pending}",
+            ),
         ),
         f"{TRIGGERS}::test_a_recorded_instant_without_file_counts",
     ),
@@ -186,7 +245,11 @@ PROGRESS = (
         "files-are-taken-again",
         "I9 F5",
         "a restarted writer commits files once more that a completed commit names",
-        a("read/progress", "waiting = sorted(item for item in files if item not in progress.files)", "waiting = sorted(files)"),
+        a(
+            "read/progress",
+            "waiting = sorted(item for item in files if item not in progress.files)",
+            "waiting = sorted(files)",
+        ),
         f"{RUNTIME}/read/test_progress.py::test_a_restart_goes_on_where_the_commit_was",
     ),
     mutation(
@@ -201,7 +264,14 @@ PROGRESS = (
             "    path: str\n"
             "    size: int\n"
             "    modified: int\n",
-            'class SourceFile:\n    """One input file."""\n\n    path: str\n    size: int = field(compare=False)\n    modified: int = field(compare=False)\n',
+            (
+                "class SourceFile:\n"
+                '    """One input file."""\n'
+                "\n"
+                "    path: str\n"
+                "    size: int = field(compare=False)\n"
+                "    modified: int = field(compare=False)\n"
+            ),
         ),
         f"{RUNTIME}/read/test_progress.py::test_a_rewritten_file_is_another_file",
     ),
@@ -209,7 +279,11 @@ PROGRESS = (
         "leaves-with-a-lost-executor",
         "I5 F4",
         "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
-        a("writer/attempt", "if self._committer.gave_up and sp.lost_executors(self._spark):", "if self._committer.gave_up and self._committer is self:"),
+        a(
+            "writer/attempt",
+            "if self._committer.gave_up and sp.lost_executors(self._spark):",
+            "if self._committer.gave_up and self._committer is self:",
+        ),
         f"{RUNTIME}/writer/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
     ),
 )
@@ -237,42 +311,68 @@ COLUMNS = (
         "keys-become-wider",
         "I9",
         "the type of a key changes: one key is in two file groups, because they are found by its text",
-        a("writer/schema", "if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):", "if old.name in rules.fixed and old is new:"),
+        a(
+            "writer/schema",
+            "if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):",
+            "if old.name in rules.fixed and old is new:",
+        ),
         f"{SCHEMA}::test_their_type_stays",
     ),
     mutation(
         "columns-that-differ-by-case",
         "I8",
         "a column that differs from another one by case only is taken: neither can be read any more",
-        a("writer/schema", "if spelled.get(name.lower(), name) != name:", "if spelled.get(name.lower(), name) == name.swapcase() == name:"),
+        a(
+            "writer/schema",
+            "if spelled.get(name.lower(), name) != name:",
+            "if spelled.get(name.lower(), name) == name.swapcase() == name:",
+        ),
         f"{SCHEMA}::test_names_that_differ_by_case_alone_are_refused",
     ),
     mutation(
         "missing-columns-are-null",
         "I8",
         "a batch without a column overwrites it with nulls although the table says Refuse",
-        a("writer/schema", "        if not rules.null_for_missing:\n", "        if not rules.null_for_missing and new is not None:\n"),
+        a(
+            "writer/schema",
+            "        if not rules.null_for_missing:\n",
+            "        if not rules.null_for_missing and new is not None:\n",
+        ),
         f"{SCHEMA}::test_a_missing_column_is_null_or_refused",
     ),
     mutation(
         "deleted-values-come-back",
         "I8",
-        "deletions are written to the log files of a table with partial updates: a record that comes again has its deleted values",
+        (
+            "deletions are written to the log files of a table with partial updates: a record that comes again has "
+            "its deleted values"
+        ),
         a("writer/schema", "    if not rules.deletes and", "    if rules.deletes and not rules.deletes and"),
         f"{RUNTIME}/read/test_merged_reads.py::test_partial_updates_and_deletes_do_not_meet_in_log_files",
     ),
     mutation(
         "a-compaction-hides-rows",
         "I9",
-        "commits are pulled together with the compaction between them: rows whose newest version another commit wrote are left out",
-        a("read/incremental", "        if instant.requested in chosen:\n            pieces[-1]", "        if instant.requested:\n            pieces[-1]"),
+        (
+            "commits are pulled together with the compaction between them: rows whose newest version another commit "
+            "wrote are left out"
+        ),
+        a(
+            "read/incremental",
+            "        if instant.requested in chosen:\n            pieces[-1]",
+            "        if instant.requested:\n            pieces[-1]",
+        ),
         f"{RUNTIME}/read/test_merged_reads.py::test_commits_between_which_another_one_completed_are_read_apart",
     ),
     mutation(
         "another-merge-is-adopted",
         "I8",
         "a table that merges by another rule than the HudiTable says is adopted",
-        a("job/merging", "if found is not None and found.lower() != needed.lower():", "if found is None and needed is None:"),
+        a(
+            "job/merging",
+            "if found is not None and found.lower() != needed.lower():",
+            "if found is None and needed is None:",
+        ),
         f"{RUNTIME}/agent/test_adopted_tables.py::test_a_table_merges_as_the_spec_says",
     ),
     mutation(
@@ -320,7 +420,10 @@ AUDIT = (
         a(
             "audit/structure",
             "if item.outcome in (Outcome.ROLLED_BACK, Outcome.GONE) and instant in completed:",
-            "if item.outcome in (Outcome.ROLLED_BACK, Outcome.GONE) and instant not in facts.rolled_back and not completed:",
+            (
+                "if item.outcome in (Outcome.ROLLED_BACK, Outcome.GONE) and instant not in facts.rolled_back and not "
+                "completed:"
+            ),
         ),
         f"{RUNTIME}/audit/test_audit.py::test_each_damage_is_found_by_its_check",
     ),
@@ -328,7 +431,11 @@ AUDIT = (
         "overlaps-are-not-reported",
         "I9",
         "the audit does not see two commits that overlap on a file group",
-        a("audit/structure", "if later.instant.requested < earlier.instant.completion]", "if later.instant.completion < earlier.instant.requested]"),
+        a(
+            "audit/structure",
+            "if later.instant.requested < earlier.instant.completion]",
+            "if later.instant.completion < earlier.instant.requested]",
+        ),
         f"{RUNTIME}/audit/test_audit.py::test_each_damage_is_found_by_its_check",
     ),
 )

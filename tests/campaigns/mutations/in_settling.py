@@ -59,7 +59,13 @@ PROOFS = (
         o(
             "model/proof",
             "    return node_proof(subject, nodes, fencing)\n\n\ndef ways_out",
-            '    return node_proof(subject, nodes, fencing) or (Proof("Gone", "no such pod") if pod is None else None)\n\n\ndef ways_out',
+            (
+                '    return node_proof(subject, nodes, fencing) or (Proof("Gone", "no such pod") if pod is None else '
+                "None)\n"
+                "\n"
+                "\n"
+                "def ways_out"
+            ),
         ),
         f"{PROOF}::test_proofs",
         f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
@@ -71,7 +77,10 @@ PROOFS = (
         "a pod that the garbage collector of a lost node has called Failed counts as dead",
         o(
             "model/proof",
-            "    if not started and (hosted or silent(pod) or node is None or not node.ready or not _bound_to(pod, node)):",
+            (
+                "    if not started and (hosted or silent(pod) or node is None or not node.ready or not "
+                "_bound_to(pod, node)):"
+            ),
             "    if not started and silent(pod):",
         ),
         f"{PROOF}::test_proofs",
@@ -124,7 +133,17 @@ PROOFS = (
         "attested-for-everybody",
         "I1 F13",
         "a person's word about one pod counts for every pod",
-        o("model/proof", "if subject.uid and word.pod_uid == subject.uid and", "if subject.uid and word.pod_uid and"),
+        o(
+            "model/proof",
+            (
+                "if (\n"
+                "            subject.uid\n"
+                "            and word.pod_uid == subject.uid\n"
+                "            and (not subject.node or not word.node or word.node == subject.node)\n"
+                "        ):"
+            ),
+            "if subject.uid and word.pod_uid and (not subject.node or not word.node or word.node == subject.node):",
+        ),
         f"{PROOF}::test_attestations_name_pod_and_node",
     ),
     mutation(
@@ -174,7 +193,11 @@ SETTLING = (
         o(
             "plan/fencing/settling",
             "    age = view.timer(name)\n    if age is None:\n",
-            '    age = (view.now_ms - inc.record.value["times"]["Terminating"]) / 1000 if inc.record is not None else None\n    if age is None:\n',
+            (
+                '    age = (view.now_ms - inc.record.value["times"]["Terminating"]) / 1000 if inc.record is not None '
+                "else None\n"
+                "    if age is None:\n"
+            ),
         ),
         f"{SIMULATED}::test_operator_dies_in_each_phase",
     ),
@@ -208,7 +231,10 @@ SETTLING = (
         o(
             "plan/fencing/settling",
             "if own in before.proven and record == before and not proofs_missing(view, inc):",
-            "if own in record.proven and not [s for u, s in _subjects(view, inc, before).items() if u not in record.proven]:",
+            (
+                "if own in record.proven and not [s for u, s in _subjects(view, inc, before).items() if u not in "
+                "record.proven]:"
+            ),
         ),
         f"{RULES}::test_an_executor_that_appears_last_is_proven_dead_too",
     ),
@@ -218,8 +244,8 @@ SETTLING = (
         "a finalizer is dropped although no proof is written",
         o(
             "plan/fencing/settling",
-            "for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)",
-            "for p in live if p.uid not in shared and EVIDENCE_FINALIZER in p.finalizers)",
+            "if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers",
+            "if p.uid not in shared and EVIDENCE_FINALIZER in p.finalizers",
         ),
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),
@@ -227,7 +253,16 @@ SETTLING = (
         "a-table-waits-for-its-rollbacks",
         "F14",
         "a deleted table waits until everything is rolled back, which nobody can do any more in a namespace that goes",
-        o("plan/gate/gate", "waiting = [i for i in view.incs if not i.unlocked and not i.settled and", "waiting = [i for i in view.incs if not i.settled and"),
+        o(
+            "plan/gate/gate",
+            (
+                "waiting = [\n"
+                "        i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or "
+                "i.registration or i.lock)\n"
+                "    ]"
+            ),
+            "waiting = [i for i in view.incs if not i.settled and (i.record is not None or i.registration or i.lock)]",
+        ),
         f"{SIMULATED}::test_namespace_deleted_ends_within_two_minutes",
     ),
     mutation(
@@ -243,7 +278,10 @@ SETTLING = (
         "a lock that comes back after it was deleted is deleted at once",
         o(
             "plan/fencing/settling",
-            'return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling starts over")',
+            (
+                'return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling '
+                'starts over")'
+            ),
             'return _unlocked_or_unlock(view, inc, "again")',
         ),
         f"{PLAN}::test_a_lock_that_comes_back_after_unlock_is_not_deleted_without_proof",
@@ -267,7 +305,10 @@ SETTLING = (
     mutation(
         "instants-stay-pending",
         "I4 I5 I7",
-        "an incarnation is settled after its lock is gone, its instants stay pending, and nobody asks for their outcome",
+        (
+            "an incarnation is settled after its lock is gone, its instants stay pending, and nobody asks for their "
+            "outcome"
+        ),
         (HANDS_NOTHING, FORGETS),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
     ),
@@ -275,7 +316,11 @@ SETTLING = (
         "claimed-instants-are-forgotten",
         "I7 F3",
         "instants of others that an incarnation has claimed go with it",
-        o("plan/fencing/settling", "for t in inc.instants)\n    finish", "for t in (*inc.instants, *inc.claimed))\n    finish"),
+        o(
+            "plan/fencing/settling",
+            "for t in inc.instants)\n    finish",
+            "for t in (*inc.instants, *inc.claimed))\n    finish",
+        ),
         f"{PLAN}::test_only_its_own_instants_go_with_an_incarnation",
     ),
     mutation(
@@ -302,10 +347,14 @@ SETTLING = (
         "a fenced incarnation without a settle record is never settled",
         o(
             "plan/fencing/suspects",
-            "        return PartialPlan.of(\n"
-            "            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),"
-            ' summary=f"{inc.label} has no settle record", requeue=1\n        )',
-            "        return PartialPlan()",
+            (
+                "return PartialPlan.of(\n"
+                "            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),\n"
+                '            summary=f"{inc.label} has no settle record",\n'
+                "            requeue=1,\n"
+                "        )"
+            ),
+            "return PartialPlan()",
         ),
         f"{RULES}::test_a_fence_without_its_record_is_settled_all_the_same",
     ),
@@ -313,7 +362,11 @@ SETTLING = (
         "the-plan-goes-on-after-a-failure",
         "I6",
         "a compare that does not hold does not end the plan that was made from it",
-        o("control/executor", "    if not held:\n        raise Conflict", "    if not held and action is None:\n        raise Conflict"),
+        o(
+            "control/executor",
+            "    if not held:\n        raise Conflict",
+            "    if not held and action is None:\n        raise Conflict",
+        ),
         "tests/tiers/unit/control/test_loop.py::test_a_compare_that_does_not_hold_ends_the_plan",
     ),
     mutation(
@@ -356,7 +409,11 @@ SETTLING = (
         "timers-start-again",
         "I6",
         "each look starts the drain anew: it never ends",
-        o("control/timers", "self._started.setdefault(key, {}).setdefault(name, self._clock())", "self._started.setdefault(key, {})[name] = self._clock()"),
+        o(
+            "control/timers",
+            "self._started.setdefault(key, {}).setdefault(name, self._clock())",
+            "self._started.setdefault(key, {})[name] = self._clock()",
+        ),
         "tests/tiers/unit/control/test_loop.py::test_timers_start_once_and_are_forgotten",
     ),
 )
@@ -366,7 +423,11 @@ SUSPECTS = (
         "who-has-no-lock-is-left-alone",
         "I7 F12",
         "a dead incarnation that does not hold the lock is never settled, whatever it has left",
-        o("plan/fencing/suspects", "for inc in view.incs if inc.named)", "for inc in view.incs if inc.lock is not None)"),
+        o(
+            "plan/fencing/suspects",
+            "if inc.named",
+            "if inc.lock is not None",
+        ),
         f"{SIMULATED}::test_killed_without_the_lock",
     ),
     mutation(
@@ -387,7 +448,11 @@ SUSPECTS = (
         "a-fast-clock-is-welcome",
         "I10 F19",
         "a host whose clock is far ahead stays registered and takes the table's clock with it",
-        o("model/clocks", "said_ms - max(now_ms, api_now_ms) > skew_seconds * 1000", "said_ms - max(now_ms, api_now_ms) > now_ms"),
+        o(
+            "model/clocks",
+            "said_ms - max(now_ms, api_now_ms) > skew_seconds * 1000",
+            "said_ms - max(now_ms, api_now_ms) > now_ms",
+        ),
         f"{PLAN}::test_a_fast_clock_is_fenced",
     ),
     mutation(
@@ -419,28 +484,44 @@ SUSPECTS = (
         "the-serving-agent-is-superseded",
         "availability",
         "the pod of the agent that serves is deleted as if a newer generation did",
-        o("plan/agent/agent_pods", "agents.generation_of(pod) < agents.generation_of(current)", "agents.generation_of(pod) <= agents.generation_of(current)"),
+        o(
+            "plan/agent/agent_pods",
+            "agents.generation_of(pod) < agents.generation_of(current)",
+            "agents.generation_of(pod) <= agents.generation_of(current)",
+        ),
         f"{RANDOM}::test_random_worlds",
     ),
     mutation(
         "locks-are-held-for-ever",
         "availability",
         "who holds the lock and lives is never fenced",
-        o("plan/fencing/suspects", "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),", "(Reason.HELD_TOO_LONG, False),"),
+        o(
+            "plan/fencing/suspects",
+            "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),",
+            "(Reason.HELD_TOO_LONG, False),",
+        ),
         f"{SIMULATED}::test_held_too_long",
     ),
     mutation(
         "creating-a-table-takes-too-long",
         "F21",
         "who creates a table or its index under the closed gate is fenced for holding the lock",
-        o("plan/fencing/suspects", "return inc.is_agent and (view.gate.state is GateState.CLOSED or", "return inc.is_agent and (False or"),
+        o(
+            "plan/fencing/suspects",
+            "return inc.is_agent and (view.gate.state is GateState.CLOSED or",
+            "return inc.is_agent and (False or",
+        ),
         f"{RULES}::test_who_creates_the_table_may_hold_its_lock",
     ),
     mutation(
         "lost-heartbeats-do-not-matter",
         "I2",
         "a process whose heartbeat is lost is not fenced",
-        o("plan/fencing/suspects", '(Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),', ""),
+        o(
+            "plan/fencing/suspects",
+            '(Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),',
+            "",
+        ),
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),
     mutation(
@@ -450,7 +531,10 @@ SUSPECTS = (
         o(
             "plan/fencing/suspects",
             "(Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),",
-            "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod), *([pod] if pod else [])])),",
+            (
+                "(Reason.POD_TERMINATED, any(containers.ended(p) for p in [*view.executors(inc.pod), *([pod] if pod "
+                "else [])])),"
+            ),
         ),
         f"{RULES}::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
     ),
@@ -458,7 +542,11 @@ SUSPECTS = (
         "fenced-at-the-first-missed-beat",
         "availability",
         "a process is fenced as soon as its heartbeat is missed",
-        o("plan/fencing/suspects", 'inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)', "inc.alive is None"),
+        o(
+            "plan/fencing/suspects",
+            'inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)',
+            "inc.alive is None",
+        ),
         f"{SIMULATED}::test_a_short_pause_has_no_consequences",
     ),
 )

@@ -49,7 +49,11 @@ STATEMENTS = (
         "unlisted-statements-run",
         "I8 F33",
         "a statement that nobody has looked at runs",
-        j("Statements", 'return !"works".equals(verdict) && !"harmless".equals(verdict);', 'return "refused".equals(verdict);'),
+        j(
+            "Statements",
+            'return !"works".equals(verdict) && !"harmless".equals(verdict);',
+            'return "refused".equals(verdict);',
+        ),
         t("StatementsTest.whatIsNotListedIsRefused"),
     ),
     mutation(
@@ -70,7 +74,11 @@ STATEMENTS = (
         "drop-of-the-catalog-is-not-judged",
         "I8 F64",
         "DROP TABLE … PURGE is not refused while it is Spark's own command",
-        j("StatementRules", "} else if (command instanceof DropTable) {", "} else if (command instanceof DropTable && spark == null) {"),
+        j(
+            "StatementRules",
+            "} else if (command instanceof DropTable) {",
+            "} else if (command instanceof DropTable && spark == null) {",
+        ),
         "tests/tiers/hudi/test_statements.py::test_no_statement_loses_a_row",
     ),
     mutation(
@@ -95,7 +103,11 @@ STATEMENTS = (
         "statements-make-old-reads-new",
         "I9 F88",
         "what a statement reads for itself replaces what its thread has read before",
-        j("TableReads", "mine.statement == null ? given : mine.statement.and(given)", "mine.statement == null ? given : mine.statement"),
+        j(
+            "TableReads",
+            "mine.statement == null ? given : mine.statement.and(given)",
+            "mine.statement == null ? given : mine.statement",
+        ),
         t("SnapshotMovedTest.whatAStatementReadsReplacesNothingThatTheProgramHasRead"),
     ),
     mutation(
@@ -109,14 +121,22 @@ STATEMENTS = (
         "what-other-threads-have-read-is-not-handed-over",
         "I9 F88",
         "a thread that has read something is not compared since what others have read",
-        j("TableReads", "one.number > (one.thread == thread ? mine.wrote : before.wrote)", "one.thread == thread && one.number > mine.wrote"),
+        j(
+            "TableReads",
+            "one.number > (one.thread == thread ? mine.wrote : before.wrote)",
+            "one.thread == thread && one.number > mine.wrote",
+        ),
         t("SnapshotMovedTest.whatOtherThreadsHaveReadCountsBesideOnesOwnRead"),
     ),
     mutation(
         "a-read-of-another-thread-counts-for-ever",
         "F88",
         "a thread that only reads lets no other one write once somebody has committed",
-        j("TableReads", "(one.thread == thread ? mine.wrote : before.wrote)", "(one.thread == thread ? mine.wrote : 0)"),
+        j(
+            "TableReads",
+            "(one.thread == thread ? mine.wrote : before.wrote)",
+            "(one.thread == thread ? mine.wrote : 0)",
+        ),
         t("SnapshotMovedTest.aThreadThatOnlyReadsHoldsNobodyUpForEver"),
     ),
     mutation(
@@ -158,14 +178,22 @@ STATEMENTS = (
         "whatever-was-computed-is-committed",
         "F106",
         "the same: nobody asks whether an executor was lost or a stage repeated",
-        j("CommitChecks", "    if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {", "    if (now == LostExecutors.UNKNOWN) {"),
+        j(
+            "CommitChecks",
+            "    if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {",
+            "    if (now == LostExecutors.UNKNOWN) {",
+        ),
         t("RecomputedTest.whatMayHaveBeenComputedTwiceIsNot"),
     ),
     mutation(
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",
-        j("TimelineGuard", "    if (session != null && session.isWriter()) {", "    if (session != null && !session.isWriter()) {"),
+        j(
+            "TimelineGuard",
+            "    if (session != null && session.isWriter()) {",
+            "    if (session != null && !session.isWriter()) {",
+        ),
         t("TimelineGuardTest.theTablesPropertiesAreChangedUnderTheLock"),
     ),
 )

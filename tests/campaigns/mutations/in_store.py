@@ -10,7 +10,11 @@ STORE = (
         "fence-leaves-the-admission",
         "I2 F23",
         "a fenced attempt may register once more",
-        o("adapters/etcd", "        if attempt:\n            success.append(rpc.delete(", "        if not attempt:\n            success.append(rpc.delete("),
+        o(
+            "adapters/etcd",
+            "        if attempt:\n            success.append(rpc.delete(",
+            "        if not attempt:\n            success.append(rpc.delete(",
+        ),
         f"{ADAPTER}::test_a_fence_is_permanent_and_takes_heartbeat_and_admission_with_it",
     ),
     mutation(
@@ -51,7 +55,11 @@ STORE = (
         "the owner of the lock is not read before it is deleted",
         o(
             "adapters/etcd",
-            "        if not found or found[0].create_revision != create_revision or found[0].read(Lock).inc != inc:\n            return False\n",
+            (
+                "        if not found or found[0].create_revision != create_revision or found[0].read(Lock).inc != "
+                "inc:\n"
+                "            return False\n"
+            ),
         ),
         f"{ADAPTER}::test_only_the_lock_of_a_fenced_incarnation_is_deleted",
     ),
@@ -72,8 +80,8 @@ STORE = (
         "a settle record is changed without comparing that it is still the one that was read",
         o(
             "adapters/etcd",
-            '"settle-update", table_id, [rpc.mod_is(key, expected_mod)], operations,',
-            '"settle-update", table_id, [], operations,',
+            "table_id,\n            [rpc.mod_is(key, expected_mod)],\n            operations,",
+            "table_id,\n            [],\n            operations,",
         ),
         f"{ADAPTER}::test_a_record_is_changed_only_as_it_was_read",
     ),
@@ -81,7 +89,18 @@ STORE = (
         "gates-are-overwritten",
         "F8",
         "the gate is changed without comparing that it is still the one that was read",
-        o("adapters/etcd", 'return await self._txn("gate-put", table_id, [rpc.mod_is(key, expected_mod)],', 'return await self._txn("gate-put", table_id, [],'),
+        o(
+            "adapters/etcd",
+            (
+                '"gate-put",\n'
+                "            table_id,\n"
+                "            [rpc.mod_is(key, expected_mod)],\n"
+                "            [rpc.put(key, _encode(value))],\n"
+                "            key=Kind.GATE.of(),\n"
+                "            detail=state,"
+            ),
+            '"gate-put", table_id, [], [rpc.put(key, _encode(value))], key=Kind.GATE.of(), detail=state',
+        ),
         f"{ADAPTER}::test_a_gate_is_changed_only_as_it_was_read",
     ),
     mutation(
@@ -111,13 +130,20 @@ STORE = (
         "I4 I11",
         "a transaction without an answer counts as not executed",
         o("adapters/etcd_rpc", "    if writes and code not in _DEFINITE:\n        return OutcomeUnknown(message)\n"),
-        "tests/tiers/unit/adapters/test_errors_and_metrics.py::test_a_write_that_may_have_happened_is_told_from_one_that_has_not",
+        (
+            "tests/tiers/unit/adapters/"
+            "test_errors_and_metrics.py::test_a_write_that_may_have_happened_is_told_from_one_that_has_not"
+        ),
     ),
     mutation(
         "a-watch-goes-on-with-now",
         "I11",
         "a watch that broke goes on with what happens now, and what happened meanwhile is missed",
-        o("adapters/etcd_watch", "            self._next_revision = changes[-1].revision + 1\n", "            self._next_revision = 0\n"),
+        o(
+            "adapters/etcd_watch",
+            "            self._next_revision = changes[-1].revision + 1\n",
+            "            self._next_revision = 0\n",
+        ),
         f"{ADAPTER}::test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_after_a_compaction",
     ),
     mutation(
@@ -125,7 +151,10 @@ STORE = (
         "I2",
         "the identity of pods may write what the operator decides",
         o("etcd_auth", "WRITER: [(control, False), (tables, True)],", "WRITER: [(control, True), (tables, True)],"),
-        "tests/tiers/component/operator/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it",
+        (
+            "tests/tiers/component/operator/"
+            "test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
+        ),
     ),
 )
 
@@ -166,14 +195,22 @@ PODS = (
         "writers-tend-the-table",
         "I12 F2",
         "writers run table services of their own",
-        o("manifests/hudi_conf", '"hoodie.table.services.enabled": "false",', '"hoodie.table.services.enabled": "true",'),
+        o(
+            "manifests/hudi_conf",
+            '"hoodie.table.services.enabled": "false",',
+            '"hoodie.table.services.enabled": "true",',
+        ),
         f"{MANIFESTS}::test_a_tables_own_options_cannot_replace_what_the_operator_owns",
     ),
     mutation(
         "writers-roll-back-by-themselves",
         "I7 F2",
         "writers roll back what they take for dead before they begin",
-        o("manifests/hudi_conf", '"hoodie.clean.failed.writes.policy": "LAZY",', '"hoodie.clean.failed.writes.policy": "EAGER",'),
+        o(
+            "manifests/hudi_conf",
+            '"hoodie.clean.failed.writes.policy": "LAZY",',
+            '"hoodie.clean.failed.writes.policy": "EAGER",',
+        ),
         f"{MANIFESTS}::test_a_tables_own_options_cannot_replace_what_the_operator_owns",
     ),
     mutation(
@@ -211,7 +248,11 @@ PODS = (
         "any-path-will-do",
         "F10",
         "a table may lie at any path",
-        o("plan/gate/stalled", "    if scheme not in config.allowed_schemes:\n", "    if not config.allowed_schemes:\n"),
+        o(
+            "plan/gate/stalled",
+            "    if scheme not in config.allowed_schemes:\n",
+            "    if not config.allowed_schemes:\n",
+        ),
         f"{PLAN}::test_paths",
     ),
 )

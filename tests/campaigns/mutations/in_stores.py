@@ -15,7 +15,13 @@ def unasked(name: str, does: str, old: str, new: str, *tests: str) -> Mutation:
 
 
 ASKING = (
-    unasked("late-listings-do-not-matter", "a store that lists a file late is used", "if (length != LENGTH) {", "if (length > LENGTH) {", BUCKET),
+    unasked(
+        "late-listings-do-not-matter",
+        "a store that lists a file late is used",
+        "if (length != LENGTH) {",
+        "if (length > LENGTH) {",
+        BUCKET,
+    ),
     unasked(
         "early-files-do-not-matter",
         "a store that shows a file before it is closed is used",
@@ -39,7 +45,11 @@ ASKING = (
         BUCKET,
     ),
     unasked(
-        "copies-are-renames", "a file system is used whose rename leaves the old name", "if (listed(from) >= 0) {", "if (listed(from) > LENGTH) {", RENAMES
+        "copies-are-renames",
+        "a file system is used whose rename leaves the old name",
+        "if (listed(from) >= 0) {",
+        "if (listed(from) > LENGTH) {",
+        RENAMES,
     ),
     mutation(
         "the-probe-decides-nothing",
@@ -51,7 +61,10 @@ ASKING = (
     mutation(
         "a-marker-is-there-before-its-content",
         "F66",
-        "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority leaves an empty one",
+        (
+            "where a file is seen from its creation on, whoever dies while it writes the marker of the lock authority "
+            "leaves an empty one"
+        ),
         j("TableStorage", "boolean renames = renames(base, conf);", "boolean renames = false;"),
         t("AuthorityMarkerTest.whoDiesWhileItWritesTheMarkerStopsNobody"),
     ),
@@ -59,14 +72,22 @@ ASKING = (
         "a-rule-around-the-table-is-none-of-its-business",
         "F61",
         "a lifecycle rule for the whole bucket is not told",
-        a("agent/bucket", "(folder.startswith(rule.prefix) or rule.prefix.startswith(folder))", "rule.prefix.startswith(folder)"),
+        a(
+            "agent/bucket",
+            "(folder.startswith(rule.prefix) or rule.prefix.startswith(folder))",
+            "rule.prefix.startswith(folder)",
+        ),
         "tests/tiers/unit/runtime/agent/test_bucket.py::test_an_expiry_rule_over_the_tables_files_is_named",
     ),
     mutation(
         "harmful-settings-are-kept-back",
         "F61",
         "what the agent has found of the bucket is in no condition",
-        o("plan/table_status", 'condition("BucketSafe", False, "HarmfulSettings"', 'condition("BucketSafe", True, "HarmfulSettings"'),
+        o(
+            "plan/table_status",
+            '"BucketSafe", False, "HarmfulSettings",',
+            '"BucketSafe", True, "HarmfulSettings",',
+        ),
         "tests/tiers/unit/plan/test_bucket_settings.py::test_a_rule_is_named_until_it_is_gone",
     ),
 )

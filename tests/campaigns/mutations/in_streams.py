@@ -37,21 +37,33 @@ STREAMS = (
         "a-topic-made-again-is-the-same",
         "I9",
         "a topic that was deleted and made again is read from the old one's offset",
-        a("read/kafka_positions", "        if known.id and now.id and known.id != now.id:\n", "        if not known.next:\n"),
+        a(
+            "read/kafka_positions",
+            "        if known.id and now.id and known.id != now.id:\n",
+            "        if not known.next:\n",
+        ),
         f"{KAFKA}::test_what_is_gone_is_told",
     ),
     mutation(
         "a-new-partition-begins-where-it-is-now",
         "I9",
         "a partition that appears later is read from what is left of it, as if nothing had been removed",
-        a("read/kafka_positions", "known.next + (0,) * (len(now.earliest) - len(known.next))", "known.next + now.earliest[len(known.next) :]"),
+        a(
+            "read/kafka_positions",
+            "known.next + (0,) * (len(now.earliest) - len(known.next))",
+            "known.next + now.earliest[len(known.next) :]",
+        ),
         f"{KAFKA}::test_what_is_gone_is_told",
     ),
     mutation(
         "offsets-are-taken-again",
         "I9 F5",
         "the position that travels with a commit is the one before it",
-        a("read/kafka_positions", "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))", "tuple(topic.next)"),
+        a(
+            "read/kafka_positions",
+            "tuple(ends.get((name, part), offset) for part, offset in enumerate(topic.next))",
+            "tuple(topic.next)",
+        ),
         f"{KAFKA}::test_the_limit_is_shared_fairly",
     ),
     mutation(
@@ -78,7 +90,12 @@ STREAMS = (
         "a streaming writer that was suspended counts as finished and never goes on",
         a(
             "writer/run",
-            'raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary")',
+            (
+                "raise RuntimeFailure(\n"
+                '                    FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit '
+                'boundary"\n'
+                "                )"
+            ),
             "return",
         ),
         f"{RUN}::test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit",
@@ -115,14 +132,31 @@ STREAMS = (
         "a-closed-gate-does-not-say-for-what",
         "F44",
         "no run learns that it is to end: one that streams blocks every change, and every other writer, for ever",
-        o("plan/gate/gate", "admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)", "admitted=tuple(present_attempts(view)))"),
+        o(
+            "plan/gate/gate",
+            (
+                "value = _value(\n"
+                "        view,\n"
+                "        GateState.CLOSED,\n"
+                "        base=view.gate,\n"
+                "        admitted=tuple(present_attempts(view)),\n"
+                "        closed_for=change,\n"
+                "        closed_for_ms=since,\n"
+                "    )"
+            ),
+            "value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
+        ),
         f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
     ),
     mutation(
         "a-run-that-hangs-is-waited-for",
         "F44",
         "a run that never comes to a commit boundary blocks the change for ever",
-        o("plan/writers/ending_for_change", "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)", "at_once"),
+        o(
+            "plan/writers/ending_for_change",
+            "at_once or over or view.elapsed(_timer(attempt), view.table.change_timeout_seconds)",
+            "at_once",
+        ),
         f"{CHANGES}::test_a_run_that_hangs_is_ended_when_its_time_is_over",
     ),
     mutation(

@@ -1,4 +1,7 @@
-"""Mutations of the manners between writers: giving way, turns, declared partitions. None of them guards rows; each guards somebody's work."""
+"""Mutations of the manners between writers: giving way, turns, declared partitions.
+
+None of them guards rows; each guards somebody's work.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ MANNERS = (
         "gives-way-for-ever",
         "availability",
         "a batch gives way to more important writers without end",
-        a("writer/fairness", "self._session.may_yield(MAX_YIELDS - self._yields)", "self._session.may_yield(MAX_YIELDS)"),
+        a(
+            "writer/fairness",
+            "self._session.may_yield(MAX_YIELDS - self._yields)",
+            "self._session.may_yield(MAX_YIELDS)",
+        ),
         f"{YIELDING}::test_giving_way_is_no_retry_and_has_an_end",
     ),
     mutation(
@@ -38,14 +45,22 @@ MANNERS = (
         "waits-for-every-write",
         "availability",
         "the loser waits as long as the winner begins one write after the other",
-        a("writer/fairness", "for o in look.others if at_work & o.work)", "for o in look.others if at_work and o.work)"),
+        a(
+            "writer/fairness",
+            "for o in look.others if at_work & o.work)",
+            "for o in look.others if at_work and o.work)",
+        ),
         f"{TURNS}::test_the_loser_waits_for_the_write_that_the_winner_is_at",
     ),
     mutation(
         "the-dead-have-their-turn",
         "availability",
         "a wish counts although its writer is dead",
-        a("writer/fairness", "elif entry.name in alive and writer.attempt in reports:", "elif writer.attempt in reports:"),
+        a(
+            "writer/fairness",
+            "elif entry.name in alive and writer.attempt in reports:",
+            "elif writer.attempt in reports:",
+        ),
         f"{TURNS}::test_it_is_not_waited_for_the_dead",
     ),
     mutation(
@@ -80,7 +95,11 @@ MANNERS = (
         "the-new-declaration-counts-at-once",
         "availability",
         "a declaration that was changed counts for the attempt that runs with the old one",
-        o("plan/writers/overlaps", 'active.entry.get("generation") != spec.ref', 'not active.entry.get("generation") and spec.ref'),
+        o(
+            "plan/writers/overlaps",
+            'active.entry.get("generation") != spec.ref',
+            'not active.entry.get("generation") and spec.ref',
+        ),
         f"{OVERLAPS}::test_a_declaration_that_was_changed_counts_for_the_next_attempt",
     ),
     mutation(
@@ -101,7 +120,11 @@ MANNERS = (
         "the-outcome-is-guessed",
         "I4",
         "of a writer that died the last write is said to be aborted before the timeline was looked at",
-        o("plan/writers/committed_condition", "if any(not inc.settled for inc in incs):", "if any(not inc.inc for inc in incs):"),
+        o(
+            "plan/writers/committed_condition",
+            "if any(not inc.settled for inc in incs):",
+            "if any(not inc.inc for inc in incs):",
+        ),
         f"{OUTCOMES}::test_a_killed_writers_outcome_is_unknown_until_the_timeline_says_it",
     ),
     mutation(

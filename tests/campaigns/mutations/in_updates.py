@@ -24,7 +24,10 @@ UPDATES = (
         "removed-records-come-back",
         "I9",
         "records that were removed since the read are no conflict: they are written again into another file group",
-        j("FencedConflictResolutionStrategy", "        if (removedWhatWasRead(mine, other)) {\n            return true;\n        }\n"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "        if (removedWhatWasRead(mine, other)) {\n            return true;\n        }\n",
+        ),
         t("SnapshotMovedTest.whoeverRemovedRecordsOfThePartitionIsInTheWay"),
     ),
     mutation(
@@ -53,21 +56,33 @@ UPDATES = (
         "floor-without-pending-writes",
         "I9 I11",
         "archival is compared with the newest commit, although an older write was pending when the rows were read",
-        a("read/update", 'min(pending or [max((i.requested for i in writes), default="0")])', 'max((i.requested for i in writes), default="0")'),
+        a(
+            "read/update",
+            'min(pending or [max((i.requested for i in writes), default="0")])',
+            'max((i.requested for i in writes), default="0")',
+        ),
         f"{UNIT}::test_the_base_is_the_newest_completion_and_the_floor_what_may_still_complete",
     ),
     mutation(
         "old-rows-are-written-again",
         "I9",
         "a frame that was made from the table is written once more after a lost race",
-        a("writer/commit", "            if batch.base is not None:\n", "            if batch.base is not None and batch.base.floor == '':\n"),
+        a(
+            "writer/commit",
+            "            if batch.base is not None:\n",
+            "            if batch.base is not None and batch.base.floor == '':\n",
+        ),
         f"{UNIT}::test_a_lost_race_of_a_frame_from_the_table_ends_the_attempt",
     ),
     mutation(
         "frames-forget-when-they-were-read",
         "I9",
         "a frame that was made from the table is compared only with what completed since its write began",
-        a("writer/commit", 'return batch.frame, batch.base.options("frame") if batch.base else {}', "return batch.frame, {}"),
+        a(
+            "writer/commit",
+            'return batch.frame, batch.base.options("frame") if batch.base else {}',
+            "return batch.frame, {}",
+        ),
         f"{UNIT}::test_a_frame_keeps_the_base_that_it_has",
     ),
     mutation(

@@ -29,7 +29,11 @@ VALUES = (
         "executors-do-not-know-their-table",
         "F39",
         "only a process with a session knows which table its files belong to",
-        Edit(MANIFESTS, '    settings[_TABLE_PATH] = table.path\n    settings["spark.plugins"]', '    settings["spark.plugins"]'),
+        Edit(
+            MANIFESTS,
+            '    settings[_TABLE_PATH] = table.path\n    settings["spark.plugins"]',
+            '    settings["spark.plugins"]',
+        ),
         "tests/tiers/unit/manifests/test_held_values.py::test_executors_know_which_table_their_files_belong_to",
     ),
     mutation(
@@ -45,8 +49,13 @@ VALUES = (
         "a batch is written without a look at its values",
         a(
             "writer/commit",
-            'values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts)',
-            "fit.apply(frame)",
+            (
+                "rows = values.held(\n"
+                '                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", '
+                "inserts=self._job.inserts\n"
+                "            )"
+            ),
+            "rows = fit.apply(frame)",
         ),
         f"{HUDI}::test_no_file_leaves_the_table",
     ),
@@ -54,7 +63,7 @@ VALUES = (
         "no-ordering-value",
         "F41",
         "a row without a value in an ordering column is written",
-        a("table/values", "*([] if delete or table.merge.ignores_nulls else _ordering_rules(table))]", "]"),
+        a("table/values", "        *([] if delete or table.merge.ignores_nulls else _ordering_rules(table)),\n", ""),
         f"{HUDI}::test_an_ordering_column_has_a_value",
     ),
     mutation(
@@ -93,7 +102,17 @@ VALUES = (
         "patterns-find-what-is-hidden",
         "F85",
         "a pattern finds files that another job is writing",
-        a("read/files", " if not _is_matched_by_chance(str(s.getPath().toString()), text)]", "]"),
+        a(
+            "read/files",
+            (
+                "statuses = [\n"
+                "            s\n"
+                "            for s in file_system.globStatus(path) or ()\n"
+                "            if not _is_matched_by_chance(str(s.getPath().toString()), text)\n"
+                "        ]"
+            ),
+            "statuses = [s for s in file_system.globStatus(path) or ()]",
+        ),
         f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
     ),
     mutation(
@@ -121,14 +140,24 @@ VALUES = (
         "empty-files-have-columns",
         "F87",
         "a file without rows is written as a batch, with the columns that Spark makes up",
-        a("read/files", "return source.format in STRICT and frame.isEmpty()", "return source.format in STRICT and frame is None"),
+        a(
+            "read/files",
+            "return source.format in STRICT and frame.isEmpty()",
+            "return source.format in STRICT and frame is None",
+        ),
         f"{FILES}::test_an_empty_file_is_in_nobodys_way",
     ),
     mutation(
         "names-of-hudis-own",
         AVAILABILITY,
         "a batch brings a column that Hudi takes for one of its own, and is repeated in vain",
-        a("writer/schema", "    _check_reserved(field for field in columns if table is None or field.name not in table.fieldNames())\n"),
+        a(
+            "writer/schema",
+            (
+                "    _check_reserved(field for field in columns if table is None or field.name not in "
+                "table.fieldNames())\n"
+            ),
+        ),
         "tests/tiers/unit/runtime/writer/test_schema.py::test_names_of_hudis_own_are_refused",
     ),
     mutation(
@@ -156,13 +185,20 @@ VALUES = (
         "the-view-of-another-session",
         "F96",
         "rows of a session that the program has made are left out, and those of the batch before are written twice",
-        a("read/sources", "    return frame.sparkSession.sql(sql)\n", "    return SparkSession.builder.getOrCreate().sql(sql)\n"),
+        a(
+            "read/sources",
+            "    return frame.sparkSession.sql(sql)\n",
+            "    return SparkSession.builder.getOrCreate().sql(sql)\n",
+        ),
         f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
     ),
     mutation(
         "a-run-of-a-deleted-writer",
         "F97",
-        "a HudiWriter that is deleted and applied again takes what the old one has committed for its own, and writes nothing",
+        (
+            "a HudiWriter that is deleted and applied again takes what the old one has committed for its own, and "
+            "writes nothing"
+        ),
         a("job/job", 'run=f"{told.writer.uid}/{told.run}"', "run=str(told.run)"),
         "tests/tiers/unit/runtime/read/test_progress.py::test_a_writer_that_is_applied_again_begins_a_run_of_its_own",
     ),
@@ -179,7 +215,10 @@ VALUES = (
         "0.0 and -0.0 are two records",
         a(
             "table/values",
-            '            rules += [(name, (value == functions.lit(0.0)) & value.cast("string").startswith("-"), NEGATIVE_ZERO)]\n',
+            (
+                '            rules += [(name, (value == functions.lit(0.0)) & value.cast("string").startswith("-"), '
+                "NEGATIVE_ZERO)]\n"
+            ),
             "            pass\n",
         ),
         f"{HUDI}::test_zero_is_one_key",
@@ -202,7 +241,11 @@ VALUES = (
         "keys-by-two-orders",
         "F102",
         "the Bloom index passes over files by ranges of keys that bulk inserts name by another order",
-        Edit("operator/hudi_operator/manifests/hudi_conf.py", '        options["hoodie.bloom.index.prune.by.ranges"] = "false"\n', "        pass\n"),
+        Edit(
+            "operator/hudi_operator/manifests/hudi_conf.py",
+            '        options["hoodie.bloom.index.prune.by.ranges"] = "false"\n',
+            "        pass\n",
+        ),
         "tests/tiers/hudi/test_bloom_keys.py::test_an_upsert_finds_keys_of_every_script",
         "tests/tiers/unit/manifests/test_manifests.py::test_a_bloom_index_does_not_go_by_ranges",
     ),
@@ -237,22 +280,33 @@ VALUES = (
     mutation(
         "decimals-and-dates-order-updates",
         "F81",
-        "a CopyOnWrite table may have an ordering column of decimals or dates, which Hudi cannot compare when it updates",
-        a("table/values", "        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, UPDATED_RULE)\n", "        pass\n"),
+        (
+            "a CopyOnWrite table may have an ordering column of decimals or dates, which Hudi cannot compare when it "
+            "updates"
+        ),
+        a(
+            "table/values",
+            "        _check_types(frame, () if delete else table.ordering, UPDATED_KINDS, UPDATED_RULE)\n",
+            "        pass\n",
+        ),
         f"{HUDI}::test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order",
     ),
     mutation(
         "a-bulk-insert-makes-keys-of-its-own",
         "F92",
         "the row writer makes another key of a timestamp than every other write does",
-        a("job/options", 'return {ROW_WRITER: "false"} if any(', 'return {ROW_WRITER: "true"} if any('),
+        a("job/options", '{ROW_WRITER: "false"}', '{ROW_WRITER: "true"}'),
         "tests/tiers/hudi/test_time_keys.py::test_a_bulk_insert_makes_the_key_of_an_upsert",
     ),
     mutation(
         "a-program-makes-keys-of-its-own",
         "F92",
         "a program may use the row writer with a timestamp in the key",
-        j("WriteOptions", "        && isTimeInKey(props, table)) {", "        && isTimeInKey(props, table) && props.isEmpty()) {"),
+        j(
+            "WriteOptions",
+            "        && isTimeInKey(props, table)) {",
+            "        && isTimeInKey(props, table) && props.isEmpty()) {",
+        ),
         t("WriteOptionsTest.aBulkInsertMakesNoKeysOfItsOwn"),
     ),
     mutation(
@@ -278,7 +332,16 @@ VALUES = (
         "an-insert-of-deletes",
         "F108",
         "rows that are marked as deletes are inserted",
-        a("writer/commit", ", inserts=self._job.inserts)", ")"),
+        a(
+            "writer/commit",
+            (
+                "rows = values.held(\n"
+                '                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", '
+                "inserts=self._job.inserts\n"
+                "            )"
+            ),
+            'rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")',
+        ),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
     mutation(

@@ -1,4 +1,6 @@
-"""Mutations of what stands between Hudi and the store: session, storage wrapper, conflict strategy, lock provider."""
+"""Mutations of what stands between Hudi and the store: session, storage wrapper, conflict strategy,
+lock provider.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ CONFLICT = (
     f"                        {BUCKETS}\n"
     "                        || wroteToDeletedPartition(mine, other));\n"
 )
-NO_GUARD_OF_FOLDERS = "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
+NO_GUARD_OF_FOLDERS = (
+    "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
+)
 
 RELEASE = (
     mutation(
@@ -28,7 +32,11 @@ RELEASE = (
         "I1 F1",
         "a publication that ends with an exception counts as not published",
         (
-            j("Publication", "private volatile Outcome outcome = Outcome.UNKNOWN;", "private volatile Outcome outcome = Outcome.ABSENT;"),
+            j(
+                "Publication",
+                "private volatile Outcome outcome = Outcome.UNKNOWN;",
+                "private volatile Outcome outcome = Outcome.ABSENT;",
+            ),
             j("Publication", "    outcome = Outcome.UNKNOWN;\n", "    outcome = Outcome.ABSENT;\n"),
         ),
         t("MutationWaitBeforeReleaseTest.nobodyGetsTheLockBeforeARequestOnTheWireHasLanded"),
@@ -42,7 +50,14 @@ RELEASE = (
         j(
             "Publication",
             "    long found = listing.length();\n",
-            "    long found = -1;\n    try {\n      found = listing.length();\n    } catch (IOException e) {\n      found = -1;\n    }\n",
+            (
+                "    long found = -1;\n"
+                "    try {\n"
+                "      found = listing.length();\n"
+                "    } catch (IOException e) {\n"
+                "      found = -1;\n"
+                "    }\n"
+            ),
         ),
         t("ReleaseTest.aListingThatFailsDecidesNothing"),
     ),
@@ -50,7 +65,14 @@ RELEASE = (
         "given-up-on-the-wire",
         "I3 F1 F4",
         "an instant is given up although its completed file may be on the wire",
-        j("OwnInstants", "            if (lock != null && lock.hasPublished(instant)) {\n                return false;\n            }\n"),
+        j(
+            "OwnInstants",
+            (
+                "            if (lock != null && lock.hasPublished(instant)) {\n"
+                "                return false;\n"
+                "            }\n"
+            ),
+        ),
         t("ReleaseTest.anInstantOnTheWireIsNotAbandonedBeforeTheRelease"),
     ),
     mutation(
@@ -74,7 +96,11 @@ RELEASE = (
         "one-check-per-requested-file",
         "I1 I3",
         "a requested file is checked when it is opened, not when its request goes out",
-        j("TimelineGuard", "if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {", "if (target.base == null) {"),
+        j(
+            "TimelineGuard",
+            "if (target.kind == TimelinePath.Kind.REQUESTED && !target.metadataTable && !target.temporary) {",
+            "if (target.base == null) {",
+        ),
         t("ReleaseTest.closingARequestedFileAfterTheLockWentAwaySendsNothing"),
     ),
 )
@@ -84,7 +110,11 @@ CLOCK = (
         "instant-behind-the-clock",
         "I10 F6",
         "an instant is begun although its time is not past the table's clock",
-        j("OwnInstants", "if (!InstantTime.isAfter(instant, lock.clock())) { // I10", "if (instant.isEmpty()) { // I10"),
+        j(
+            "OwnInstants",
+            "if (!InstantTime.isAfter(instant, lock.clock())) { // I10",
+            "if (instant.isEmpty()) { // I10",
+        ),
         t("MutationClockCompareTest.anInstantThatIsNotPastTheClock"),
         t("MutationClockCompareTest.anInstantThatIsNotPastOnesOwnPromise"),
     ),
@@ -92,7 +122,11 @@ CLOCK = (
         "completion-behind-the-clock",
         "I10 I8 F6",
         "a commit is completed although its time is not past the table's clock: readers may never see it",
-        j("OwnInstants", "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10", "if (!promised && completion.isEmpty()) { // I10"),
+        j(
+            "OwnInstants",
+            "if (!promised && !InstantTime.isAfter(completion, lock.clock())) { // I10",
+            "if (!promised && completion.isEmpty()) { // I10",
+        ),
         t("MutationClockCompareTest.aCompletionTimeThatIsNotPastTheClock"),
     ),
     mutation(
@@ -117,7 +151,11 @@ CLOCK = (
         "slow-host-waits-with-the-lock",
         "F19",
         "a host whose clock is far behind finds out with the lock in its hand",
-        j("Acquisition", "        if (view.clock != null) {\n", "        if (view.clock == null && view.gate == null) {\n"),
+        j(
+            "Acquisition",
+            "        if (view.clock != null) {\n",
+            "        if (view.clock == null && view.gate == null) {\n",
+        ),
         t("AcquireTest.theClockOfTheTableMustNotBeFarAhead"),
     ),
 )
@@ -141,7 +179,11 @@ GUARD = (
         "writers-roll-back",
         "I7 F2",
         "a writer may create a rollback or a restore",
-        j("OwnInstants", "if (me.isWriter() && DESTRUCTIVE.contains(action)) {", "if (!me.isWriter() && DESTRUCTIVE.contains(action)) {"),
+        j(
+            "OwnInstants",
+            "if (me.isWriter() && DESTRUCTIVE.contains(action)) {",
+            "if (!me.isWriter() && DESTRUCTIVE.contains(action)) {",
+        ),
         t("TimelineGuardTest.aWriterNeverRollsBack"),
         t("TimelineGuardTest.theAgentRollsBackUnderTheLock"),
     ),
@@ -188,7 +230,13 @@ GUARD = (
         j(
             "TimelineGuard",
             "        if (target.metadataTable || target.temporary) {\n            if (target.instant == null",
-            "        if (target.metadataTable) {\n            return null;\n        }\n        if (target.temporary) {\n            if (target.instant == null",
+            (
+                "        if (target.metadataTable) {\n"
+                "            return null;\n"
+                "        }\n"
+                "        if (target.temporary) {\n"
+                "            if (target.instant == null"
+            ),
         ),
         t("TimelineGuardTest.theMetadataTableFollowsItsTable"),
     ),
@@ -277,7 +325,11 @@ COMMITS = (
         "conflict-check-of-an-earlier-lock",
         "I9",
         "a conflict check counts also for a later lock cycle",
-        j("HeldLock", "private final Set<String> checked = new HashSet<>();", "private static final Set<String> checked = new HashSet<>();"),
+        j(
+            "HeldLock",
+            "private final Set<String> checked = new HashSet<>();",
+            "private static final Set<String> checked = new HashSet<>();",
+        ),
         t("TimelineGuardTest.aCommitThatWasNotCheckedForConflictsIsRefused"),
     ),
     mutation(
@@ -291,7 +343,11 @@ COMMITS = (
         "compaction-beats-writers",
         "availability",
         "a compaction that completed meanwhile makes a delta commit fail",
-        j("FencedConflictResolutionStrategy", "        return !compaction\n                && (super", "        return (super"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "        return !compaction\n                && (super",
+            "        return (super",
+        ),
         t("ConflictTest.whoConflicts"),
     ),
     mutation(
@@ -305,7 +361,11 @@ COMMITS = (
         "clustering-without-conflict-check",
         "I9",
         "an agent's clustering is published although Hudi has not asked for conflicts under this lock",
-        j("OwnInstants", "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);", "me.isWriter() && INGESTION.contains(action);"),
+        j(
+            "OwnInstants",
+            "me.isWriter() ? INGESTION.contains(action) : REPLACE.equals(action);",
+            "me.isWriter() && INGESTION.contains(action);",
+        ),
         t("TimelineGuardTest.aClusteringIsPublishedOnlyAfterTheCheck"),
     ),
     mutation(
@@ -319,24 +379,37 @@ COMMITS = (
         "buckets-of-every-index",
         "availability",
         "file groups whose names begin alike count as one bucket with every index",
-        j("FencedConflictResolutionStrategy", "(buckets && !sharedBuckets(mine, other).isEmpty())", "!sharedBuckets(mine, other).isEmpty()"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "(buckets && !sharedBuckets(mine, other).isEmpty())",
+            "!sharedBuckets(mine, other).isEmpty()",
+        ),
         t("HudiIntegrationTest.withoutNumberedBucketsTheBeginningOfANameMeansNothing"),
     ),
     mutation(
         "columns-of-an-older-table",
         "I9",
         "a commit goes on although the table's schema was changed after its columns had been fitted",
-        j("FencedConflictResolutionStrategy", "      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);\n"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);\n",
+        ),
         t("SchemaMovedTest.betweenTheLookAndTheBeginningOfTheWrite"),
     ),
     mutation(
         "columns-of-an-older-table-non-blocking",
         "I8",
-        "in the non-blocking mode a commit goes on although the table's schema was changed: readers take it from the commit begun last",
+        (
+            "in the non-blocking mode a commit goes on although the table's schema was changed: readers take it from "
+            "the commit begun last"
+        ),
         j(
             "EtcdLockProvider",
-            "            CommitChecks.requireSchema(\n"
-            '                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);\n',
+            (
+                "            CommitChecks.requireSchema(\n"
+                "                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "
+                '""), null);\n'
+            ),
         ),
         t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
     ),
@@ -344,14 +417,24 @@ COMMITS = (
         "a-table-service-has-a-schema",
         "availability",
         "a compaction counts as a change of the columns",
-        j("CommitChecks", "schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType())", "schema == null"),
+        j(
+            "CommitChecks",
+            "schema == null || !WriteOperationType.canUpdateSchema(metadata.getOperationType())",
+            "schema == null",
+        ),
         t("SchemaMovedTest.aTableServiceMovesNothing"),
     ),
     mutation(
         "progress-is-not-compared",
         "I9 F5",
         "a writer commits although another incarnation of it has committed after it read its progress",
-        j("FencedConflictResolutionStrategy", '      CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());\n'),
+        j(
+            "FencedConflictResolutionStrategy",
+            (
+                '      CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + '
+                "current.requestedTime());\n"
+            ),
+        ),
         t("HudiIntegrationTest.progressThatMovedStopsTheCommit"),
     ),
     mutation(
@@ -370,7 +453,10 @@ COMMITS = (
         "commit-past-the-wrapper",
         "I3 I9",
         "a commit goes through a file system that nobody guards",
-        j("FencedConflictResolutionStrategy", "    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);\n"),
+        j(
+            "FencedConflictResolutionStrategy",
+            "    CommitChecks.requireGuard(metaClient, base, GuardedFileSystem.class);\n",
+        ),
         t("HudiIntegrationTest.noCommitWithoutTheStorageWrapper"),
     ),
     mutation(
@@ -384,7 +470,10 @@ COMMITS = (
         "commit-under-another-lock",
         "I1",
         "a commit whose options name another lock provider goes on",
-        j("CommitChecks", '    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());\n'),
+        j(
+            "CommitChecks",
+            '    require("hoodie.write.lock.provider", provider.getName(), config.getLockProviderClass());\n',
+        ),
         t("HudiIntegrationTest.noCommitWithAnotherLockProvider"),
     ),
     mutation(
@@ -405,14 +494,22 @@ COMMITS = (
         "a-fenced-writer-retries",
         "I2",
         "what a fenced writer is told makes Hudi try again",
-        j("ErrorCode", "return new HoodieException(message(detail));", "return new org.apache.hudi.exception.HoodieLockException(message(detail));"),
+        j(
+            "ErrorCode",
+            "return new HoodieException(message(detail));",
+            "return new org.apache.hudi.exception.HoodieLockException(message(detail));",
+        ),
         t("HudiIntegrationTest.aFencedWriterGetsAnExceptionThatHudiDoesNotRetry"),
     ),
     mutation(
         "non-blocking-lock-by-option",
         "I9",
         "the lock provider makes the non-blocking mode's checks for any table whose options ask for it",
-        j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
+        j(
+            "Session",
+            "return lock != null && lock.isNonBlocking() && me.isWriter();",
+            "return lock != null && me.isWriter();",
+        ),
         t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
         redundant="a commit asks the gate's word in the lock cycle once more",
         pair="non-blocking-by-option",
@@ -421,7 +518,11 @@ COMMITS = (
         "non-blocking-commit-by-option",
         "I9",
         "a commit that was checked as in the non-blocking mode may be published in any mode",
-        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+        j(
+            "HeldLock",
+            "checked.contains(instant) || nonBlocking && commitsChecked",
+            "checked.contains(instant) || commitsChecked",
+        ),
         t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
         redundant="the lock provider makes these checks only when the gate says that the mode is on",
         pair="non-blocking-by-option",
@@ -431,8 +532,16 @@ COMMITS = (
         "I9",
         "an option switches the conflict checks off",
         (
-            j("Session", "return lock != null && lock.isNonBlocking() && me.isWriter();", "return lock != null && me.isWriter();"),
-            j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || commitsChecked"),
+            j(
+                "Session",
+                "return lock != null && lock.isNonBlocking() && me.isWriter();",
+                "return lock != null && me.isWriter();",
+            ),
+            j(
+                "HeldLock",
+                "checked.contains(instant) || nonBlocking && commitsChecked",
+                "checked.contains(instant) || commitsChecked",
+            ),
         ),
         t("NonBlockingTest.theOptionAloneDoesNotSwitchConflictChecksOff"),
     ),
@@ -440,14 +549,21 @@ COMMITS = (
         "non-blocking-without-checks",
         "I9 F5",
         "in the non-blocking mode a commit needs no check at all",
-        j("HeldLock", "checked.contains(instant) || nonBlocking && commitsChecked", "checked.contains(instant) || nonBlocking"),
+        j(
+            "HeldLock",
+            "checked.contains(instant) || nonBlocking && commitsChecked",
+            "checked.contains(instant) || nonBlocking",
+        ),
         t("NonBlockingTest.aLockThatTheProviderDidNotTakeAllowsNoCommit"),
     ),
     mutation(
         "non-blocking-past-the-wrapper",
         "I3",
         "in the non-blocking mode nobody asks for the storage wrapper",
-        j("EtcdLockProvider", "      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);\n"),
+        j(
+            "EtcdLockProvider",
+            "      CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);\n",
+        ),
         t("NonBlockingTest.withoutTheStorageWrapperTheLockIsGivenBack"),
     ),
     mutation(

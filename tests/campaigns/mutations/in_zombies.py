@@ -20,14 +20,21 @@ ZOMBIES = (
         "of-a-completed-instant-nothing-is-swept",
         "I5 F36",
         "settling leaves files of a completed instant that no commit names",
-        a("settle/settle", "        elif outcome is Outcome.COMPLETED:\n            sweep_unnamed(self.table, instant)\n"),
+        a(
+            "settle/settle",
+            "        elif outcome is Outcome.COMPLETED:\n            sweep_unnamed(self.table, instant)\n",
+        ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
     ),
     mutation(
         "completed-at-the-word-is-done",
         "I5 F36",
         "what is completed at its owner's word is not looked at again after the owner's end",
-        a("settle/settle", "            if instant not in self.ended or", "            if outcome is not Outcome.COMPLETED and instant not in self.ended or"),
+        a(
+            "settle/settle",
+            "            if instant not in self.ended or",
+            "            if outcome is not Outcome.COMPLETED and instant not in self.ended or",
+        ),
         f"{SETTLER}::test_what_was_completed_at_its_owners_word_is_looked_at_again_after_its_end",
     ),
     mutation(
@@ -48,14 +55,27 @@ ZOMBIES = (
         "a-changed-instant-is-swept",
         "I4 F36",
         "files are deleted by metadata of an instant that is not completed any more",
-        a("settle/sweep", "    if again is None or again.completion != found.completion:\n", "    if again is None and found is None:\n"),
+        a(
+            "settle/sweep",
+            "    if again is None or again.completion != found.completion:\n",
+            "    if again is None and found is None:\n",
+        ),
         f"{LATE}::test_an_instant_that_changes_meanwhile_keeps_everything",
     ),
     mutation(
         "log-files-of-a-completed-instant-are-swept",
         "I8 F36",
         "log files go, too: an older table's bear the instant of their base file, whoever wrote them",
-        a("settle/sweep", ' if not path.rsplit("/", 1)[-1].startswith(".")}', "}"),
+        a(
+            "settle/sweep",
+            (
+                "borne = {\n"
+                '        table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", '
+                '1)[-1].startswith(".")\n'
+                "    }"
+            ),
+            "borne = {table.storage.relative(path) for path in _borne(table, instant)}",
+        ),
         f"{LATE}::test_only_the_base_file_that_no_commit_names_goes",
     ),
 )

@@ -21,16 +21,22 @@ MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
 TIERS = ("unit", "model", "java", "component", "hudi")
 """Those that judge, the cheapest first."""
 LANES = (("unit", "model", "component"), ("java", "hudi"))
-"""What may run side by side: the first lane has neither real time nor a JVM in it, but for a few tests of the operator with an etcd."""
+"""What may run side by side: the first lane has neither real time nor a JVM in it, but for a few
+tests of the operator with an etcd.
+"""
 SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 300}
 """What the first test may take, with all set-up."""
 EACH = {"unit": 5, "model": 60, "java": 10, "component": 60, "hudi": 200}
 """And each more."""
 BROKEN = re.compile(
-    r"^(\w+\.)*(SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|TypeError|AttributeError"
-    r"|NoSuchMethodError|NoSuchFieldError|NoClassDefFoundError|ExceptionInInitializerError|VerifyError|IncompatibleClassChangeError)\b"
+    r"^(\w+\.)*(SyntaxError|IndentationError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|TypeError|"
+    r"AttributeError"
+    r"|NoSuchMethodError|NoSuchFieldError|NoClassDefFoundError|ExceptionInInitializerError|VerifyError|"
+    r"IncompatibleClassChangeError)\b"
 )
-"""Errors of code that cannot run at all: a mutation that is noticed by those only is no mutation of the protocol."""
+"""Errors of code that cannot run at all: a mutation that is noticed by those only is no mutation of
+the protocol.
+"""
 
 
 def tier(test: str) -> str:
@@ -40,7 +46,10 @@ def tier(test: str) -> str:
 
 @dataclass
 class Seen:
-    """What became of tests, by the names that the list has for them. ``invalid`` says why nothing can be concluded; else empty."""
+    """What became of tests, by the names that the list has for them.
+
+    ``invalid`` says why nothing can be concluded; else empty.
+    """
 
     passed: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
@@ -54,7 +63,10 @@ class Seen:
 
 
 def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str] = ()) -> Seen:
-    """Run the named tests in ``place``, the cheapest tiers first. ``changed``: files of the copy that are mutated now."""
+    """Run the named tests in ``place``, the cheapest tiers first.
+
+    ``changed``: files of the copy that are mutated now.
+    """
     seen = Seen()
     for kind in TIERS:
         mine = sorted({test for test in tests if tier(test) == kind})
@@ -66,10 +78,14 @@ def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str]
 
 
 def batches(tests: Iterable[str]) -> list[list[str]]:
-    """Tests by tier and, of the tiers with a set-up of their own for each file, by file: what is run at once when nothing is mutated."""
+    """Tests by tier and, of the tiers with a set-up of their own for each file, by file: what is
+    run at once when nothing is mutated.
+    """
     found: dict[str, list[str]] = {}
     for test in sorted(tests, key=lambda test: (TIERS.index(tier(test)), test)):
-        found.setdefault(test.partition("::")[0] if tier(test) in ("component", "hudi") else tier(test), []).append(test)
+        found.setdefault(test.partition("::")[0] if tier(test) in ("component", "hudi") else tier(test), []).append(
+            test
+        )
     return list(found.values())
 
 
@@ -85,7 +101,15 @@ def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -
     shutil.rmtree(log.parent / "tmp", ignore_errors=True)
     (log.parent / "tmp").mkdir(parents=True)
     with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            cwd=place,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -104,7 +128,9 @@ def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -
 
 def _last(log: Path) -> str:
     said = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-    lines = [line for line in said if re.match(r"E  +\w+(Error|Exception)\b", line)] or [line for line in said if "error:" in line or "ERROR" in line]
+    lines = [line for line in said if re.match(r"E  +\w+(Error|Exception)\b", line)] or [
+        line for line in said if "error:" in line or "ERROR" in line
+    ]
     return (lines or ["see " + str(log)])[0][:200]
 
 
@@ -124,7 +150,9 @@ def _pytest(tests: list[str], place: Path, scratch: Path, kind: str) -> Seen:
 
 
 def python_seen(tests: list[str], report: Path) -> Seen:
-    """What a JUnit report of pytest says about the named tests: one fails when any of its parameters fails."""
+    """What a JUnit report of pytest says about the named tests: one fails when any of its
+    parameters fails.
+    """
     seen = Seen()
     broken = ""
     for case in ElementTree.parse(report).getroot().iter("testcase"):
@@ -166,10 +194,15 @@ def _message(element: ElementTree.Element | None) -> str:
 
 
 def build(place: Path, scratch: Path, *, package: bool = False) -> str:
-    """Compile the lock module and its tests in the copy (``package``: the jar too). Returns why that failed; empty when it did not."""
+    """Compile the lock module and its tests in the copy (``package``: the jar too).
+
+    Returns why that failed; empty when it did not.
+    """
     log = scratch / "build.log"
     if package:
-        return "" if _command((*MAVEN, "package", "-DskipTests"), place, log, 600) == 0 else f"cannot build: {_last(log)}"
+        return (
+            "" if _command((*MAVEN, "package", "-DskipTests"), place, log, 600) == 0 else f"cannot build: {_last(log)}"
+        )
     reports = place / MODULE / "target" / "surefire-reports"
     shutil.rmtree(reports, ignore_errors=True)
     # One test by the build tool: its report tells the class path.
@@ -181,7 +214,9 @@ def build(place: Path, scratch: Path, *, package: bool = False) -> str:
     engine = next(Path(jar) for jar in jars if "junit-platform-engine" in jar)
     launcher = Path(str(engine).replace("junit-platform-engine", "junit-platform-launcher"))  # surefire has brought it
     target = place / MODULE / "target"
-    path = os.pathsep.join([str(scratch / "launcher"), str(target / "classes"), str(target / "test-classes"), *jars, str(launcher)])
+    path = os.pathsep.join(
+        [str(scratch / "launcher"), str(target / "classes"), str(target / "test-classes"), *jars, str(launcher)]
+    )
     (scratch / "classpath").write_text(path)
     shutil.rmtree(scratch / "launcher", ignore_errors=True)
     source = str(Path(__file__).parent / "NamedTests.java")
@@ -190,16 +225,33 @@ def build(place: Path, scratch: Path, *, package: bool = False) -> str:
 
 
 def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) -> Seen:
-    """Mutated sources are compiled into a folder of their own, which comes first on the class path."""
+    """Mutated sources are compiled into a folder of their own, which comes first on
+    the class path.
+    """
     log, mutated, path = scratch / "java.log", scratch / "mutated", (scratch / "classpath").read_text()
     shutil.rmtree(mutated, ignore_errors=True)
     mutated.mkdir()
     sources = [name for name in changed if name.endswith(".java")]
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    if sources and _command(("javac", *(f"-J{o}" for o in quick), "-proc:none", "-nowarn", "-d", str(mutated), "-cp", path, *sources), place, log, 180) != 0:
+    if (
+        sources
+        and _command(
+            ("javac", *(f"-J{o}" for o in quick), "-proc:none", "-nowarn", "-d", str(mutated), "-cp", path, *sources),
+            place,
+            log,
+            180,
+        )
+        != 0
+    ):
         return Seen(invalid=f"does not compile: {_last(log)}")
     names = {f"{java_class(test)}#{test.partition('::')[2]}": test for test in tests}
-    options = (*quick, "-Xmx512m", f"-Djava.io.tmpdir={scratch / 'tmp'}", "-Duser.timezone=UTC", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+    options = (
+        *quick,
+        "-Xmx512m",
+        f"-Djava.io.tmpdir={scratch / 'tmp'}",
+        "-Duser.timezone=UTC",
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    )
     command = ("java", *options, "-cp", f"{mutated}{os.pathsep}{path}", "NamedTests", *names)
     if _command(command, place, log, SECONDS["java"] + EACH["java"] * len(tests)) == 124:
         return Seen(invalid=f"no end after {SECONDS['java']} s")

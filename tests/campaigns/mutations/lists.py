@@ -1,4 +1,6 @@
-"""All mutations, and the controls that show that the runner tells caught from survived and from broken."""
+"""All mutations, and the controls that show that the runner tells caught from survived
+and from broken.
+"""
 
 from __future__ import annotations
 

@@ -13,17 +13,27 @@ from tests.support import ROOT
 JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
 JAVA_SOURCES = "spark-images/etcd-lock/src/main/java/io/hudioperator"
 INVARIANTS = tuple(f"I{n}" for n in range(1, 14))
-FINDINGS = (*(f"F{n}" for n in range(1, 31)), *re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "design" / "findings.md").read_text(), re.MULTILINE))
-"""The first thirty, which docs/design/protocol.md and comments name, and those of docs/design/findings.md."""
+FINDINGS = (
+    *(f"F{n}" for n in range(1, 31)),
+    *re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "design" / "findings.md").read_text(), re.MULTILINE),
+)
+"""The first thirty, which docs/design/protocol.md and comments name, and those of
+docs/design/findings.md.
+"""
 AVAILABILITY = "availability"
 """What no invariant asks for: that work goes on."""
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
-"""What may not be without a mutation; of the later findings those are covered that the code has a place for."""
+"""What may not be without a mutation; of the later findings those are covered that the code has a
+place for.
+"""
 
 
 @cache
 def java_file(folder: str, name: str) -> str:
-    """Path of a Java class below a folder, in whichever package; without such a class a path that does not exist, which the checks report."""
+    """Path of a Java class below a folder, in whichever package.
+
+    Without such a class a path that does not exist, which the checks report.
+    """
     found = sorted((ROOT / folder).rglob(f"{name}.java"))
     return str(found[0].relative_to(ROOT)) if found else f"{folder}/{name}.java"
 
@@ -34,7 +44,9 @@ def java_class(test: str) -> str:
 
 
 class Drifted(Exception):
-    """The source does not say any more what a mutation wants to replace: the mutation is brought up to date, or it proves nothing."""
+    """The source does not say any more what a mutation wants to replace: the mutation is brought up
+    to date, or it proves nothing.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,10 +60,13 @@ class Edit:
 
 @dataclass(frozen=True)
 class Mutation:
-    """One deliberate mistake. ``says``: what the mutated code does, as a naive design would.
+    """One deliberate mistake.
 
-    ``tests``: ``file::test`` as in tests/campaigns/faults/cases.py; every one of them must fail. ``redundant``: why nothing may notice this one alone;
-    it must then survive, and the mutation that is called ``pair`` takes out both checks and must be caught.
+    ``says``: what the mutated code does, as a naive design would.
+
+    ``tests``: ``file::test`` as in tests/campaigns/faults/cases.py; every one of them must fail.
+    ``redundant``: why nothing may notice this one alone; it must then survive, and the mutation
+    that is called ``pair`` takes out both checks and must be caught.
     """
 
     id: str
@@ -68,9 +83,13 @@ class Mutation:
         return tuple(dict.fromkeys(edit.file for edit in self.edits))
 
 
-def mutation(name: str, breaks: str, says: str, edits: Edit | Sequence[Edit], *tests: str, redundant: str = "", pair: str = "") -> Mutation:
+def mutation(
+    name: str, breaks: str, says: str, edits: Edit | Sequence[Edit], *tests: str, redundant: str = "", pair: str = ""
+) -> Mutation:
     """A mutation; ``breaks`` is a list of invariants and findings with blanks between them."""
-    return Mutation(name, tuple(breaks.split()), says, (edits,) if isinstance(edits, Edit) else tuple(edits), tests, redundant, pair)
+    return Mutation(
+        name, tuple(breaks.split()), says, (edits,) if isinstance(edits, Edit) else tuple(edits), tests, redundant, pair
+    )
 
 
 def mutated(text: str, edit: Edit, name: str) -> str:
@@ -78,7 +97,10 @@ def mutated(text: str, edit: Edit, name: str) -> str:
     count = text.count(edit.old)
     if count != 1:
         first = edit.old.strip().splitlines()[0]
-        raise Drifted(f"mutation {name}: its text ({first} ...) stands {count} times in {edit.file}, not once: bring tests/campaigns/mutations up to date")
+        raise Drifted(
+            f"mutation {name}: its text ({first} ...) stands {count} times in {edit.file}, not once: bring "
+            "tests/campaigns/mutations up to date"
+        )
     if edit.old == edit.new:
         raise Drifted(f"mutation {name} changes nothing in {edit.file}")
     return text.replace(edit.old, edit.new)

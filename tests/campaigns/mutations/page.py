@@ -21,7 +21,7 @@ A mutation that is called redundant must survive: another check does the same; i
 An outcome counts as one of this code as long as the mutated file, the tests and what they import from `tests/support` are the same but for comments,
 docstrings and layout; other code of the product may have changed since it was found. Those of earlier code say so.
 Raw outcomes: [mutations.json](mutations.json).
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def write(campaign: Campaign) -> Path:
@@ -32,7 +32,9 @@ def write(campaign: Campaign) -> Path:
 
 
 def _evidence() -> str:
-    judged = [found for one in (*MUTATIONS, *(control for control, _ in CONTROLS)) if (found := stored(one)) is not None]
+    judged = [
+        found for one in (*MUTATIONS, *(control for control, _ in CONTROLS)) if (found := stored(one)) is not None
+    ]
     missing = sum(stored(one) is None for one in MUTATIONS)
     runs = f"{len(MUTATIONS) - missing} of the list's {len(MUTATIONS)} mutations judged, {missing} never"
     return str(Evidence(of_results(judged), runs, "one verdict each, the newest", "verdicts before the newest"))
@@ -58,7 +60,10 @@ def _outcome(campaign: Campaign, one: Mutation, wanted: str) -> str:
 
 
 def _rows(campaign: Campaign) -> list[str]:
-    lines = ["| mutation | what the mutated code does | breaks | where | caught by | tier | outcome |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| mutation | what the mutated code does | breaks | where | caught by | tier | outcome |",
+        "|---|---|---|---|---|---|---|",
+    ]
     counts = dict.fromkeys((CAUGHT, SURVIVED, INVALID, "not run"), 0)
     redundant = 0
     for one in MUTATIONS:
@@ -69,7 +74,10 @@ def _rows(campaign: Campaign) -> list[str]:
             counts[str(found["outcome"]) if found else "not run"] += 1
         tests = "–" if one.redundant else "<br>".join(_short(test) for test in one.tests)
         tiers = ", ".join(dict.fromkeys(tier(test) for test in one.tests))
-        lines.append(f"| `{one.id}` | {one.says} | {', '.join(one.breaks)} | {_where(one)} | {tests} | {tiers} | {_outcome(campaign, one, wanted_of(one))} |")
+        lines.append(
+            f"| `{one.id}` | {one.says} | {', '.join(one.breaks)} | {_where(one)} | {tests} | {tiers} | "
+            f"{_outcome(campaign, one, wanted_of(one))} |"
+        )
     said = ", ".join(f"{number} {word}" for word, number in counts.items())
     lines.append(f"| **{len(MUTATIONS)} mutations** | **{said}, {redundant} redundant as the list says** | | | | | |")
     return lines
@@ -92,7 +100,14 @@ def _rules() -> list[str]:
 
 
 def _controls() -> list[str]:
-    lines = ["## Controls", "", "What shows that the runner can tell.", "", "| control | what it is | must be | is |", "|---|---|---|---|"]
+    lines = [
+        "## Controls",
+        "",
+        "What shows that the runner can tell.",
+        "",
+        "| control | what it is | must be | is |",
+        "|---|---|---|---|",
+    ]
     for one, wanted in CONTROLS:
         found = stored(one)
         lines.append(f"| `{one.id}` | {one.says} | {wanted} | {found['outcome'] if found else 'not run'} |")

@@ -19,7 +19,12 @@ OUT = ROOT / "build" / "mutations"
 
 def tracked() -> list[str]:
     """Files of the checkout, without those that git ignores."""
-    said = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
+    said = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
     return sorted(name for name in said.decode().split("\0") if name and (ROOT / name).is_file())
 
 
@@ -31,7 +36,10 @@ class Place:
         self._changed: dict[str, str] = {}
 
     def refresh(self) -> None:
-        """Bring the copy to what the checkout says now; files that are equal keep their time, so that only what differs is compiled."""
+        """Bring the copy to what the checkout says now.
+
+        Files that are equal keep their time, so that only what differs is compiled.
+        """
         wanted = set(tracked())
         for name in wanted:
             data, target = (ROOT / name).read_bytes(), self.folder / name
@@ -73,7 +81,8 @@ def digest(names: list[str], root: Path = ROOT) -> str:
 
 
 def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set[str]:
-    """What files of tests share with others: modules of tests/ that they import, those that these import, and fixtures of their folders.
+    """What files of tests share with others: modules of tests/ that they import, those that these
+    import, and fixtures of their folders.
 
     Of Java tests: the other files of their folders that hold no tests.
     """
@@ -84,7 +93,9 @@ def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set
         if name.endswith(".java"):
             more = {one for one in known if Path(one).parent == folder and not one.endswith("Test.java")}
         else:
-            more = {f"{place}/conftest.py" for place in (folder, *folder.parents)} | _imported((root / name).read_text())
+            more = {f"{place}/conftest.py" for place in (folder, *folder.parents)} | _imported(
+                (root / name).read_text()
+            )
         more = (more & known) - found - set(tests)
         found |= more
         todo += [one for one in more if one.endswith(".py")]
@@ -93,7 +104,9 @@ def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set
 
 @cache
 def _imported(source: str) -> set[str]:
-    """Files that the imports of a module may mean: `from tests.a import b` is tests/a/b.py, or b of tests/a.py."""
+    """Files that the imports of a module may mean: `from tests.a import b` is tests/a/b.py, or
+    b of tests/a.py.
+    """
     modules = set[str]()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:

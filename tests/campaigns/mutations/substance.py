@@ -1,4 +1,6 @@
-"""What of a source an outcome can depend on: not its comments, docstrings and layout, and of a file of tests not the tests that nobody has named."""
+"""What of a source an outcome can depend on: not its comments, docstrings and layout, and of a file
+of tests not the tests that nobody has named.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,16 @@ from functools import cache
 _BLANK = r"(?://[^\n]*|/\*.*?\*/|\s)+"
 _LITERAL = r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 _JAVA = re.compile(rf"(?P<literal>{_LITERAL})|(?P<apart>(?<=\w){_BLANK}(?=\w))|{_BLANK}", re.DOTALL)
-"""Literals, which stay as they are; comments and blanks, of which one blank stays where they keep two words apart."""
+"""Literals, which stay as they are; comments and blanks, of which one blank stays where they keep
+two words apart.
+"""
 
 
 @cache
 def substance(name: str, text: str, tests: frozenset[str] = frozenset()) -> str:
-    """The substance of a file. ``tests``: of a Python file of tests the names of those that count; empty: all of it counts.
+    """The substance of a file.
+
+    ``tests``: of a Python file of tests the names of those that count; empty: all of it counts.
 
     A file that is no Python although it should be is its text.
     """
@@ -31,8 +37,12 @@ def substance(name: str, text: str, tests: frozenset[str] = frozenset()) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [one for one in node.body if not _is_text(one)]
     if tests:
-        others = {one for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and _is_another(one.name, tests)}
-        used = {node.id for one in tree.body if one not in others for node in ast.walk(one) if isinstance(node, ast.Name)}
+        others = {
+            one for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef) and _is_another(one.name, tests)
+        }
+        used = {
+            node.id for one in tree.body if one not in others for node in ast.walk(one) if isinstance(node, ast.Name)
+        }
         tree.body = [one for one in tree.body if one not in others or one.name in used]  # type: ignore[attr-defined]
     return ast.dump(tree)
 

@@ -10,8 +10,9 @@
     python -m tests.campaigns.pages.last_run --page
         only the pages (this one and docs/results/shown.md)
 
-`make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout. A group is a file of tests.
-Of the tiers hudi and e2e, whose files are not always run whole, each test has its own last result.
+`make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout.
+A group is a file of tests. Of the tiers hudi and e2e, whose files are not always run whole, each
+test has its own last result.
 """
 
 from __future__ import annotations
@@ -55,10 +56,14 @@ IN_PARTS = ("hudi", "e2e")
 """Tiers of which single tests are run; of the others a file is run whole."""
 WHOLE = "*"
 NO_END = "(did not end)"
-"""Stands for a file whose run has ended without a report of all its tests, or badly although each of them has passed."""
+"""Stands for a file whose run has ended without a report of all its tests, or badly although each
+of them has passed.
+"""
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
-"""Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that were run, without their parameters."""
+"""Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that
+were run, without their parameters.
+"""
 HEAD = """\
 # Last run of each group of tests
 
@@ -85,9 +90,16 @@ def results(tier: str) -> Runs:
 
 
 def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
-    """File, test and outcome of each case of JUnit reports. A skipped test counts as failed: tiers decide what runs."""
+    """File, test and outcome of each case of JUnit reports.
+
+    A skipped test counts as failed: tiers decide what runs.
+    """
     known = {Path(name).with_suffix("").as_posix().replace("/", "."): name for name in files(tier)}
-    known |= {Path(name).with_suffix("").as_posix().partition("/java/")[2].replace("/", "."): name for name in files(tier) if tier == "java"}
+    known |= {
+        Path(name).with_suffix("").as_posix().partition("/java/")[2].replace("/", "."): name
+        for name in files(tier)
+        if tier == "java"
+    }
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             where = str(case.get("classname"))
@@ -98,9 +110,12 @@ def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
 
 
 def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: bool = False) -> None:
-    """Take over what reports say. A group of a tier that is run whole gets one result.
+    """Take over what reports say.
 
-    ``whole``: the reports are of whole files also in a tier that is run in parts. What else was kept of these files, of tests that are gone, goes.
+    A group of a tier that is run whole gets one result.
+
+    ``whole``: the reports are of whole files also in a tier that is run in parts. What else was
+    kept of these files, of tests that are gone, goes.
     """
     runs, seen = results(tier), set[str]()
     earlier = {file: dict(group) for file, group in runs.items()}
@@ -123,7 +138,9 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: b
 
 
 def _left_out(file: str, names: Iterable[str], earlier: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Earlier results of a file of those of its tests that are not among `names`: `make test` leaves out what `make test-all` runs."""
+    """Earlier results of a file of those of its tests that are not among `names`: `make test`
+    leaves out what `make test-all` runs.
+    """
     others = {test.name for test in catalog.tests(file)} - set(names)
     found: dict[str, dict[str, Any]] = {}
     for result in earlier.values():
@@ -152,30 +169,49 @@ def base(test: str) -> str:
 
 
 def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
-    """Stored results of a test of a group, one for each of its parameters; a whole file's result counts for the tests that were run with it."""
-    return [result for name, result in group.items() if (test in result["names"] if name.startswith(WHOLE) else base(name) == test)]
+    """Stored results of a test of a group, one for each of its parameters.
+
+    A whole file's result counts for the tests that were run with it.
+    """
+    return [
+        result
+        for name, result in group.items()
+        if (test in result["names"] if name.startswith(WHOLE) else base(name) == test)
+    ]
 
 
 def missing(tier: str, commit: str) -> list[str]:
-    """Groups of which not every test has passed on that commit. Changes that are not committed have no name, so on a commit with `+` that is all of them."""
+    """Groups of which not every test has passed on that commit.
+
+    Changes that are not committed have no name, so on a commit with `+` that is all of them.
+    """
     runs = results(tier)
     return [name for name in files(tier) if commit.endswith("+") or not _passed(name, runs.get(name, {}), commit)]
 
 
 def _passed(name: str, group: dict[str, dict[str, Any]], commit: str) -> bool:
     there = all(said(group, test.name) for test in catalog.tests(name))
-    return bool(group) and there and all(result["commit"] == commit and result["outcome"] == PASSED for result in group.values())
+    return (
+        bool(group)
+        and there
+        and all(result["commit"] == commit and result["outcome"] == PASSED for result in group.values())
+    )
 
 
 def run(tier: str) -> int:
-    """Run what is missing, a file at a time, and write down each one's outcome at once. Returns how many files have failed."""
+    """Run what is missing, a file at a time, and write down each one's outcome at once.
+
+    Returns how many files have failed.
+    """
     commit, left, bad = evidence.commit(), missing(tier, evidence.commit()), 0
     print(f"{tier}: {len(files(tier)) - len(left)} of {len(files(tier))} files have passed on {commit}", flush=True)
     for number, name in enumerate(left, start=1):
         report = ROOT / "build" / "test" / tier / f"{Path(name).stem}.xml"
         report.unlink(missing_ok=True)
         begun = time.time()
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", name], cwd=ROOT, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", name], cwd=ROOT, check=False
+        )
         at = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
         # 0: all have passed; 1: some have failed; any other: it was ended, or could not begin.
         if report.exists():
@@ -188,7 +224,10 @@ def run(tier: str) -> int:
         write()
         bad += done.returncode != 0
         print(
-            f"{tier} {number}/{len(left)} {name}: {'ok' if done.returncode == 0 else f'FAILED (exit {done.returncode})'}, {time.time() - begun:.0f} s",
+            (
+                f"{tier} {number}/{len(left)} {name}: "
+                f"{'ok' if done.returncode == 0 else f'FAILED (exit {done.returncode})'}, {time.time() - begun:.0f} s"
+            ),
             flush=True,
         )
     return bad
@@ -196,7 +235,9 @@ def run(tier: str) -> int:
 
 def counted(tier: str, commit: str) -> tuple[int, int]:
     """Tests that have passed and failed on that commit."""
-    outcomes = [result["outcome"] for group in results(tier).values() for result in group.values() if result["commit"] == commit]
+    outcomes = [
+        result["outcome"] for group in results(tier).values() for result in group.values() if result["commit"] == commit
+    ]
     return outcomes.count(PASSED), outcomes.count(FAILED)
 
 
@@ -210,7 +251,13 @@ def page() -> str:
     every = [result for runs in stored.values() for group in runs.values() for result in group.values()]
     lines = [
         HEAD,
-        str(evidence.Evidence(evidence.of_results(every), f"the last one of each of {sum(r['tests'] for r in every)} tests", left_out="earlier runs")),
+        str(
+            evidence.Evidence(
+                evidence.of_results(every),
+                f"the last one of each of {sum(r['tests'] for r in every)} tests",
+                left_out="earlier runs",
+            )
+        ),
         "",
     ]
     lines += ["| tier | group | passed | failed | run on | commits |", "|---|---|---:|---:|---|---|"]
@@ -221,7 +268,10 @@ def page() -> str:
             days = sorted({r["at"][:10] for r in group.values()})
             commits = ", ".join(f"`{c}`" for c in sorted({r["commit"] for r in group.values()}))
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
-            lines.append(f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | {commits} |")
+            lines.append(
+                f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | "
+                f"{commits} |"
+            )
             failed += [f"* {name}{_of_file(test, group[test])}" for test in _failed(group)]
     never: list[str] = []
     for tier, runs in stored.items():
@@ -240,9 +290,12 @@ def _of_file(test: str, result: dict[str, Any]) -> str:
 
 
 def note(checkout: Path, *, commit: str = "") -> list[str]:
-    """Take over the reports of the last run of `tests/run` in a checkout; returns a line for each tier of it.
+    """Take over the reports of the last run of `tests/run` in a checkout.
 
-    ``commit``: of reports beside which `tests/run` has written none. Raises ValueError when there is none either, and when there are no reports.
+    Returns a line for each tier of it.
+
+    ``commit``: of reports beside which `tests/run` has written none. Raises ValueError when there
+    is none either, and when there are no reports.
     """
     commit = resolved(checkout, commit) if commit else ""
     found: list[tuple[str, list[Path], str]] = []
@@ -255,11 +308,16 @@ def note(checkout: Path, *, commit: str = "") -> list[str]:
         beside = checkout / "build" / "test" / f"{name}.commit"
         of = beside.read_text(encoding="utf-8").strip() if beside.exists() else commit
         if not of:
-            raise ValueError(f"of which commit is {paths[0]}? {beside} is not there, because the run was cut off or files have changed meanwhile: say --commit")
+            raise ValueError(
+                f"of which commit is {paths[0]}? {beside} is not there, because the run was cut off or files have "
+                "changed meanwhile: say --commit"
+            )
         found.append((tier, paths, of))
         lines.append(f"{name}: {sum(1 for _ in cases(tier, paths))} tests on {of}")
     if not found:
-        raise ValueError(f"no report of tests/run in {checkout}: it looks at {', '.join(where for _, where in REPORTS.values())}")
+        raise ValueError(
+            f"no report of tests/run in {checkout}: it looks at {', '.join(where for _, where in REPORTS.values())}"
+        )
     for tier, paths, of in found:
         record(tier, paths, commit=of, at=_ended(paths))
     return lines
@@ -267,7 +325,13 @@ def note(checkout: Path, *, commit: str = "") -> list[str]:
 
 def resolved(checkout: Path, commit: str) -> str:
     """Ten digits of what names a commit there; raises ValueError when nothing does."""
-    told = subprocess.run(["git", "rev-parse", "--verify", "--short=10", f"{commit}^{{commit}}"], cwd=checkout, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        ["git", "rev-parse", "--verify", "--short=10", f"{commit}^{{commit}}"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if told.returncode != 0:
         raise ValueError(f"--commit {commit} names no commit in {checkout}: {told.stderr.strip()}")
     return told.stdout.strip()
@@ -288,13 +352,21 @@ def write() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.campaigns.pages.last_run", description="take over what reports of tests say, and write docs/results/last-run.md"
+        prog="python -m tests.campaigns.pages.last_run",
+        description="take over what reports of tests say, and write docs/results/last-run.md",
     )
     parser.add_argument("tier", nargs="?", choices=TIERS)
     parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT", help="JUnit files, or folders of them")
     parser.add_argument("--commit", default="", help="that was run (default: what is checked out)")
     parser.add_argument("--run", action="store_true", help="run what has not passed on this commit")
-    parser.add_argument("--note", nargs="?", type=Path, const=ROOT, metavar="CHECKOUT", help="take over the last `make test` of a checkout (default: this one)")
+    parser.add_argument(
+        "--note",
+        nargs="?",
+        type=Path,
+        const=ROOT,
+        metavar="CHECKOUT",
+        help="take over the last `make test` of a checkout (default: this one)",
+    )
     parser.add_argument("--page", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)
     if given.run and given.tier:
@@ -307,7 +379,9 @@ def main(arguments: list[str] | None = None) -> int:
     elif not given.page:
         if not given.tier or not given.reports:
             parser.error("name a tier and its reports, or --page")
-        found = [file for path in given.reports for file in (sorted(path.glob("TEST-*.xml")) if path.is_dir() else [path])]
+        found = [
+            file for path in given.reports for file in (sorted(path.glob("TEST-*.xml")) if path.is_dir() else [path])
+        ]
         record(given.tier, found, commit=given.commit or evidence.commit(), at=_ended(found))
     write()
     return 0

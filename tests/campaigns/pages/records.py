@@ -57,20 +57,40 @@ def docs_of(class_: type) -> dict[str, str]:
             (tree,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
             body = tree.body if isinstance(tree, ast.ClassDef) else []
             for node, after in itertools.pairwise(body):
-                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
-                if isinstance(target, ast.Name) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                target = (
+                    node.target
+                    if isinstance(node, ast.AnnAssign)
+                    else node.targets[0]
+                    if isinstance(node, ast.Assign)
+                    else None
+                )
+                if (
+                    isinstance(target, ast.Name)
+                    and isinstance(after, ast.Expr)
+                    and isinstance(after.value, ast.Constant)
+                ):
                     found[target.id] = " ".join(str(after.value.value).split())
     return found
 
 
 def classes(module: ModuleType, base: type) -> list[type]:
     """Those that a module defines, in its order."""
-    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, base) and one.__module__ == module.__name__]
+    found = [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, base) and one.__module__ == module.__name__
+    ]
     return [one for one in found if one is not base]
 
 
 def prose(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(" ".join(text.replace("``", "`").split()), WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent), break_long_words=False)
+    return textwrap.wrap(
+        " ".join(text.replace("``", "`").split()),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=False,
+    )
 
 
 def _field(one: Field, doc: str) -> list[str]:
@@ -82,7 +102,11 @@ def _field(one: Field, doc: str) -> list[str]:
     elif isinstance(value, Record):
         when = "default: that of its fields"
     else:
-        when = {None: "may be null"}.get(value, f"default {value!r}") if not isinstance(value, dict | tuple) else "default: empty"
+        when = (
+            {None: "may be null"}.get(value, f"default {value!r}")
+            if not isinstance(value, dict | tuple)
+            else "default: empty"
+        )
     left = ", left out then" if one.left_out else ""
     names = one.type.name
     for part in one.type.parts:
@@ -113,12 +137,16 @@ def enum(class_: type[Enum]) -> list[str]:
 def page() -> str:
     lines = ["# Records, words and codes", ""]
     lines += prose(
-        "Made from `operator/hudi_contract`, which operator and runtime use, by `python -m tests.campaigns.pages.records`; a test compares it. "
-        "All values are JSON objects. A field of another type is not believed, one that a version does not know is left as it is."
+        "Made from `operator/hudi_contract`, which operator and runtime use, by `python -m "
+        "tests.campaigns.pages.records`; a test compares it. "
+        "All values are JSON objects. A field of another type is not believed, one that a version does not know is "
+        "left as it is."
     )
     lines += ["", "## Keys", "", "| key | range | written by | lease |", "|---|---|---|---|"]
     for entry in keys.protocol()["keys"].values():
-        lines.append(f"| `{entry['path']}` | {entry['range']} | {entry['writer']} | {'yes' if entry.get('lease') else ''} |")
+        lines.append(
+            f"| `{entry['path']}` | {entry['range']} | {entry['writer']} | {'yes' if entry.get('lease') else ''} |"
+        )
     lines.append("")
     for title, module in SECTIONS:
         lines += [f"## {title}", "", *prose(module.__doc__ or ""), ""]
@@ -132,7 +160,13 @@ def page() -> str:
         kinds = [str(kind) for kind, of in outcomes.EXIT_CODES.items() if of == code]
         halts = " (the JVM halts)" if outcomes.FIRST_CLASSES[code] in outcomes.HALTS else ""
         lines.append(f"| {code} | {', '.join(kinds)}{halts} |")
-    lines += ["", "## Error codes", "", "An error begins with its code in brackets. The last ones are of the runtime alone.", ""]
+    lines += [
+        "",
+        "## Error codes",
+        "",
+        "An error begins with its code in brackets. The last ones are of the runtime alone.",
+        "",
+    ]
     for error in outcomes.ErrorCode:
         lines += prose(f"`{error}`: {error.meaning}", "* ")
     return "\n".join(lines).rstrip() + "\n"

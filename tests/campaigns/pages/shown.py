@@ -1,11 +1,13 @@
 """Which run shows which claim, and what it said last: docs/results/shown.md.
 
-    python -m tests.campaigns.pages.shown       write the page; `python -m tests.campaigns.pages.last_run` does it, too
+    python -m tests.campaigns.pages.shown       write the page;
+                                                `python -m tests.campaigns.pages.last_run` does it,
+                                                too
 
 The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md and the
 forty cases (tests/campaigns/faults/cases.py); the runs are read from the tests' source
-(tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of the
-page is typed but which tests show an invariant.
+(tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of
+the page is typed but which tests show an invariant.
 """
 
 from __future__ import annotations
@@ -24,37 +26,68 @@ from tests.support.evidence.catalog import ALL, EVERY, Test
 PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
 RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
 INVARIANTS = {
-    "I1": ("tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict", "tests/tiers/e2e/test_node_faults.py"),
+    "I1": (
+        "tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
+        "tests/tiers/e2e/test_node_faults.py",
+    ),
     "I2": (
         "tests/tiers/hudi/test_agent.py::test_a_fenced_writer_halts_by_itself",
         "tests/tiers/e2e/test_pod_faults.py::test_frozen_in_the_critical_section",
         "AcquireTest.fencedNeverAcquires",
     ),
-    "I3": ("tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict", "tests/tiers/hudi/test_audit.py"),
-    "I4": ("tests/tiers/e2e/test_faults.py::test_each_kill_is_settled", "ReleaseTest.aListingThatFailsDecidesNothing", "faults::listing-fails"),
-    "I5": ("tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant", "tests/tiers/e2e/test_pod_executors.py"),
+    "I3": (
+        "tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
+        "tests/tiers/hudi/test_audit.py",
+    ),
+    "I4": (
+        "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
+        "ReleaseTest.aListingThatFailsDecidesNothing",
+        "faults::listing-fails",
+    ),
+    "I5": (
+        "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/e2e/test_pod_executors.py",
+    ),
     "I6": (
         "tests/tiers/e2e/test_faults.py::test_agent_killed_in_the_middle_of_a_rollback_is_replaced",
         "tests/tiers/e2e/test_lifecycle.py::test_reinstalled_operator_settles_what_was_left",
         "tests/tiers/component/operator/test_enumerated_crashes.py",
     ),
-    "I7": ("tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant", "tests/tiers/hudi/test_foreign.py", "make chaos"),
-    "I8": ("tests/tiers/e2e/test_faults.py::test_each_kill_is_settled", "tests/tiers/hudi/test_retention.py", "make chaos"),
+    "I7": (
+        "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/hudi/test_foreign.py",
+        "make chaos",
+    ),
+    "I8": (
+        "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
+        "tests/tiers/hudi/test_retention.py",
+        "make chaos",
+    ),
     "I9": (
         "tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
         "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group",
         "tests/tiers/hudi/test_readers.py",
         "make chaos",
     ),
-    "I10": ("tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group", "MutationClockCompareTest", "tests/tiers/e2e/test_pod_clock.py"),
+    "I10": (
+        "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group",
+        "MutationClockCompareTest",
+        "tests/tiers/e2e/test_pod_clock.py",
+    ),
     "I11": (
         "tests/tiers/component/operator/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
         "tests/tiers/e2e/test_node_faults.py",
     ),
-    "I12": ("tests/tiers/hudi/test_services.py::test_a_tended_table", "ClaimTest", "tests/tiers/e2e/test_pod_agents.py"),
+    "I12": (
+        "tests/tiers/hudi/test_services.py::test_a_tended_table",
+        "ClaimTest",
+        "tests/tiers/e2e/test_pod_agents.py",
+    ),
     "I13": ("tests/tiers/hudi/test_unique.py", "InsertConflictsTest", "make chaos"),
 }
-"""What shows each invariant of docs/design/protocol.md with the most real parts: of the run of every change first, then what is longer."""
+"""What shows each invariant of docs/design/protocol.md with the most real parts: of the run of
+every change first, then what is longer.
+"""
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
 STORES = {"hdfs": "HDFS", "gcs": "GCS"}
@@ -118,8 +151,18 @@ def last(found: Iterable[Test], stored: Results) -> str:
             cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
     if not times:
         return "no result noted"
-    said = f"{passed} of {len(found)}, {' to '.join(dict.fromkeys((min(times), max(times))))}, {', '.join(f'`{commit}`' for commit in sorted(commits))}"
-    return "; ".join([said, *cases_of, *([f"**failed**: {', '.join(failed)}"] if failed else []), *([f"no result: {_few(without)}"] if without else [])])
+    said = (
+        f"{passed} of {len(found)}, {' to '.join(dict.fromkeys((min(times), max(times))))}, "
+        f"{', '.join(f'`{commit}`' for commit in sorted(commits))}"
+    )
+    return "; ".join(
+        [
+            said,
+            *cases_of,
+            *([f"**failed**: {', '.join(failed)}"] if failed else []),
+            *([f"no result: {_few(without)}"] if without else []),
+        ]
+    )
 
 
 def _few(names: list[str], most: int = 3) -> str:
@@ -134,7 +177,9 @@ def on(found: Iterable[Test]) -> str:
             said.add("real pods and S3")
         elif test.file.startswith("tests/tiers/hudi/"):
             said |= {store for fixture, store in STORES.items() if f", {fixture}: " in test.text} or {"S3"}
-            said |= {"local files" for one in local_files.exceptions() if one.file == test.file and one.of in ("", test.name)}
+            said |= {
+                "local files" for one in local_files.exceptions() if one.file == test.file and one.of in ("", test.name)
+            }
     return ", ".join(sorted(said)) or "–"
 
 
@@ -147,20 +192,42 @@ def _lines(claims: Iterable[tuple[str, Sequence[str]]], stored: Results) -> Iter
                 yield f"| {first} | `{word}` | {on(found)} | {run(found)} | {last(found, stored)} |"
             else:
                 how = next((how for begin, how in BY_HAND.items() if word.startswith(begin)), "no test")
-                yield f"| {first} | {word if word == '–' else f'`{word}`'} | {'–' if how == 'no test' else 'see its page'} | {how} | – |"
+                yield (
+                    f"| {first} | {word if word == '–' else f'`{word}`'} | "
+                    f"{'–' if how == 'no test' else 'see its page'} | {how} | – |"
+                )
 
 
 def page() -> str:
     """The whole page."""
     stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
-    named = {test for claims in (INVARIANTS.items(), rows(), cases()) for _, words in claims for word in words for test in catalog.named(word)}
+    named = {
+        test
+        for claims in (INVARIANTS.items(), rows(), cases())
+        for _, words in claims
+        for word in words
+        for test in catalog.named(word)
+    }
     used = [result for file in {test.file for test in named} for result in stored.get(file, {}).values()]
     said = evidence.Evidence(
-        evidence.of_results(used), f"the last noted one of each of {len(named)} tests, where there is one", left_out="earlier runs, and runs of CI"
+        evidence.of_results(used),
+        f"the last noted one of each of {len(named)} tests, where there is one",
+        left_out="earlier runs, and runs of CI",
     )
     head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
     parts = {"Invariants": INVARIANTS.items(), "RFC-22": rows(), "The forty cases": cases()}
-    return "\n".join([HEAD, str(said), *(line for title, claims in parts.items() for line in ("", f"## {title}", "", *head, *_lines(claims, stored))), ""])
+    return "\n".join(
+        [
+            HEAD,
+            str(said),
+            *(
+                line
+                for title, claims in parts.items()
+                for line in ("", f"## {title}", "", *head, *_lines(claims, stored))
+            ),
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,3 @@
-"""What user code may do: the page that is made of what `tests/tiers/hudi/test_statements.py` has seen."""
+"""What user code may do: the page that is made of what
+`tests/tiers/hudi/test_statements.py` has seen.
+"""

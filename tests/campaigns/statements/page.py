@@ -1,5 +1,5 @@
-"""`python -m tests.campaigns.statements.page`: docs/results/statements.json from what was seen last, and docs/use/what-user-code-may-do.md from that and the
-list.
+"""`python -m tests.campaigns.statements.page`: docs/results/statements.json from what was seen
+last, and docs/use/what-user-code-may-do.md from that and the list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ ALSO = {
     "InsertIntoHoodieTableCommand": ("INSERT OVERWRITE … PARTITION", "INSERT OVERWRITE TABLE"),
     "AlterTableCommand": ("AlterTableCommand, another column",),
 }
-"""Other statements that Spark carries out with the same class: the row names the outcome of each."""
+"""Other statements that Spark carries out with the same class: the row names the
+outcome of each.
+"""
 HEAD = """\
 # What user code may do
 
@@ -59,7 +61,7 @@ RACES = """\
 Each of these had read the table before another writer committed to the same rows, and wrote afterwards. "conflict" is `[HUDIOP-SNAPSHOT-MOVED]` or a
 conflict of Hudi: the program reads again and repeats. None of them has overwritten the other writer's change. What counts as read:
 [sources](sources.md#read-modify-write).
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def text(entry: dict[str, Any] | None) -> str:
@@ -75,12 +77,22 @@ def text(entry: dict[str, Any] | None) -> str:
     return "conflict" if "onflict" in entry["message"] or "HUDIOP-SNAPSHOT" in entry["message"] else "error"
 
 
-def table(title: str, entries: dict[str, dict[str, str]], seen: dict[str, dict[str, Any]], prefix: str = "") -> list[str]:
+def table(
+    title: str, entries: dict[str, dict[str, str]], seen: dict[str, dict[str, Any]], prefix: str = ""
+) -> list[str]:
     """One section."""
-    lines = [f"## {title}", "", "| statement | verdict | note, or what to use instead | local | executors |", "|---|---|---|---|---|"]
+    lines = [
+        f"## {title}",
+        "",
+        "| statement | verdict | note, or what to use instead | local | executors |",
+        "|---|---|---|---|---|",
+    ]
     for name, entry in entries.items():
         what = entry.get("statement") or entry.get("save") or f"`CALL {name}`"
-        outcomes = " | ".join(", ".join(dict.fromkeys(text(seen[mode].get(part)) for part in (prefix + name, *ALSO.get(name, ())))) for mode in MODES)
+        outcomes = " | ".join(
+            ", ".join(dict.fromkeys(text(seen[mode].get(part)) for part in (prefix + name, *ALSO.get(name, ()))))
+            for mode in MODES
+        )
         lines.append(f"| {what} | {entry['verdict']} | {entry.get('note') or entry.get('instead', '')} | {outcomes} |")
     return [*lines, ""]
 
@@ -90,19 +102,40 @@ def page() -> str:
     data = json.loads(LIST.read_text(encoding="utf-8"))
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     seen = {mode: results[mode]["found"] if mode in results else {} for mode in MODES}
-    known = {*data["statements"], *(part for parts in ALSO.values() for part in parts), *data["saves"], *(f"CALL {name}" for name in data["procedures"])}
+    known = {
+        *data["statements"],
+        *(part for parts in ALSO.values() for part in parts),
+        *data["saves"],
+        *(f"CALL {name}" for name in data["procedures"]),
+    }
     others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
     ran = [results[mode] for mode in MODES if mode in results]
     names = ", ".join(mode for mode in MODES if mode in results)
-    count = f"{len(ran)} of {len(MODES)} modes ({names}), each with the whole list of that day; what has come to the list since is not run"
+    count = (
+        f"{len(ran)} of {len(MODES)} modes ({names}), each with the whole list of that day; what has come to the "
+        "list since is not run"
+    )
     verdicts = [] if ran else ["The verdicts are those of the list, no outcome is claimed.", ""]
-    lines = [HEAD, str(Evidence(of_results(ran), count, left_out="runs before the newest of a mode, and those that did not come to their end")), "", *verdicts]
+    lines = [
+        HEAD,
+        str(
+            Evidence(
+                of_results(ran),
+                count,
+                left_out="runs before the newest of a mode, and those that did not come to their end",
+            )
+        ),
+        "",
+        *verdicts,
+    ]
     lines += table("Statements", data["statements"], seen)
     lines += table("Saving a DataFrame", data["saves"], seen)
     lines += table("Procedures", data["procedures"], seen, "CALL ")
     outcomes = {name: [text(seen[mode].get(name)) for mode in MODES] for name in others}
     for head, chosen in ((UNLISTED, True), (RACES, False)):
-        rows = [f"| {name} | {' | '.join(found)} |" for name, found in outcomes.items() if ("refused" in found) is chosen]
+        rows = [
+            f"| {name} | {' | '.join(found)} |" for name, found in outcomes.items() if ("refused" in found) is chosen
+        ]
         lines += [head, "| what | local | executors |", "|---|---|---|", *rows, ""] if rows else []
     return "\n".join(lines)
 

@@ -1,7 +1,8 @@
 """`python -m tests.campaigns.values`: the campaign, and docs/use/what-a-table-can-hold.md.
 
     python -m tests.campaigns.values                    what has no result of this commit yet
-    python -m tests.campaigns.values --only 'payload'   only cases whose name (case/table type) matches
+    python -m tests.campaigns.values --only 'payload'   only cases whose name
+                                                        (case/table type) matches
     python -m tests.campaigns.values --minutes 5        begin no case after so long
     python -m tests.campaigns.values --again            also what has a result
     python -m tests.campaigns.values --page             only the page, from docs/results/values.json
@@ -27,7 +28,10 @@ from tests.support.harness.local import AGENT, World
 
 
 def campaign(only: str, *, again: bool, minutes: float) -> None:
-    """Run what is wanted and has no result, in one world; each result is kept at once. No case is begun after `minutes`."""
+    """Run what is wanted and has no result, in one world; each result is kept at once.
+
+    No case is begun after `minutes`.
+    """
     end = time.monotonic() + minutes * 60
     wanted = [(case, kind) for case in CASES for kind in case.kinds if re.search(only, f"{case.name}/{kind}")]
     wanted = [(case, kind) for case, kind in wanted if again or not page.fresh(case.name, kind)]
@@ -44,17 +48,25 @@ def campaign(only: str, *, again: bool, minutes: float) -> None:
             run = Run(world, agent, AGENT, case, kind, f"values-{number}")
             seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False))
             page.keep(case.name, kind, seen, whole=True)
-            wrong = {reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()}
+            wrong = {
+                reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()
+            }
             print(f"{case.name}/{kind}: {list(seen)}: {({r: w for r, w in wrong.items() if w}) or 'held'}", flush=True)
     finally:
         world.stop()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.values", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.values",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="only cases whose name matches")
     parser.add_argument("--again", action="store_true", help="run also what has a result")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no case after so long (default: all)")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="begin no case after so long (default: all)"
+    )
     parser.add_argument("--page", action="store_true", help="write the page only")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -1,4 +1,6 @@
-"""Edge values by type and role, as SQL, and the tables that hold them: many values in one table, so that a run costs one writer, not one each."""
+"""Edge values by type and role, as SQL, and the tables that hold them: many values in one table, so
+that a run costs one writer, not one each.
+"""
 
 from __future__ import annotations
 
@@ -21,42 +23,122 @@ PAYLOAD: Mapping[str, tuple[str, Values]] = {
     "decimal(5,2)": ("decimal(5,2)", ("-999.99", "0", "NULL")),
     "string": (
         "string",
-        ("''", "' '", "char(0)", "char(9)||char(10)||char(13)||char(34)", "'😀é'", "'null'", "repeat('x', 1000000)", "'a//b'", "'../x'", "NULL"),
+        (
+            "''",
+            "' '",
+            "char(0)",
+            "char(9)||char(10)||char(13)||char(34)",
+            "'😀é'",
+            "'null'",
+            "repeat('x', 1000000)",
+            "'a//b'",
+            "'../x'",
+            "NULL",
+        ),
     ),
     "binary": ("binary", ("X''", "X'00FF80'", "NULL")),
     "date": ("date", ("'1582-10-15'", "'1899-12-30'", "'1970-01-01'", "'9999-12-31'", "NULL")),
     "date before 1582": ("date", ("'0001-01-01'", "'1582-10-04'", "NULL")),
-    "timestamp": ("timestamp", ("'1900-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "NULL")),
+    "timestamp": (
+        "timestamp",
+        ("'1900-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "NULL"),
+    ),
     "timestamp before 1900": ("timestamp", ("'0001-01-01 00:00:00'", "'1899-12-30 00:00:00'", "NULL")),
-    "timestamp_ntz": ("timestamp_ntz", ("'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "NULL")),
+    "timestamp_ntz": (
+        "timestamp_ntz",
+        ("'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "NULL"),
+    ),
     "array<string>": ("array<string>", ("array()", "array('a', NULL)", "array(NULL)", "array('')", "NULL")),
-    "array<timestamp>": ("array<timestamp>", ("array(timestamp'0001-01-01 00:00:00', NULL)", "array(timestamp'9999-12-31 23:59:59.999999')", "NULL")),
+    "array<timestamp>": (
+        "array<timestamp>",
+        ("array(timestamp'0001-01-01 00:00:00', NULL)", "array(timestamp'9999-12-31 23:59:59.999999')", "NULL"),
+    ),
     "array<array<int>>": ("array<array<int>>", ("array(array(1, NULL), NULL)", "array(array())", "NULL")),
-    "array<struct>": ("array<struct<a:int,b:string>>", ("array(named_struct('a', 1, 'b', NULL), NULL)", "array()", "NULL")),
+    "array<struct>": (
+        "array<struct<a:int,b:string>>",
+        ("array(named_struct('a', 1, 'b', NULL), NULL)", "array()", "NULL"),
+    ),
     "map<string,string>": ("map<string,string>", ("map()", "map('k', NULL, '', 'v')", "NULL")),
     "map<string,array>": ("map<string,array<int>>", ("map('k', array(NULL, 1))", "map('k', NULL)", "NULL")),
     "struct": (
         "struct<a:string,b:struct<c:int,d:array<double>>>",
-        ("named_struct('a', NULL, 'b', NULL)", "named_struct('a', '', 'b', named_struct('c', NULL, 'd', array(1.5, NULL)))", "NULL"),
+        (
+            "named_struct('a', NULL, 'b', NULL)",
+            "named_struct('a', '', 'b', named_struct('c', NULL, 'd', array(1.5, NULL)))",
+            "NULL",
+        ),
     ),
 }
 """Name of the row on the page: type, and values."""
 
 PATHS = (
-    *("'a b'", "' a'", "'a '", "'50%'", "'#x'", "'a?b'", "'*'", "'[a]'", "'{a}'", "'a,b'", "'a;b'", "'a&b'", "'a+b'", "'ü'", "'😀'", '"\'q"', "'~'", "'a|b'"),
-    *("'<a>'", "'^'", "'`'", "'$a'", "'@'", "'_x'", "'null'", "'true'", "'1.50'", "'007'", "'1e3'", "'2024-01-01'", "'2024/01/02'", "repeat('x', 200)", "NULL"),
+    *(
+        "'a b'",
+        "' a'",
+        "'a '",
+        "'50%'",
+        "'#x'",
+        "'a?b'",
+        "'*'",
+        "'[a]'",
+        "'{a}'",
+        "'a,b'",
+        "'a;b'",
+        "'a&b'",
+        "'a+b'",
+        "'ü'",
+        "'😀'",
+        '"\'q"',
+        "'~'",
+        "'a|b'",
+    ),
+    *(
+        "'<a>'",
+        "'^'",
+        "'`'",
+        "'$a'",
+        "'@'",
+        "'_x'",
+        "'null'",
+        "'true'",
+        "'1.50'",
+        "'007'",
+        "'1e3'",
+        "'2024-01-01'",
+        "'2024/01/02'",
+        "repeat('x', 200)",
+        "NULL",
+    ),
 )
 HIVE_PATHS = tuple(v.replace("200", "198") for v in PATHS if "/" not in v)
 """One value is one folder, whose name begins with `p=`."""
 KEYS = (
-    *("' '", "'a,b:c'", "'a'", "'A'", "'a '", "'null'", "'__null__'", "'ü😀'", "'a//b'", "'../x'", "char(9)||'x'", "char(10)", "'a'||char(0)", "'%41'"),
+    *(
+        "' '",
+        "'a,b:c'",
+        "'a'",
+        "'A'",
+        "'a '",
+        "'null'",
+        "'__null__'",
+        "'ü😀'",
+        "'a//b'",
+        "'../x'",
+        "char(9)||'x'",
+        "char(10)",
+        "'a'||char(0)",
+        "'%41'",
+    ),
     *("'\"q'", "repeat('k', 2000)", "repeat('l', 20000)"),
 )
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table: its columns with types and values, and what they are to it. A column that is no key, partition or ordering column is payload."""
+    """One table: its columns with types and values, and what they are to it.
+
+    A column that is no key, partition or ordering column is payload.
+    """
 
     name: str
     columns: Mapping[str, tuple[str, Values]]
@@ -76,12 +158,19 @@ class Case:
         return max(len(values) for _, values in self.columns.values())
 
     def rows(self, ts: int, *, shift: int = 0, where: str = "true") -> str:
-        """A SELECT of all rows: row n has the value n + shift of each column that is no key and no partition. Column `batch` says which one it is of."""
+        """A SELECT of all rows: row n has the value n + shift of each column that is no key and no
+        partition. Column `batch` says which one it is of.
+        """
         fixed = {*self.keys, *self.partitions}
-        made = [f"{_pick(values, 'n' if name in fixed else f'(n + {shift})')} AS `{name}`" for name, values in self.columns.items()]
+        made = [
+            f"{_pick(values, 'n' if name in fixed else f'(n + {shift})')} AS `{name}`"
+            for name, values in self.columns.items()
+        ]
         given = {"id": "int(n) AS id", "p": "'a' AS p", "ts": f"{ts}L AS ts"}
         made += [text for name, text in given.items() if name not in self.columns]
-        return f"SELECT {', '.join([*made, f'{ts} AS batch'])} FROM (SELECT id AS n FROM range({self.size})) WHERE {where}"
+        return (
+            f"SELECT {', '.join([*made, f'{ts} AS batch'])} FROM (SELECT id AS n FROM range({self.size})) WHERE {where}"
+        )
 
 
 def _pick(typed: tuple[str, Values], number: str) -> str:
@@ -102,7 +191,12 @@ PARTITION_TYPES: Mapping[str, Values] = {
     "boolean": ("true", "false", "NULL"),
     "date": ("'1582-10-15'", "'9999-12-31'", "'2024-01-01'", "NULL"),
 }
-TIMES = ("'1969-12-31 23:59:59.999999'", "'1969-12-31 23:59:59.999998'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'")
+TIMES = (
+    "'1969-12-31 23:59:59.999999'",
+    "'1969-12-31 23:59:59.999998'",
+    "'2024-01-01 10:00:00'",
+    "'9999-12-31 23:59:59.999999'",
+)
 KEY_TYPES: Mapping[str, Values] = {
     "string": ("'a'", "'a,b'", "''", "'null'", "NULL"),
     "int": ("-1", "2147483647"),
@@ -115,7 +209,12 @@ KEY_TYPES: Mapping[str, Values] = {
     "boolean": ("true", "false"),
 }
 ORDERINGS: Mapping[str, Values] = {
-    "timestamp": ("'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'", "'9999-12-31 23:59:59.999999'"),
+    "timestamp": (
+        "'0001-01-01 00:00:00'",
+        "'1969-12-31 23:59:59.999999'",
+        "'2024-01-01 10:00:00'",
+        "'9999-12-31 23:59:59.999999'",
+    ),
     "date": ("'0001-01-01'", "'1899-12-30'", "'2024-01-01'", "'9999-12-31'"),
     "double": ("'-Infinity'", "-1.5", "1e300", "'Infinity'", "'NaN'"),
     "decimal(38,10)": ("-1", "0.0000000001", "9999999999999999999999999999"),
@@ -131,11 +230,17 @@ SEVERAL_ORDERINGS: Mapping[str, Values] = {
 """Columns of one ordering: rows that are equal in the first ones are told apart by the next."""
 
 APART = ("timestamp_ntz", "array<timestamp>")
-"""Types with a table of their own: of a MergeOnRead table that has one of them hudi-rs reads nothing."""
+"""Types with a table of their own: of a MergeOnRead table that has one of them
+hudi-rs reads nothing.
+"""
 
 
 def _payload(*names: str) -> dict[str, tuple[str, Values]]:
-    return {f"c{n}": typed for n, (name, typed) in enumerate(PAYLOAD.items()) if (name in names if names else name not in APART)}
+    return {
+        f"c{n}": typed
+        for n, (name, typed) in enumerate(PAYLOAD.items())
+        if (name in names if names else name not in APART)
+    }
 
 
 def _ordered(kind: str) -> dict[str, tuple[str, Values]]:
@@ -148,9 +253,17 @@ CASES: Sequence[Case] = (
     Case("payload; ordering: decimal", {**_payload(), **_ordered("decimal(38,10)")}, kinds=("MergeOnRead",)),
     Case(
         "payload that hudi-rs does not know; key: decimal; ordering: string",
-        {**_payload(*APART), "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")), **_ordered("string")},
+        {
+            **_payload(*APART),
+            "id": ("decimal(38,10)", ("0.0000000001", "-1", "2", "3", "4", "5", "6")),
+            **_ordered("string"),
+        },
     ),
-    Case("ordering of several columns", _typed("o", SEVERAL_ORDERINGS), ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS)))),
+    Case(
+        "ordering of several columns",
+        _typed("o", SEVERAL_ORDERINGS),
+        ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
+    ),
     Case(
         "payload; key and partition of several types; ordering: timestamp",
         {**_payload(), **_typed("k", KEY_TYPES), **_typed("p", PARTITION_TYPES), **_ordered("timestamp")},
@@ -159,9 +272,17 @@ CASES: Sequence[Case] = (
         first="bulk_insert",
     ),
     Case(
-        "partition of text; key: timestamp; ordering: double", {"p": ("string", PATHS), "id": ("timestamp", TIMES), **_ordered("double")}, first="bulk_insert"
+        "partition of text; key: timestamp; ordering: double",
+        {"p": ("string", PATHS), "id": ("timestamp", TIMES), **_ordered("double")},
+        first="bulk_insert",
     ),
-    Case("partition of text, hive style; key of text", _HIVE, kinds=("CopyOnWrite",), first="bulk_insert", table={"hiveStylePartitioning": True}),
+    Case(
+        "partition of text, hive style; key of text",
+        _HIVE,
+        kinds=("CopyOnWrite",),
+        first="bulk_insert",
+        table={"hiveStylePartitioning": True},
+    ),
     Case(
         "partition of text, hive style; key of text; ordering: date",
         {**_HIVE, **_ordered("date")},

@@ -32,7 +32,7 @@ files that the rows name (`_hoodie_file_name`). *Held*: each value of each recor
 
 What a table cannot hold is refused with class `BadData` (or `SchemaMismatch` for a type), before a row of it comes to Hudi: nothing of the batch is
 committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file where Spark knows it.
-"""
+"""  # noqa: E501 - text of a page or program
 READERS = ("Spark", "hudi-rs", "pandas", "the run")
 NOTHING = "**No case has been run yet: what follows is what the campaign looks at, and shows nothing.**\n"
 RULES = """\
@@ -64,7 +64,7 @@ RULES = """\
 A program that writes by itself is not checked row by row. The storage wrapper refuses each of its files outside of the table or in Hudi's own
 folders, with `[HUDIOP-BAD-DATA]`; a partition value `a//b`, `x:y`, `x=y`, a null in an ordering column, or a type that is refused above of such a
 program is not refused. A program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def load() -> dict[str, Any]:
@@ -92,11 +92,19 @@ def fresh(case: str, kind: str) -> bool:
 def keep(case: str, kind: str, seen: Mapping[str, Any], *, whole: bool) -> None:
     """Write down what was seen; `whole`: in every step."""
     with _changed() as found:
-        found["cases"][f"{case}/{kind}"] = {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()), "whole": whole, "seen": seen}
+        found["cases"][f"{case}/{kind}"] = {
+            "commit": commit(),
+            "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
+            "whole": whole,
+            "seen": seen,
+        }
 
 
 def keep_refusals(world: World) -> None:
-    """What the runtime says of what it must refuse, unless this commit was asked; an answer that is none is damage."""
+    """What the runtime says of what it must refuse, unless this commit was asked.
+
+    An answer that is none is damage.
+    """
     if load().get("refusedBy") == commit():
         return
     said = refusals(world.spark())
@@ -107,8 +115,12 @@ def keep_refusals(world: World) -> None:
 def damaged() -> int:
     """Cells that are neither held nor refused, nor of a reader that does not know the type."""
     found = load()
-    cells = [what for result in found["cases"].values() for reading in result["seen"].values() for what in reading.values()]
-    return sum(what != HELD and not what.startswith(NOT_READ) for what in cells) + sum(not said for role in found["refused"].values() for said in role.values())
+    cells = [
+        what for result in found["cases"].values() for reading in result["seen"].values() for what in reading.values()
+    ]
+    return sum(what != HELD and not what.startswith(NOT_READ) for what in cells) + sum(
+        not said for role in found["refused"].values() for said in role.values()
+    )
 
 
 def write() -> Path:
@@ -129,9 +141,19 @@ def write() -> Path:
 
 
 def _evidence(cases: Mapping[str, Any]) -> str:
-    known = [result for name, result in cases.items() if name in {f"{case.name}/{kind}" for case in CASES for kind in case.kinds}]
+    known = [
+        result
+        for name, result in cases.items()
+        if name in {f"{case.name}/{kind}" for case in CASES for kind in case.kinds}
+    ]
     whole = sum(bool(result.get("whole")) for result in known)
-    return str(Evidence(of_results(known), f"{whole} of {sum(len(case.kinds) for case in CASES)} cases", left_out="results before the newest of a case"))
+    return str(
+        Evidence(
+            of_results(known),
+            f"{whole} of {sum(len(case.kinds) for case in CASES)} cases",
+            left_out="results before the newest of a case",
+        )
+    )
 
 
 def _case(case: Case, results: Mapping[str, Any]) -> str:
@@ -143,7 +165,9 @@ def _case(case: Case, results: Mapping[str, Any]) -> str:
     lines += ["", "| step: reader | " + " | ".join(case.kinds) + " |", "|---|" + "---|" * len(case.kinds)]
     seen = [results.get(f"{case.name}/{kind}", {}).get("seen", {}) for kind in case.kinds]
     readings = {reading for one in seen for reading in one}
-    for reading in sorted(readings, key=lambda one: (STEPS.index(one.partition(":")[0]), READERS.index(one.rpartition(": ")[2]))):
+    for reading in sorted(
+        readings, key=lambda one: (STEPS.index(one.partition(":")[0]), READERS.index(one.rpartition(": ")[2]))
+    ):
         lines.append(f"| {reading} | " + " | ".join(_cell(case, one.get(reading)) for one in seen) + " |")
     if not any(seen):
         lines.append("| every step |" + " not run |" * len(case.kinds))
@@ -157,7 +181,9 @@ def _cell(case: Case, found: Mapping[str, str] | None) -> str:
     for name, what in found.items():
         if what != HELD:
             columns.setdefault(what, []).append(f"`{column(case, name)}`" if name else "")
-    return "<br>".join(f"{_strong(what, ', '.join(names))}".replace("|", "\\|") for what, names in columns.items()) or HELD
+    return (
+        "<br>".join(f"{_strong(what, ', '.join(names))}".replace("|", "\\|") for what, names in columns.items()) or HELD
+    )
 
 
 def _strong(what: str, names: str) -> str:
@@ -177,8 +203,22 @@ def _refused(refused: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _not_run(results: Mapping[str, Any]) -> str:
-    missing = [f"{case.name} ({kind})" for case in CASES for kind in case.kinds if not results.get(f"{case.name}/{kind}", {}).get("whole")]
-    lines = ["## What was not run, or not to its end", "", f"* {', '.join(missing)}" if missing else "* No case is missing."]
-    lines += ["* Other storages than S3, other indexes than the default one, operations other than Upsert and BulkInsert, tables of mode NonBlocking,"]
+    missing = [
+        f"{case.name} ({kind})"
+        for case in CASES
+        for kind in case.kinds
+        if not results.get(f"{case.name}/{kind}", {}).get("whole")
+    ]
+    lines = [
+        "## What was not run, or not to its end",
+        "",
+        f"* {', '.join(missing)}" if missing else "* No case is missing.",
+    ]
+    lines += [
+        (
+            "* Other storages than S3, other indexes than the default one, operations other than Upsert and "
+            "BulkInsert, tables of mode NonBlocking,"
+        )
+    ]
     lines += [f"  more than {len(PATHS)} partitions in a table, and executors other than the driver."]
     return "\n".join([*lines, ""])

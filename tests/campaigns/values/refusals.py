@@ -43,13 +43,23 @@ def _batches(spark: Any) -> Iterator[tuple[str, str, Any, TableSpec]]:
 
     def typed(column: str, kind: str) -> Any:
         plain = {"id": "'k'", "p": "'a'", "v": "'v'", "ts": "1L"}
-        return spark.sql("SELECT " + ", ".join(f"{f'CAST(null AS {kind})' if name == column else text} AS {name}" for name, text in plain.items()))
+        return spark.sql(
+            "SELECT "
+            + ", ".join(
+                f"{f'CAST(null AS {kind})' if name == column else text} AS {name}" for name, text in plain.items()
+            )
+        )
 
     for value in NO_PATHS:
         yield "partition", value, row(partition=value), SPEC
     yield from (("key", shown, row(key=value), SPEC) for shown, value in (("NULL", None), ("''", "")))
     yield "key of double", "-0.0", row().withColumn("id", expr("double('-0.0')")), SPEC
-    for shown, key, other in (("NULL, NULL", None, None), ("NULL, ''", None, ""), ("'__null__', 'v'", "__null__", "v"), ("'1,v:2', 'v'", "1,v:2", "v")):
+    for shown, key, other in (
+        ("NULL, NULL", None, None),
+        ("NULL, ''", None, ""),
+        ("'__null__', 'v'", "__null__", "v"),
+        ("'1,v:2', 'v'", "1,v:2", "v"),
+    ):
         yield "key of several columns", shown, row(key=key, v=other), SEVERAL
     yield "ordering", "NULL", row(ts=None), SPEC
     for kind in ("timestamp", "double", "decimal(10,2)", *STRUCTURED):

@@ -1,4 +1,6 @@
-"""One case on one table type: written by real writers, tended by a real agent, and read back column by column after each step."""
+"""One case on one table type: written by real writers, tended by a real agent, and read back column
+by column after each step.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,28 @@ from tests.support.harness.local import Process, Table, World, until
 
 USER_CODE = Path(__file__).with_name("user_code.py")
 SERVICES: Mapping[str, Mapping[str, Any]] = {"compaction": {"afterCommits": 1}, "clustering": {"afterCommits": 1}}
-"""Clustering also sorts (by the first key field): else one file group of a partition by itself is nothing to do."""
+"""Clustering also sorts (by the first key field): else one file group of a partition by itself is
+nothing to do.
+"""
 LIMIT = 240.0
-STEPS = ("upserts", "bulk insert and upsert", "compaction", "clustering", "incremental pull", "source.hudi", "restore", "the run")
+STEPS = (
+    "upserts",
+    "bulk insert and upsert",
+    "compaction",
+    "clustering",
+    "incremental pull",
+    "source.hudi",
+    "restore",
+    "the run",
+)
 """In the order in which they are looked at."""
 AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
 HELD = "held"
 NOT_READ = "not read: "
-"""Of a reader that says that it does not know a type, or how to merge log files: nothing is known of the values by it."""
+"""Of a reader that says that it does not know a type, or how to merge log files: nothing is known
+of the values by it.
+"""
 VERSION = "batch"
 """The column that says which batch a row is of."""
 Read = Callable[[Sequence[str]], Any]
@@ -52,7 +67,10 @@ class Run:
     seen: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def run(self, keep: Callable[[], None] = lambda: None) -> dict[str, dict[str, str]]:
-        """Every step, with `keep` after each; a step that does not come to its end is seen as such and ends the run."""
+        """Every step, with `keep` after each.
+
+        A step that does not come to its end is seen as such and ends the run.
+        """
         try:
             for step in self._steps():
                 step()
@@ -66,11 +84,15 @@ class Run:
         yield from [self._compaction] if self.kind == "MergeOnRead" else []
         yield from (self._clustering, self._pull, self._source, self._restore)
 
-    # -- the table -----------------------------------------------------------------------------------------------------------------
+    # -- the table ---------------------------------------------------------------------------------
 
     def _table(self, suffix: str = "", **more: Any) -> Table:
         case = self.case
-        fields = {"recordKeyFields": list(case.keys), "partitionFields": list(case.partitions), "orderingFields": list(case.ordering)}
+        fields = {
+            "recordKeyFields": list(case.keys),
+            "partitionFields": list(case.partitions),
+            "orderingFields": list(case.ordering),
+        }
         return self.world.table(f"{self.name}{suffix}", type=self.kind, **fields, **case.table, **more)
 
     def _created(self, suffix: str = "") -> Table:
@@ -79,7 +101,9 @@ class Run:
         return made
 
     def _do(self, table: Table, name: str, *queries: str, operation: str = "upsert") -> None:
-        writer = table.writer(name, file=str(USER_CODE), function="queries", python={"queries": list(queries)}, operation=operation)
+        writer = table.writer(
+            name, file=str(USER_CODE), function="queries", python={"queries": list(queries)}, operation=operation
+        )
         if writer.wait() != 0:
             told = writer.termination()
             raise AssertionError(f"{told['class']}: {told['message']}")
@@ -142,7 +166,7 @@ class Run:
         self.table.gate("open")
         self._look("restore", self.table)
 
-    # -- what is read --------------------------------------------------------------------------------------------------------------
+    # -- what is read ------------------------------------------------------------------------------
 
     def _spark(self) -> Any:
         spark = self.world.spark()
@@ -158,18 +182,31 @@ class Run:
     def _by_hudi_rs(self, table: Table, names: Sequence[str]) -> Any:
         hudi, pyarrow = importlib.import_module("hudi"), importlib.import_module("pyarrow")
         options = hudi.HudiReadOptions(projection=list(names)) if names else None
-        return self._of_arrow(pyarrow.Table.from_batches([pyarrow.record_batch(batch) for batch in self._opened(table).read_stream(options)]))
+        return self._of_arrow(
+            pyarrow.Table.from_batches(
+                [pyarrow.record_batch(batch) for batch in self._opened(table).read_stream(options)]
+            )
+        )
 
     def _by_pandas(self, table: Table, names: Sequence[str]) -> Any:
         """The base files that the rows of a snapshot name; their bytes are read by pandas alone."""
         pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
-        named = self._spark().read.format("hudi").load(table.path).select("_hoodie_partition_path", "_hoodie_file_name").distinct().collect()
+        named = (
+            self._spark()
+            .read.format("hudi")
+            .load(table.path)
+            .select("_hoodie_partition_path", "_hoodie_file_name")
+            .distinct()
+            .collect()
+        )
         frames = []
         for folder, name in named:
             if not name.endswith(".parquet"):
                 raise Unmerged("log files")
             with (table.folder / folder / name).open("rb") as file:
-                frames.append(pandas.read_parquet(file, engine="pyarrow", columns=list(names) or None, dtype_backend="pyarrow"))
+                frames.append(
+                    pandas.read_parquet(file, engine="pyarrow", columns=list(names) or None, dtype_backend="pyarrow")
+                )
         return self._of_arrow(pyarrow.Table.from_pandas(pandas.concat(frames, ignore_index=True), preserve_index=False))
 
     def _opened(self, table: Table) -> Any:
@@ -179,12 +216,16 @@ class Run:
     def _of_arrow(self, rows: Any) -> Any:
         """The same rows as a frame of Spark's."""
         file = Path(tempfile.mkdtemp(prefix="values-", dir=self.world.folder)) / "rows.parquet"
-        importlib.import_module("pyarrow.parquet").write_table(rows, str(file), coerce_timestamps="us", allow_truncated_timestamps=False)
+        importlib.import_module("pyarrow.parquet").write_table(
+            rows, str(file), coerce_timestamps="us", allow_truncated_timestamps=False
+        )
         # local files: rows on their way from pyarrow to Spark; the table is on S3
         return self._spark().read.parquet(f"file://{file}")
 
     def _compare(self, reading: str, read: Read, *, rebase: str = "EXCEPTION") -> None:
-        """Column by column; where they cannot be read all at once, one by one: one that cannot be read must not hide the others."""
+        """Column by column; where they cannot be read all at once, one by one: one that cannot be
+        read must not hide the others.
+        """
         spark = self._spark()
         spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", rebase)
         spark.conf.set("spark.sql.parquet.int96RebaseModeInRead", rebase)
@@ -196,7 +237,10 @@ class Run:
             _raise_interrupts(error)
             for name in self._names:
                 try:
-                    found[name] = _difference(self._expected[name], self._texts(read(tuple(dict.fromkeys((*self._keys, name)))), (name,))[name])
+                    found[name] = _difference(
+                        self._expected[name],
+                        self._texts(read(tuple(dict.fromkeys((*self._keys, name)))), (name,))[name],
+                    )
                 except BaseException as alone:
                     _raise_interrupts(alone)
                     found[name] = _unreadable(alone)
@@ -214,7 +258,9 @@ class Run:
     def _texts(self, frame: Any, names: Sequence[str]) -> Mapping[str, list[tuple[str, ...]]]:
         """Of each of these columns: all rows, as key and value."""
         keys = [self._text(key) for key in self._keys]
-        rows = [tuple(map(repr, row)) for row in frame.selectExpr(*keys, *(self._text(name) for name in names)).collect()]
+        rows = [
+            tuple(map(repr, row)) for row in frame.selectExpr(*keys, *(self._text(name) for name in names)).collect()
+        ]
         return {name: [(*row[: len(keys)], row[len(keys) + n]) for row in rows] for n, name in enumerate(names)}
 
     def _text(self, name: str) -> str:
@@ -225,8 +271,13 @@ class Run:
         """Of each record the version with the largest ordering value; of equal ones the later."""
         first, second = self._queries
         keys = ", ".join(f"`{key}`" for key in self._keys)
-        newest = f"row_number() OVER (PARTITION BY {keys} ORDER BY {', '.join(f'`{f}` DESC' for f in self.case.ordering)}, {VERSION} DESC)"
-        frame = self.world.spark().sql(f"SELECT * FROM (SELECT *, {newest} AS nth FROM ({first} UNION ALL {second})) WHERE nth = 1")
+        newest = (
+            f"row_number() OVER (PARTITION BY {keys} ORDER BY "
+            f"{', '.join(f'`{f}` DESC' for f in self.case.ordering)}, {VERSION} DESC)"
+        )
+        frame = self.world.spark().sql(
+            f"SELECT * FROM (SELECT *, {newest} AS nth FROM ({first} UNION ALL {second})) WHERE nth = 1"
+        )
         return self._texts(frame, self._names)
 
 
@@ -236,7 +287,9 @@ def _difference(mine: Sequence[tuple[str, ...]], theirs: Sequence[tuple[str, ...
         return f"{len(theirs)} rows instead of {len(mine)}"
     if sorted(mine) == sorted(theirs):
         return HELD
-    wrong, instead = ([row[-1][:40] for row in one if row not in set(other)] for one, other in ((mine, theirs), (theirs, mine)))
+    wrong, instead = (
+        [row[-1][:40] for row in one if row not in set(other)] for one, other in ((mine, theirs), (theirs, mine))
+    )
     return f"{', '.join(sorted(set(wrong)))} is read back as {', '.join(sorted(set(instead)))}"[:SHOWN]
 
 
@@ -246,11 +299,15 @@ def _raise_interrupts(error: BaseException) -> None:
 
 
 def _unreadable(error: BaseException) -> str:
-    """What a reader says of a column that it cannot read: that it does not know it, or that it has failed at it."""
+    """What a reader says of a column that it cannot read: that it does not know it, or that it has
+    failed at it.
+    """
     said = f"{type(error).__name__}: {_first(str(error))}"
     if isinstance(error, Unmerged):
         return f"{NOT_READ}{error}"
-    known = type(error).__module__.split(".")[0] not in ("py4j", "pyspark") and any(word in said.lower() for word in UNKNOWN_TYPE)
+    known = type(error).__module__.split(".")[0] not in ("py4j", "pyspark") and any(
+        word in said.lower() for word in UNKNOWN_TYPE
+    )
     return f"{NOT_READ}{said}" if known else f"not readable: {said}"
 
 
@@ -264,7 +321,11 @@ def _text(name: str, kind: str) -> str:
         return f"hex(`{name}`)"
     if kind.startswith("map<"):  # entries have no order
         return f"to_json(struct(array_sort(map_entries(`{name}`)) AS `{name}`), map('ignoreNullFields', 'false'))"
-    return f"CAST(`{name}` AS string)" if kind in AS_TEXT else f"to_json(struct(`{name}`), map('ignoreNullFields', 'false'))"
+    return (
+        f"CAST(`{name}` AS string)"
+        if kind in AS_TEXT
+        else f"to_json(struct(`{name}`), map('ignoreNullFields', 'false'))"
+    )
 
 
 def _first(text: str) -> str:

@@ -1,4 +1,6 @@
-"""What a service mesh or a vault does to a cluster: an admission policy of the API server puts one more container into every pod of ours."""
+"""What a service mesh or a vault does to a cluster: an admission policy of the API server puts one
+more container into every pod of ours.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from demo.cluster import kubectl
 
 JsonDict = dict[str, Any]
 NAME = "beside"
-_CONTAINER = '{name: "beside", image: "hudi-operator/spark:dev", imagePullPolicy: "IfNotPresent", command: ["sleep", "infinity"]%s}'
+_CONTAINER = (
+    '{name: "beside", image: "hudi-operator/spark:dev", imagePullPolicy: "IfNotPresent", command: ["sleep", '
+    '"infinity"]%s}'
+)
 _ORDINARY = "Object.spec.containers" + _CONTAINER % ""
 _NATIVE = "Object.spec.initContainers" + _CONTAINER % ', restartPolicy: "Always"'
 _EXPRESSIONS = {
@@ -23,7 +28,9 @@ _EXPRESSIONS = {
 
 
 def policy(kind: str, namespace: str) -> list[JsonDict]:
-    """Policy and binding: ``container`` (an ordinary one) or ``sidecar`` (an init container that is restarted), neither of which ever ends by itself."""
+    """Policy and binding: ``container`` (an ordinary one) or ``sidecar`` (an init container that is
+    restarted), neither of which ever ends by itself.
+    """
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     constraints = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
@@ -31,7 +38,12 @@ def policy(kind: str, namespace: str) -> list[JsonDict]:
         "resourceRules": [rule],
     }
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": _EXPRESSIONS[kind]}}]
-    spec = {"failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": constraints, "mutations": mutations}
+    spec = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": constraints,
+        "mutations": mutations,
+    }
     made = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": f"{NAME}-{kind}"}}
     return [
         {**made, "kind": "MutatingAdmissionPolicy", "spec": spec},

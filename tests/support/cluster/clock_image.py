@@ -1,5 +1,5 @@
-"""The image of drivers with one more layer: a wall clock that is off by TEST_CLOCK_SKEW_SECONDS, another boot id with TEST_BOOT_ID
-(tests/support/harness/other_clock.py).
+"""The image of drivers with one more layer: a wall clock that is off by TEST_CLOCK_SKEW_SECONDS,
+another boot id with TEST_BOOT_ID (tests/support/harness/other_clock.py).
 """
 
 from __future__ import annotations

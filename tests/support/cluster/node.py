@@ -1,6 +1,8 @@
-"""The embedded node from outside: logs from its disk, a way to pods past API server and kubelet, frozen programs, cut networks.
+"""The embedded node from outside: logs from its disk, a way to pods past API server and kubelet,
+frozen programs, cut networks.
 
-What looks at a fault must not depend on what the fault takes away: `kubectl logs` and `kubectl port-forward` end with the kubelet or the API server.
+What looks at a fault must not depend on what the fault takes away: `kubectl logs` and
+`kubectl port-forward` end with the kubelet or the API server.
 """
 
 from __future__ import annotations
@@ -28,13 +30,17 @@ FROZEN_AT_MOST = 180
 
 def node(*command: str, seconds: float = 60) -> str:
     """Run hack/cluster/cluster; AssertionError with its output when it fails."""
-    done = subprocess.run([str(cluster.ROOT / "hack" / "cluster" / "cluster"), *command], capture_output=True, text=True, timeout=seconds)
+    done = subprocess.run(
+        [str(cluster.ROOT / "hack" / "cluster" / "cluster"), *command], capture_output=True, text=True, timeout=seconds
+    )
     assert done.returncode == 0, f"hack/cluster/cluster {' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
 
 
 class NodeLogs:
-    """Copies what the pods of a namespace log from the node's disk, from its first line on, into `<pod>.log` (a second container `<pod>.1.log`)."""
+    """Copies what the pods of a namespace log from the node's disk, from its first line on, into
+    `<pod>.log` (a second container `<pod>.1.log`).
+    """
 
     def __init__(self, namespace: str, directory: Path) -> None:
         self.namespace, self.directory = namespace, directory
@@ -76,7 +82,10 @@ class NodeLogs:
 
 
 class Relay:
-    """Listens on this machine and connects to a pod's address; in the place of `demo.world.Forward`."""
+    """Listens on this machine and connects to a pod's address.
+
+    In the place of `demo.world.Forward`.
+    """
 
     def __init__(self, namespace: str, target: str, ports: str) -> None:
         self._namespace, self._target = namespace, target
@@ -92,7 +101,9 @@ class Relay:
         self._thread.join(5)
 
     def _lookup(self) -> str:
-        return kubectl("get", self._target, "-n", self._namespace, "-o", "jsonpath={.status.podIP}", "--request-timeout=5s").strip()
+        return kubectl(
+            "get", self._target, "-n", self._namespace, "-o", "jsonpath={.status.podIP}", "--request-timeout=5s"
+        ).strip()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -132,7 +143,9 @@ def frozen(program: str) -> Iterator[None]:
     pids = node("node-pid", program).split()
     assert pids, f"there is no {program}"
     # Should this process be killed, nobody else would wake it up.
-    guard = subprocess.Popen(["sh", "-c", f"sleep {FROZEN_AT_MOST}; kill -CONT {' '.join(pids)}"], start_new_session=True)
+    guard = subprocess.Popen(
+        ["sh", "-c", f"sleep {FROZEN_AT_MOST}; kill -CONT {' '.join(pids)}"], start_new_session=True
+    )
     try:
         for pid in pids:
             os.kill(int(pid), signal.SIGSTOP)
@@ -146,7 +159,9 @@ def frozen(program: str) -> Iterator[None]:
 
 @contextmanager
 def cut(pid: int, addresses: Iterable[str], *, reset: bool = False) -> Iterator[None]:
-    """Cut the pod of a process (host's id) from addresses: packets vanish, or, with `reset`, connections are refused. Whole again at the end."""
+    """Cut the pod of a process (host's id) from addresses: packets vanish, or, with `reset`,
+    connections are refused. Whole again at the end.
+    """
     known = "{ " + ", ".join(addresses) + " }"
     answer = "meta l4proto tcp reject with tcp reset" if reset else "drop"
     rules = f"""
@@ -156,12 +171,17 @@ def cut(pid: int, addresses: Iterable[str], *, reset: bool = False) -> Iterator[
     }}
     """
     inside = ["nsenter", "--target", str(pid), "--net", "nft"]
-    # The network outlives the process, and may be gone before this ends; a descriptor of its own keeps it reachable.
+    # The network outlives the process, and may be gone before this ends; a descriptor of its own
+    # keeps it reachable.
     done = subprocess.run([*inside, "-f", "-"], input=rules, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     try:
         yield
     finally:
-        subprocess.run(["nsenter", f"--net=/proc/self/fd/{space}", "nft", "delete", "table", "inet", "cut"], pass_fds=[space], check=True)
+        subprocess.run(
+            ["nsenter", f"--net=/proc/self/fd/{space}", "nft", "delete", "table", "inet", "cut"],
+            pass_fds=[space],
+            check=True,
+        )
         os.close(space)

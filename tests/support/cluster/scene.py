@@ -1,4 +1,6 @@
-"""A table with two writers, one of which something happens to, while the other goes on: what the tests of faults on real pods share."""
+"""A table with two writers, one of which something happens to, while the other goes on: what the
+tests of faults on real pods share.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,22 @@ ORDER = ("Fenced", "Draining", "Unlocked", "Swept", "Settled")
 
 
 class Scene:
-    """A table `name` behind the S3 proxy with the writers `<name>-victim` and `<name>-live`; `live` commits again and again until `finish`."""
+    """A table `name` behind the S3 proxy with the writers `<name>-victim` and `<name>-live`.
+
+    `live` commits again and again until `finish`.
+    """
 
     def __init__(
-        self, space: Space, proxy: Proxy, name: str, *, batches: int = 1, rows: int = 20, delay: float = 0.3, victim: dict[str, Any] | None = None, **table: Any
+        self,
+        space: Space,
+        proxy: Proxy,
+        name: str,
+        *,
+        batches: int = 1,
+        rows: int = 20,
+        delay: float = 0.3,
+        victim: dict[str, Any] | None = None,
+        **table: Any,
     ) -> None:
         self.space, self.proxy, self.name = space, proxy, name
         self.victim, self.live = f"{name}-victim", f"{name}-live"
@@ -68,7 +82,10 @@ class Scene:
         return instant, pod
 
     def hold(self, wanted: Wanted, instant: str, *, answer: bool = False) -> Held:
-        """Hold the next wanted request that names the instant, or the answer to it; returns when it is held."""
+        """Hold the next wanted request that names the instant, or the answer to it.
+
+        Returns when it is held.
+        """
         hold = self.proxy.hold_answer if answer else self.proxy.hold_next
         held = hold(lambda line: wanted(line) and instant in line)
         assert held.arrived.wait(120), f"{instant} did not come so far"
@@ -93,7 +110,9 @@ class Scene:
         return wait_for(f"JVM of {pod}", lambda: cluster.jvm_pid(self.space.namespace, pod), seconds=30)
 
     def wait_phase(self, pod: str, *phases: str, seconds: float = 90) -> Settling:
-        """The settle record of the pod's incarnation, as soon as it has been in one of the phases."""
+        """The settle record of the pod's incarnation, as soon as it has been in one
+        of the phases.
+        """
 
         def probe() -> Settling | None:
             record = self.space.settling(pod)
@@ -102,22 +121,45 @@ class Scene:
         return wait_for(f"{pod} to be {' or '.join(phases)}", probe, seconds=seconds, every=0.1)
 
     def settled(self, what: str, pod: str, at: float, *, seconds: float = 180) -> Settling:
-        """Wait until it is settled; tells the seconds since `at` (Unix seconds), and keeps them in build/e2e/phases.jsonl."""
+        """Wait until it is settled.
+
+        Tells the seconds since `at` (Unix seconds), and keeps them in build/e2e/phases.jsonl.
+        """
         record = self.space.wait_settled(pod, seconds=seconds)
-        took = {NAMES.get(phase, phase.lower()): round(record.phases[phase] - at, 1) for phase in ORDER if phase in record.phases}
+        took = {
+            NAMES.get(phase, phase.lower()): round(record.phases[phase] - at, 1)
+            for phase in ORDER
+            if phase in record.phases
+        }
         print(f"\n{what}: " + ", ".join(f"{phase} {took[phase]:.1f}" for phase in took) + " s")
         with (OUT / "phases.jsonl").open("a") as out:
-            out.write(json.dumps({"what": what, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)), **took, "outcomes": record.outcomes}) + "\n")
+            out.write(
+                json.dumps(
+                    {
+                        "what": what,
+                        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
+                        **took,
+                        "outcomes": record.outcomes,
+                    }
+                )
+                + "\n"
+            )
         return record
 
     def record(self, pod: str) -> dict[str, Any]:
         """The newest settle record of the pod's incarnation, as it stands in etcd."""
-        found = [c.value for c in self.space.watch.changes(f"/{self.table_id}/settle/") if c.value and c.value.get("pod") == pod]
+        found = [
+            c.value
+            for c in self.space.watch.changes(f"/{self.table_id}/settle/")
+            if c.value and c.value.get("pod") == pod
+        ]
         assert found, f"no settle record of {pod}"
         return found[-1]
 
     def assert_gone(self, instant: str) -> None:
-        """Nothing of the instant is on the timeline or among the files (the audit would also accept a living one)."""
+        """Nothing of the instant is on the timeline or among the files (the audit would also accept
+        a living one).
+        """
         assert instant not in {i.requested for i in self.space.lake.timeline(self.path)}
         assert not [f for f in data_files(self.space.lake.files(self.path)) if f.instant == instant]
 
@@ -130,7 +172,11 @@ class Scene:
     def commits(self, start: float, end: float) -> int:
         """Commits of the live writer that were completed between two times, Unix seconds."""
         mine = self.space.instants(self.live)
-        times = [moment(i.completed).timestamp() for i in self.space.lake.timeline(self.path) if i.completed and i.requested in mine]
+        times = [
+            moment(i.completed).timestamp()
+            for i in self.space.lake.timeline(self.path)
+            if i.completed and i.requested in mine
+        ]
         return sum(start < at < end for at in times)
 
     def goes_on(self, since: float) -> None:
@@ -138,7 +184,9 @@ class Scene:
         wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=150)
 
     def assert_blocked(self, at: float, record: Settling) -> None:
-        """Nobody has committed while the dead one's lock stood, which ended after proof and drain (I1), and then somebody has."""
+        """Nobody has committed while the dead one's lock stood, which ended after proof and drain
+        (I1), and then somebody has.
+        """
         assert "Draining" in record.phases, f"unlocked without proof of death: {record}"
         drained = record.phases["Unlocked"] - record.phases["Draining"]
         assert drained > DRAIN_SECONDS - 1, f"drained for {drained:.1f} s only"
@@ -149,12 +197,17 @@ class Scene:
 
     def suspend(self, writer: str) -> None:
         """As a person ends a run that does not end by itself."""
-        kubectl("patch", "hudiwriter", writer, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        kubectl(
+            "patch", "hudiwriter", writer, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}'
+        )
 
     def finish(self, *, batches: int | None = None, end: str = "Finished") -> None:
-        """Stop the live writer, let the victim end; then every acknowledged row is there once, and the audit finds nothing.
+        """Stop the live writer, let the victim end.
 
-        `batches`: how many the victim has committed when it did not succeed; `end`: the condition that says that it has ended.
+        Then every acknowledged row is there once, and the audit finds nothing.
+
+        `batches`: how many the victim has committed when it did not succeed; `end`: the condition
+        that says that it has ended.
         """
         self.suspend(self.live)
         batches = self._batches if batches is None else batches
@@ -166,7 +219,11 @@ class Scene:
         records = int(self.space.get("hudiwriter", self.live)["status"].get("records", 0))
         if records:
             wanted.append(written(batches=records // LIVE_ROWS, rows=LIVE_ROWS, first=MILLION))
-        wait_for("the end of settling", lambda: not self.space.get("huditable", self.name)["status"].get("settling"), seconds=120)
+        wait_for(
+            "the end of settling",
+            lambda: not self.space.get("huditable", self.name)["status"].get("settling"),
+            seconds=120,
+        )
         self.space.audited(self.name, pd.concat(wanted))
 
     def _live_ended(self) -> bool:
@@ -200,7 +257,9 @@ def etcd_addresses() -> list[str]:
 
 @contextmanager
 def past_services(proxy: Proxy, space: Space) -> Iterator[None]:
-    """Storage by the address of its pod: of a node that is not ready the Services have no endpoints."""
+    """Storage by the address of its pod: of a node that is not ready the Services
+    have no endpoints.
+    """
     pods = cluster.items("pods", "-n", "storage", "-l", "app.kubernetes.io/name=s3")
     address, server, lake = pods[0]["status"]["podIP"], proxy.server, space.lake
     proxy.server = (address, 9000)
@@ -217,7 +276,10 @@ def awaiting_proof(space: Space, table: str) -> str | None:
 
 
 def stuck(scene: Scene, pod: str) -> dict[str, Any]:
-    """Wait until the table says that the proof of the pod's death is missing; nothing has gone on then, and nothing does."""
+    """Wait until the table says that the proof of the pod's death is missing.
+
+    Nothing has gone on then, and nothing does.
+    """
     space = scene.space
     message = wait_for("AwaitingProofOfDeath", lambda: awaiting_proof(space, scene.name), seconds=120)
     node = next(d["spec"]["nodeName"] for d in space.drivers(scene.victim) if d["metadata"]["name"] == pod)
@@ -233,5 +295,7 @@ def stuck(scene: Scene, pod: str) -> dict[str, Any]:
 
 def executors(space: Space, driver: str) -> dict[str, str]:
     """Name and uid of a driver's executor pods."""
-    pods = cluster.items("pods", "-n", space.namespace, "-l", f"hudioperator.io/driver={driver},hudioperator.io/role=executor")
+    pods = cluster.items(
+        "pods", "-n", space.namespace, "-l", f"hudioperator.io/driver={driver},hudioperator.io/role=executor"
+    )
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods}

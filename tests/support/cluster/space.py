@@ -46,7 +46,8 @@ SMALL = {
     "resources": {"requests": {"cpu": "50m", "memory": "768Mi"}, "limits": {"memory": "2Gi"}},
 }
 
-# A source whose batches take a while to write: each row costs `delay` seconds in the task that writes it.
+# A source whose batches take a while to write: each row costs `delay` seconds in the task that
+# writes it.
 SLOW_SOURCE = """
 import time
 from pyspark.sql.functions import col, lit, udf
@@ -70,7 +71,10 @@ def batches(spark, context):
 
 
 def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
-    """The first answer of ``probe`` that is not None (or False); AssertionError after ``seconds``."""
+    """The first answer of ``probe`` that is not None (or False).
+
+    AssertionError after ``seconds``.
+    """
     deadline = time.monotonic() + seconds
     while True:
         answer = probe()
@@ -110,11 +114,13 @@ class Space:
     def conform(self, operator: NodeLogs, *, ended: Collection[str] = ()) -> None:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
-        Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers nobody registered. Not asked of `LeaseOnly`: there a lock
-        goes with its lease, which nobody logs.
+        Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers
+        nobody registered. Not asked of `LeaseOnly`: there a lock goes with its lease,
+        which nobody logs.
 
-        Logs come a little late and not in step: what a writer did may be missing when the operator's answer to it is there. So a rejection counts
-        when it is still there after some seconds; what is being settled or compacted has a minute for it.
+        Logs come a little late and not in step: what a writer did may be missing when the
+        operator's answer to it is there. So a rejection counts when it is still there after some
+        seconds; what is being settled or compacted has a minute for it.
         """
         ended = {table for table in ended if self._modes[table] != "LeaseOnly"}
         deadline = time.monotonic() + (60 if ended else 15)
@@ -123,7 +129,9 @@ class Space:
             seen = {event.table for event in read_files(paths)}
             recorded = {table for table in self._modes for change in self.watch.changes(f"/{table}/instant/")}
             try:
-                assert recorded <= seen, f"instants were recorded in etcd, and no log names their tables: {sorted(recorded - seen)}"
+                assert recorded <= seen, (
+                    f"instants were recorded in etcd, and no log names their tables: {sorted(recorded - seen)}"
+                )
                 for mode in set(self._modes.values()):
                     tables = {table for table, its in self._modes.items() if its == mode} & seen
                     if tables:
@@ -155,18 +163,44 @@ class Space:
                 },
             },
         } | changes
-        found = {"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiTable", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec}
+        found = {
+            "apiVersion": "hudioperator.io/v1alpha1",
+            "kind": "HudiTable",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": spec,
+        }
         if apply:
             cluster.apply(json.dumps(found))
-            self._modes[table_id(str(spec["path"]).removeprefix("s3a://"))] = str(changes.get("fencing", {}).get("mode", "PodTermination"))
+            self._modes[table_id(str(spec["path"]).removeprefix("s3a://"))] = str(
+                changes.get("fencing", {}).get("mode", "PodTermination")
+            )
         return found
 
-    def writer(self, name: str, table: str, *, batches: int = 1, rows: int = 50, delay: float = 0.0, first: int = 0, **changes: Any) -> None:
-        """A HudiWriter that writes ``batches`` × ``rows`` rows, ``delay`` seconds for each row; the timeline shows the instant as inflight meanwhile."""
+    def writer(
+        self,
+        name: str,
+        table: str,
+        *,
+        batches: int = 1,
+        rows: int = 50,
+        delay: float = 0.0,
+        first: int = 0,
+        **changes: Any,
+    ) -> None:
+        """A HudiWriter that writes ``batches`` × ``rows`` rows, ``delay`` seconds for each row.
+
+        The timeline shows the instant as inflight meanwhile.
+        """
         arguments = {"batches": str(batches), "rows": str(rows), "delay": str(delay), "first": str(first)}
         spec = {
             "tableRef": {"name": table},
-            "source": {"python": {"configMapKeyRef": {"name": "slow", "key": "slow.py"}, "function": "batches", "arguments": arguments}},
+            "source": {
+                "python": {
+                    "configMapKeyRef": {"name": "slow", "key": "slow.py"},
+                    "function": "batches",
+                    "arguments": arguments,
+                }
+            },
             "operation": "BulkInsert",  # its rows are made while its data files are written
             "driver": SMALL,
             "retryPolicy": {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2},
@@ -174,7 +208,14 @@ class Space:
         if spec["operation"] == "BulkInsert":
             spec = {"duplicates": "Allow", **spec}  # a look at keys would make the rows before the files
         cluster.apply(
-            json.dumps({"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiWriter", "metadata": {"name": name, "namespace": self.namespace}, "spec": spec})
+            json.dumps(
+                {
+                    "apiVersion": "hudioperator.io/v1alpha1",
+                    "kind": "HudiWriter",
+                    "metadata": {"name": name, "namespace": self.namespace},
+                    "spec": spec,
+                }
+            )
         )
 
     def get(self, kind: str, name: str) -> JsonDict:
@@ -185,7 +226,15 @@ class Space:
 
     def wait(self, resource: str, condition: str, *, seconds: float) -> None:
         """``kubectl wait``, as a user would do it."""
-        cluster.kubectl("wait", f"--for=condition={condition}", resource, "-n", self.namespace, f"--timeout={seconds:.0f}s", timeout=seconds + 10)
+        cluster.kubectl(
+            "wait",
+            f"--for=condition={condition}",
+            resource,
+            "-n",
+            self.namespace,
+            f"--timeout={seconds:.0f}s",
+            timeout=seconds + 10,
+        )
 
     def path(self, table: str) -> str:
         """Where the table lies, ``bucket/folder``."""
@@ -209,13 +258,16 @@ class Space:
         return TableAnswers(self.lake, self.path(table), output, expected=expected, keys=keys)
 
     def audited(self, table: str, expected: pd.DataFrame | None = None, **others: str) -> None:
-        """The oracle after a run: every check of the audit is ok, those in `others` (`-` as `_`) have that outcome."""
+        """The oracle after a run: every check of the audit is ok, those in `others` (`-` as `_`)
+        have that outcome.
+        """
         wanted = dict.fromkeys(TITLES, "ok") | ({} if expected is not None else {"rows": "not asked"})
         wanted |= {name.replace("_", "-"): outcome for name, outcome in others.items()}
         oracle.settled(lambda: self.audit(table, expected), lambda answers: answers.checks, wanted)
 
     def read_by_own_rows(self, table: str, expected: pd.DataFrame) -> None:
-        """AssertionError when the table's files, read by nothing of Hudi's, hold other rows, or when there is no log file among them.
+        """AssertionError when the table's files, read by nothing of Hudi's, hold other rows, or
+        when there is no log file among them.
 
         For tables as `own_rows` can read them: the audit's reader of log files is Hudi alone.
         """
@@ -226,12 +278,18 @@ class Space:
                     copy = Path(folder, name)
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     copy.write_bytes(self.lake.content(f"{path}/{name}"))
-            assert list(Path(folder).rglob(".*.log.*")), f"{table} has no log file: nothing is read here that other readers do not read"
-            own_rows.same(Path(folder), [tuple(row) for row in expected.itertuples(index=False)], columns=list(expected.columns))
+            assert list(Path(folder).rglob(".*.log.*")), (
+                f"{table} has no log file: nothing is read here that other readers do not read"
+            )
+            own_rows.same(
+                Path(folder), [tuple(row) for row in expected.itertuples(index=False)], columns=list(expected.columns)
+            )
 
     def drivers(self, writer: str) -> list[JsonDict]:
         """Driver pods of a writer, the newest last."""
-        pods = cluster.items("pods", "-n", self.namespace, "-l", f"hudioperator.io/writer={writer},hudioperator.io/role=driver")
+        pods = cluster.items(
+            "pods", "-n", self.namespace, "-l", f"hudioperator.io/writer={writer},hudioperator.io/role=driver"
+        )
         return sorted(pods, key=lambda pod: int(pod["metadata"]["labels"]["hudioperator.io/attempt"]))
 
     def instants(self, writer: str) -> dict[str, str]:
@@ -246,7 +304,9 @@ class Space:
         return dict(sorted(found.items()))
 
     def inflight(self, writer: str, table: str) -> tuple[str, str] | None:
-        """(instant, driver pod) of the writer's newest instant if the timeline has it as inflight."""
+        """(instant, driver pod) of the writer's newest instant if the timeline has
+        it as inflight.
+        """
         states = {i.requested: i for i in self.lake.timeline(self.path(table))}
         found = None
         for requested, pod in self.instants(writer).items():
@@ -257,7 +317,9 @@ class Space:
 
     def settling(self, pod: str) -> Settling | None:
         """Settle record of the incarnation of a pod."""
-        return next((s for s in settlings(self.watch.changes("/settle/")) if s.attempt == f"{self.namespace}.{pod}"), None)
+        return next(
+            (s for s in settlings(self.watch.changes("/settle/")) if s.attempt == f"{self.namespace}.{pod}"), None
+        )
 
     def wait_inflight(self, writer: str, table: str, *, seconds: float = 120, not_pod: str = "") -> tuple[str, str]:
         def probe() -> tuple[str, str] | None:
@@ -301,6 +363,16 @@ def make_space(name: str, lake: Lake, watch: Watch) -> Space:
         wait_for(f"the end of namespace {name}", lambda: not cluster.exists("namespace", name), seconds=180)
     kubectl("create", "namespace", name)
     world.secret(name, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
-    code = kubectl("create", "configmap", "slow", "-n", name, f"--from-literal=slow.py={SLOW_SOURCE}", "--dry-run=client", "-o", "yaml")
+    code = kubectl(
+        "create",
+        "configmap",
+        "slow",
+        "-n",
+        name,
+        f"--from-literal=slow.py={SLOW_SOURCE}",
+        "--dry-run=client",
+        "-o",
+        "yaml",
+    )
     cluster.apply(code)
     return Space(name, lake, watch, ENDPOINT)

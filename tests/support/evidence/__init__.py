@@ -1,7 +1,9 @@
-"""What a page of results stands on: the code that was run, when, how often, and what was left out. Every page has its sentence from here.
+"""What a page of results stands on: the code that was run, when, how often, and what was left out.
 
-A page is of the code of its runs. It does not claim to be of today's: it names the commits, and how to see what has come after them.
-`faults` is what the lint test asks of a page.
+Every page has its sentence from here.
+
+A page is of the code of its runs. It does not claim to be of today's: it names the commits, and how
+to see what has come after them. `faults` is what the lint test asks of a page.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from tests.support import ROOT
 PRODUCT = ("operator", "spark-images", "crds", "charts")
 """Folders of what users run; a later change in them makes a run one of older code."""
 RAW = ROOT / "docs" / "results" / "raw"
-"""Raw results, a folder for each campaign; they are committed, so that a page can be made anew and looked into."""
+"""Raw results, a folder for each campaign; they are committed, so that a page can be made anew and
+looked into.
+"""
 MARK = "**Evidence.**"
 NOTHING = f"{MARK} Not run."
 OLDER = "**Older code**: what was committed later was not part of it;"
@@ -29,7 +33,9 @@ _NAMED = re.compile(r"\bcommit `?([0-9a-f]{7,40})\b|`([0-9a-f]{10})\b")
 
 @dataclass(frozen=True)
 class Evidence:
-    """`commits`: each commit of a run (`+` behind one that had changes which are not committed) with the day or days of its runs."""
+    """`commits`: each commit of a run (`+` behind one that had changes which are not committed)
+    with the day or days of its runs.
+    """
 
     commits: Mapping[str, str]
     runs: str
@@ -46,12 +52,26 @@ class Evidence:
             return NOTHING
         named = ", ".join(f"`{commit.rstrip('+')}`{_said(commit)} ({days})" for commit, days in self.commits.items())
         known = [commit.rstrip("+") for commit in self.commits if reachable(commit.rstrip("+"))]
-        how = f"`git diff --stat {known[0]} -- {' '.join(PRODUCT)}` shows it" if known else "their code cannot be had any more"
-        return " ".join([MARK, f"Runs: {self.runs}, on {named}. Repeats: {self.repeats}. Left out: {self.left_out}.", *self.more, OLDER, f"{how}."])
+        how = (
+            f"`git diff --stat {known[0]} -- {' '.join(PRODUCT)}` shows it"
+            if known
+            else "their code cannot be had any more"
+        )
+        return " ".join(
+            [
+                MARK,
+                f"Runs: {self.runs}, on {named}. Repeats: {self.repeats}. Left out: {self.left_out}.",
+                *self.more,
+                OLDER,
+                f"{how}.",
+            ]
+        )
 
 
 def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """`Evidence.commits` of raw results that have `commit` and `at` (or `date`), the newest first."""
+    """`Evidence.commits` of raw results that have `commit` and `at` (or `date`),
+    the newest first.
+    """
     days: dict[str, set[str]] = {}
     for result in results:
         day = str(result.get("at") or result.get("date") or "")[:10]
@@ -61,8 +81,12 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def none_of(number: int) -> str:
-    """The probability that `number` tries without an event allow: the upper end of the one-sided 95 % interval (Clopper and Pearson), in percent."""
-    return f"0 of {number}: less than {100 * (1 - 0.05 ** (1 / number)):.2g} %" if number else "0 of 0: nothing is known"
+    """The probability that `number` tries without an event allow: the upper end of the one-sided 95
+    % interval (Clopper and Pearson), in percent.
+    """
+    return (
+        f"0 of {number}: less than {100 * (1 - 0.05 ** (1 / number)):.2g} %" if number else "0 of 0: nothing is known"
+    )
 
 
 def _said(commit: str) -> str:
@@ -82,13 +106,19 @@ def has_history() -> bool:
 
 @cache
 def reachable(commit: str) -> bool:
-    """Whether the history has the commit; without a history it cannot be told, and counts as one that has it."""
+    """Whether the history has the commit.
+
+    Without a history it cannot be told, and counts as one that has it.
+    """
     return not has_history() or _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
 
 @cache
 def commit() -> str:
-    """The commit that is checked out, ten digits; `+` behind it when files of product or tests differ from it. Raises RuntimeError without git."""
+    """The commit that is checked out, ten digits.
+
+    `+` behind it when files of product or tests differ from it. Raises RuntimeError without git.
+    """
     head = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
     if not head:
         raise RuntimeError("which commit is run? This is no git repository, so its results could name none")
@@ -113,7 +143,9 @@ def faults(text: str) -> list[str]:
 
 
 def lost(text: str) -> list[str]:
-    """Commits that a page names, that are not in the history, and of which the page does not say so."""
+    """Commits that a page names, that are not in the history, and of which the page does
+    not say so.
+    """
     found = []
     for line in text.splitlines():
         names = {match[1] or match[2] for match in _NAMED.finditer(line)}

@@ -1,4 +1,6 @@
-"""Which tests there are, and in which run each of them is: read from their source, so that pages can say it without running anything."""
+"""Which tests there are, and in which run each of them is: read from their source, so that pages
+can say it without running anything.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,24 @@ def tests(file: str) -> tuple[Test, ...]:
 @cache
 def _python(file: str) -> tuple[Test, ...]:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    named = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)}
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     whole = "mark.extra" in ast.unparse(named["pytestmark"]) if "pytestmark" in named else False
     found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
-    return tuple(Test(file, node.name, ALL if whole else _run(node, named), "\n".join([ast.unparse(node), *_constants(node, named)])) for node in found)
+    return tuple(
+        Test(
+            file,
+            node.name,
+            ALL if whole else _run(node, named),
+            "\n".join([ast.unparse(node), *_constants(node, named)]),
+        )
+        for node in found
+    )
 
 
 def _run(node: ast.FunctionDef, named: dict[str, ast.expr]) -> str:
@@ -78,15 +94,23 @@ def every_file() -> tuple[str, ...]:
 
 
 def named(word: str) -> tuple[Test, ...]:
-    """The tests that a page means by a word: a file or folder, `file::test`, a Java class, `Class.method`, or the name of a test alone. Nothing: none."""
+    """The tests that a page means by a word: a file or folder, `file::test`, a Java class,
+    `Class.method`, or the name of a test alone. Nothing: none.
+    """
     file, _, name = word.partition("::")
     if "/" in file:
-        files = [file] if (ROOT / file).is_file() else [one for one in every_file() if one.startswith(f"{file.rstrip('/')}/")]
+        files = (
+            [file]
+            if (ROOT / file).is_file()
+            else [one for one in every_file() if one.startswith(f"{file.rstrip('/')}/")]
+        )
         return tuple(test for one in files for test in tests(one) if name in ("", test.name))
     short, _, method = word.partition(".")
     if short.endswith("Test") and (java := next((one for one in every_file() if one.endswith(f"/{short}.java")), "")):
         return tuple(test for test in tests(java) if method in ("", test.name))
-    return tuple(test for test in _all() if test.name == word or (Path(test.file).name == file and name in ("", test.name)))
+    return tuple(
+        test for test in _all() if test.name == word or (Path(test.file).name == file and name in ("", test.name))
+    )
 
 
 @cache
@@ -95,7 +119,9 @@ def _all() -> tuple[Test, ...]:
 
 
 def run_of(found: tuple[Test, ...]) -> str:
-    """The run that shows a claim for which these tests are named: the smallest one that has all of them."""
+    """The run that shows a claim for which these tests are named: the smallest one that has
+    all of them.
+    """
     runs = {test.run for test in found}
     return runs.pop() if len(runs) == 1 else PART
 

@@ -1,4 +1,6 @@
-"""A cell in a process of its own, ended after a time: what it was found to be, or why there is no result."""
+"""A cell in a process of its own, ended after a time: what it was found to be, or why there
+is no result.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,14 @@ TOLD = 300
 
 
 def run_apart(command: Sequence[str], folder: Path, *, log: Path, limit: float) -> dict[str, Any]:
-    """Run the command for `limit` seconds at most. Its result; else the verdict `unknown` (ended by us) or `failed`, with a sentence."""
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+    """Run the command for `limit` seconds at most.
+
+    Its result; else the verdict `unknown` (ended by us) or `failed`, with a sentence.
+    """
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True) as process,
+    ):
         try:
             process.wait(timeout=limit)
         except subprocess.TimeoutExpired:

@@ -1,10 +1,13 @@
-"""Class-data sharing for the JVMs of tests: the classes of Spark, Hudi and S3A, parsed and verified once instead of at each start.
+"""Class-data sharing for the JVMs of tests: the classes of Spark, Hudi and S3A, parsed and verified
+once instead of at each start.
 
-`python -m tests.support.harness.class_archive` makes the archive in the cache when it is not there: a real agent and a real writer of a table on
-S3 list the classes that they load, and the JVM dumps these. Without an archive, or with other jars, a JVM starts as ever, only later.
+`python -m tests.support.harness.class_archive` makes the archive in the cache when it is not there:
+a real agent and a real writer of a table on S3 list the classes that they load, and the JVM dumps
+these. Without an archive, or with other jars, a JVM starts as ever, only later.
 
-An archive is of one JDK and one class path: `CLASS_PATH` must stand first, in this order, in the class path of a JVM that is to use it. Our own
-jar is not part of it, so it outlives a change of our code.
+An archive is of one JDK and one class path: `CLASS_PATH` must stand first, in this order, in the
+class path of a JVM that is to use it. Our own jar is not part of it, so it outlives a change
+of our code.
 """
 
 from __future__ import annotations
@@ -28,7 +31,12 @@ FOLDER = CACHE / "classes"
 """One archive, about 200 MB: an earlier one goes when the jars have changed."""
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
-KAFKA_JARS = ("spark-sql-kafka-0-10_2.12-3.5.7.jar", "spark-token-provider-kafka-0-10_2.12-3.5.7.jar", "kafka-clients-3.4.1.jar", "commons-pool2-2.11.1.jar")
+KAFKA_JARS = (
+    "spark-sql-kafka-0-10_2.12-3.5.7.jar",
+    "spark-token-provider-kafka-0-10_2.12-3.5.7.jar",
+    "kafka-clients-3.4.1.jar",
+    "commons-pool2-2.11.1.jar",
+)
 IMAGE_JARS = (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar")
 CLASS_PATH = (
     *(str(CACHE / "jars" / jar) for jar in IMAGE_JARS),
@@ -46,16 +54,25 @@ def archive() -> Path:
     release = java.parent.parent / "release"
     told = [str(java), release.read_text() if release.exists() else "", str(java.stat().st_mtime_ns)]
     # The JVM compares size and time of each jar itself, too.
-    told += [f"{path} {found.st_size} {found.st_mtime_ns}" for path in CLASS_PATH if os.path.exists(path) and (found := os.stat(path))]
+    told += [
+        f"{path} {found.st_size} {found.st_mtime_ns}"
+        for path in CLASS_PATH
+        if os.path.exists(path) and (found := os.stat(path))
+    ]
     return FOLDER / f"{hashlib.sha256(chr(10).join(told).encode()).hexdigest()[:16]}.jsa"
 
 
 def java_options() -> str:
     """Options of a JVM that begins its class path with `CLASS_PATH`: the archive when there is one.
 
-    It is mapped where it says (`ArchiveRelocationMode=0`). Anywhere else, which is the default, each start would patch all of it, 0.6 s and 200 MB.
+    It is mapped where it says (`ArchiveRelocationMode=0`). Anywhere else, which is the default,
+    each start would patch all of it, 0.6 s and 200 MB.
     """
-    return f"-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile={archive()}" if archive().exists() else ""
+    return (
+        f"-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile={archive()}"
+        if archive().exists()
+        else ""
+    )
 
 
 def make() -> Path:
@@ -96,7 +113,9 @@ def _listed(folder: Path) -> Path:
         world.stop()
     time.sleep(2)  # a JVM ends a moment after the process that has started it
     lines = {line for path in names.iterdir() for line in path.read_text(errors="replace").splitlines(keepends=True)}
-    whole = {line.rstrip("\n") for line in lines if line.endswith("\n") and _BROKEN not in line and not line.startswith("#")}
+    whole = {
+        line.rstrip("\n") for line in lines if line.endswith("\n") and _BROKEN not in line and not line.startswith("#")
+    }
     found = {line if line.startswith("@") else line.split(" ")[0] for line in whole}
     assert len(found) > 5000, f"{len(found)} classes of {len(list(names.iterdir()))} JVMs: too few"
     listed = folder / "classes.list"
@@ -107,9 +126,25 @@ def _listed(folder: Path) -> Path:
 def _dump(listed: Path, folder: Path) -> None:
     made = archive().with_suffix(".new")
     path = ":".join(CLASS_PATH)
-    _java("-Xshare:dump", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-XX:SharedClassListFile={listed}", f"-XX:SharedArchiveFile={made}", "-cp", path)
-    # As Spark starts it: a folder of settings and more jars behind. With `on` a JVM that cannot use the archive does not start.
-    _java("-Xshare:on", f"-XX:SharedArchiveFile={made}", "-XX:+UseSerialGC", "-cp", f"{path}:{folder}:{CLASS_PATH[0]}", "-version")
+    _java(
+        "-Xshare:dump",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        f"-XX:SharedClassListFile={listed}",
+        f"-XX:SharedArchiveFile={made}",
+        "-cp",
+        path,
+    )
+    # As Spark starts it: a folder of settings and more jars behind. With `on` a JVM that cannot use
+    # the archive does not start.
+    _java(
+        "-Xshare:on",
+        f"-XX:SharedArchiveFile={made}",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{path}:{folder}:{CLASS_PATH[0]}",
+        "-version",
+    )
     made.rename(archive())
 
 

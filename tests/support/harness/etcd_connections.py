@@ -1,4 +1,6 @@
-"""Connections of the operator's etcd adapter to the etcd of a test, with the certificate of whoever is named."""
+"""Connections of the operator's etcd adapter to the etcd of a test, with the certificate of whoever
+is named.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,15 @@ from hudi_operator.model.config import EtcdConfig
 from tests.support.harness.servers import Etcd
 
 
-def connect(etcd: Etcd, *, identity: str = "operator", endpoints: tuple[str, ...] = (), timeout: float = 3.0) -> Connection:
+def connect(
+    etcd: Etcd, *, identity: str = "operator", endpoints: tuple[str, ...] = (), timeout: float = 3.0
+) -> Connection:
     pki = etcd.pki
-    config = EtcdConfig(endpoints or (etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / f"{identity}.crt"), str(pki / f"{identity}.key"))
+    config = EtcdConfig(
+        endpoints or (etcd.endpoint,),
+        "/hudi",
+        str(pki / "ca.crt"),
+        str(pki / f"{identity}.crt"),
+        str(pki / f"{identity}.key"),
+    )
     return Connection(config, timeout=timeout)

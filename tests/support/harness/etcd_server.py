@@ -1,4 +1,7 @@
-"""One etcd member for tests as the chart sets it up: mutual TLS, users and roles. The test itself is the operator; pods get the writers' certificate."""
+"""One etcd member for tests as the chart sets it up: mutual TLS, users and roles.
+
+The test itself is the operator; pods get the writers' certificate.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "operator")]
-os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")  # etcd3's generated code is older than protobuf 4
+# etcd3's generated code is older than protobuf 4
+os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 
 from hudi_operator import etcd_auth  # noqa: E402
 from hudi_operator.adapters import etcd_rpc as rpc  # noqa: E402
@@ -39,7 +43,13 @@ def pki() -> Path:
     """Certificates of hack/certificates/pki, made once for each process of tests."""
     folder = Path(tempfile.mkdtemp(prefix="hudi-operator-pki-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run([str(ROOT / "hack" / "certificates" / "pki"), str(folder)], check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [str(ROOT / "hack" / "certificates" / "pki"), str(folder)],
+        check=True,
+        timeout=120,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return folder
 
 
@@ -51,7 +61,10 @@ class Key:
 
 
 class EtcdServer:
-    """Start with `start()`, stop with `stop()`. Keys are written and read with the operator's certificate."""
+    """Start with `start()`, stop with `stop()`.
+
+    Keys are written and read with the operator's certificate.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,10 +77,25 @@ class EtcdServer:
         client, peer = free_port(), free_port()
         self.url = f"https://127.0.0.1:{client}"
         peer_url = f"http://127.0.0.1:{peer}"
-        command = [str(CACHE / "bin" / "etcd"), "--name=test", f"--data-dir={self._folder}", f"--listen-client-urls={self.url}"]
-        command += [f"--advertise-client-urls={self.url}", f"--listen-peer-urls={peer_url}", "--unsafe-no-fsync", "--log-level=error"]
+        command = [
+            str(CACHE / "bin" / "etcd"),
+            "--name=test",
+            f"--data-dir={self._folder}",
+            f"--listen-client-urls={self.url}",
+        ]
+        command += [
+            f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={peer_url}",
+            "--unsafe-no-fsync",
+            "--log-level=error",
+        ]
         command += [f"--initial-advertise-peer-urls={peer_url}", f"--initial-cluster=test={peer_url}"]
-        command += ["--client-cert-auth", f"--trusted-ca-file={pki() / 'ca.crt'}", f"--cert-file={pki() / 'server.crt'}", f"--key-file={pki() / 'server.key'}"]
+        command += [
+            "--client-cert-auth",
+            f"--trusted-ca-file={pki() / 'ca.crt'}",
+            f"--cert-file={pki() / 'server.crt'}",
+            f"--key-file={pki() / 'server.key'}",
+        ]
         with (self._folder.parent / "etcd.log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         problem = etcd_auth.run(self._config("root"), wait_seconds=60)
@@ -82,7 +110,10 @@ class EtcdServer:
             self._process.wait()
 
     def _config(self, user: str) -> EtcdConfig:
-        files = {f"{what}_file": str(pki() / name) for what, name in (("ca", "ca.crt"), ("cert", f"{user}.crt"), ("key", f"{user}.key"))}
+        files = {
+            f"{what}_file": str(pki() / name)
+            for what, name in (("ca", "ca.crt"), ("cert", f"{user}.crt"), ("key", f"{user}.key"))
+        }
         return EtcdConfig(endpoints=(self.url,), prefix="/hudi", **files)
 
     @property
@@ -113,4 +144,7 @@ class EtcdServer:
         return next(iter(self._keys(rpc.messages.RangeRequest(key=key.encode()))), None)
 
     def _keys(self, request: rpc.Message) -> list[Key]:
-        return [Key(kv.key.decode(), json.loads(kv.value.decode()), int(kv.mod_revision)) for kv in self._call("Range", request, writes=False).kvs]
+        return [
+            Key(kv.key.decode(), json.loads(kv.value.decode()), int(kv.mod_revision))
+            for kv in self._call("Range", request, writes=False).kvs
+        ]

@@ -21,7 +21,9 @@ def executor_of(process: Process) -> int:
     for found in Path("/proc").iterdir():
         if found.name.isdigit():
             try:
-                mine = str(process.folder) in (found / "cmdline").read_bytes().decode() or os.readlink(found / "cwd").startswith(str(process.folder))
+                mine = str(process.folder) in (found / "cmdline").read_bytes().decode() or os.readlink(
+                    found / "cwd"
+                ).startswith(str(process.folder))
                 if mine and EXECUTOR in (found / "cmdline").read_bytes():
                     return int(found.name)
             except OSError:

@@ -1,4 +1,6 @@
-"""fake-gcs-server for tests: the JSON API of Google Cloud Storage in memory, from hack/build/build-binaries. It asks nobody who they are."""
+"""fake-gcs-server for tests: the JSON API of Google Cloud Storage in memory, from
+hack/build/build-binaries. It asks nobody who they are.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class GcsServer:
 
     def _makes_the_bucket(self) -> bool:
         body = json.dumps({"name": self.bucket}).encode()
-        request = urllib.request.Request(f"{self.url}/storage/v1/b", data=body, headers={"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"{self.url}/storage/v1/b", data=body, headers={"Content-Type": "application/json"}
+        )
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
                 return bool(answer.status == 200)

@@ -1,4 +1,5 @@
-"""HDFS for tests: a name node and a data node in one process, on this machine only, from the jars of hack/jars/fetch-hdfs.
+"""HDFS for tests: a name node and a data node in one process, on this machine only, from the jars
+of hack/jars/fetch-hdfs.
 
 Everybody is who they say they are.
 """
@@ -28,7 +29,14 @@ class HdfsServer:
         """Format and start it; returns when files can be written."""
         self._folder.mkdir(parents=True)
         details = self._folder / "details.json"
-        options = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dtest.build.data={self._folder}", "-cp", f"{LIBRARY}/*"]
+        options = [
+            "-Xmx384m",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            f"-Dtest.build.data={self._folder}",
+            "-cp",
+            f"{LIBRARY}/*",
+        ]
         arguments = ["-format", "-nnport", str(self._port), "-datanodes", "1", "-writeDetails", str(details)]
         with (self._folder / "log").open("wb") as log:
             command = ["java", *options, "org.apache.hadoop.test.MiniDFSClusterManager", *arguments]

@@ -1,4 +1,6 @@
-"""One Kafka broker for tests: broker and controller in one process (KRaft), on this machine only, from the jars of hack/jars/fetch-kafka."""
+"""One Kafka broker for tests: broker and controller in one process (KRaft), on this machine only,
+from the jars of hack/jars/fetch-kafka.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,15 @@ class KafkaServer:
         config.write_text("".join(f"{key}={value}\n" for key, value in self._settings().items()))
         (self._folder / "log4j.properties").write_text(
             "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
-            "log4j.appender.out.layout=org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=%d %p %c: %m%n\n"
+            "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
+            "log4j.appender.out.layout.ConversionPattern=%d %p %c: %m%n\n"
         )
         with (self._folder / "log").open("wb") as log:
             made = [*self._java("kafka.tools.StorageTool"), "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", str(config)]
             subprocess.run(made, stdout=log, stderr=log, cwd=self._folder, check=True, timeout=60)
-            self._process = subprocess.Popen([*self._java("kafka.Kafka"), str(config)], stdout=log, stderr=log, cwd=self._folder)
+            self._process = subprocess.Popen(
+                [*self._java("kafka.Kafka"), str(config)], stdout=log, stderr=log, cwd=self._folder
+            )
         until("Kafka answers", self._answers, timeout=90)
 
     def stop(self) -> None:
@@ -53,7 +58,12 @@ class KafkaServer:
             return probe.connect_ex((host, int(port))) == 0
 
     def _java(self, program: str) -> list[str]:
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{self._folder}/log4j.properties"]
+        options = [
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            f"-Dlog4j.configuration=file:{self._folder}/log4j.properties",
+        ]
         return ["java", *options, "-cp", f"{LIBRARY}/*", program]
 
     def _settings(self) -> dict[str, str]:
@@ -67,7 +77,7 @@ class KafkaServer:
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "listener.name.guarded.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.guarded.plain.sasl.jaas.config": f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
+            "listener.name.guarded.plain.sasl.jaas.config": f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',  # noqa: E501 - one literal
             "log.dirs": str(self._folder / "data"),
             "num.partitions": "1",
             "auto.create.topics.enable": "false",

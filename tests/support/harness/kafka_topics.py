@@ -1,4 +1,6 @@
-"""What a test does to topics of Kafka: through the clients that the writers use, in the test's own JVM."""
+"""What a test does to topics of Kafka: through the clients that the writers use, in the
+test's own JVM.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,18 @@ class Topics:
 
     def source(self, *topics: str, **changes: Any) -> dict[str, Any]:
         """`source.kafka` of a job."""
-        return {"bootstrapServers": [self._server.address], "topics": list(topics), "value": {"format": "Json", "schema": SCHEMA}, **changes}
+        return {
+            "bootstrapServers": [self._server.address],
+            "topics": list(topics),
+            "value": {"format": "Json", "schema": SCHEMA},
+            **changes,
+        }
 
     def make(self, name: str, partitions: int) -> None:
         optional = self._jvm.java.util.Optional
-        self._admin.createTopics(self._listed([self._clients.admin.NewTopic(name, optional.of(partitions), optional.empty())])).all().get()
+        self._admin.createTopics(
+            self._listed([self._clients.admin.NewTopic(name, optional.of(partitions), optional.empty())])
+        ).all().get()
 
     def delete(self, name: str) -> None:
         self._admin.deleteTopics(self._listed([name])).all().get()
@@ -60,10 +69,21 @@ class Topics:
 
     def remove_before(self, name: str, partition: int, offset: int) -> None:
         """What retention does: the records before this offset go."""
-        # A program of its own: a small number of Python is an Integer to the JVM's gateway, and this wants a Long.
+        # A program of its own: a small number of Python is an Integer to the JVM's gateway, and
+        # this wants a Long.
         program = self._folder / "Remove.java"
         program.write_text(REMOVE)
-        command = ["java", "-Xmx64m", "-cp", f"{LIBRARY}/*", str(program), self._server.address, name, str(partition), str(offset)]
+        command = [
+            "java",
+            "-Xmx64m",
+            "-cp",
+            f"{LIBRARY}/*",
+            str(program),
+            self._server.address,
+            name,
+            str(partition),
+            str(offset),
+        ]
         subprocess.run(command, check=True, timeout=120, capture_output=True)
 
     def send(self, name: str, records: Sequence[Row], *, partition: int = 0) -> None:

@@ -1,7 +1,9 @@
-"""What everybody does who is a kubelet for a test: looks at pods again and again, binds them, and writes what has become of them.
+"""What everybody does who is a kubelet for a test: looks at pods again and again, binds them, and
+writes what has become of them.
 
-`local_kubelet` runs a process for each pod as it was rendered; `tests/campaigns/crashes/agents.py` tells a JVM that is warm already which agent pod it is;
-`operator_world` has no process at all. What a real kubelet writes is `kubelet_words`.
+`local_kubelet` runs a process for each pod as it was rendered; `tests/campaigns/crashes/agents.py`
+tells a JVM that is warm already which agent pod it is; `operator_world` has no process at all. What
+a real kubelet writes is `kubelet_words`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ JsonDict = dict[str, Any]
 
 
 class Looking(ABC):
-    """A thread that looks at the pods from `look_on` to `look_no_more`. A look that fails is told in `failure`, and the next one is taken."""
+    """A thread that looks at the pods from `look_on` to `look_no_more`.
+
+    A look that fails is told in `failure`, and the next one is taken.
+    """
 
     failure = ""
 
@@ -111,4 +116,6 @@ class Host:
                 }
             ],
         }
-        self.cluster.request("PATCH", f"{self.path(pod['metadata']['name'])}/status", {"status": status}, "application/merge-patch+json")
+        self.cluster.request(
+            "PATCH", f"{self.path(pod['metadata']['name'])}/status", {"status": status}, "application/merge-patch+json"
+        )

@@ -1,7 +1,9 @@
-"""What every kubelet writes of a pod, as a check: the real one passes it on a cluster (tests/tiers/e2e/test_kubelet_words.py), and so do the statuses that
-tests without a kubelet write. Whatever the operator reads of a pod stands here.
+"""What every kubelet writes of a pod, as a check: the real one passes it on a cluster
+(tests/tiers/e2e/test_kubelet_words.py), and so do the statuses that tests without a kubelet write.
+Whatever the operator reads of a pod stands here.
 
-Not here, because a test plays it knowingly: pods that a kubelet refuses, that it has lost, or of which a person has written the status.
+Not here, because a test plays it knowingly: pods that a kubelet refuses, that it has lost, or of
+which a person has written the status.
 """
 
 from __future__ import annotations
@@ -9,9 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 JsonDict = dict[str, Any]
-LISTS = (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses"), ("ephemeralContainers", "ephemeralContainerStatuses"))
+LISTS = (
+    ("containers", "containerStatuses"),
+    ("initContainers", "initContainerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
 FIELDS = {"name": str, "image": str, "imageID": str, "ready": bool, "restartCount": int, "state": dict}
-STATES = {"waiting": {"reason"}, "running": {"startedAt"}, "terminated": {"exitCode", "reason", "startedAt", "finishedAt", "containerID"}}
+STATES = {
+    "waiting": {"reason"},
+    "running": {"startedAt"},
+    "terminated": {"exitCode", "reason", "startedAt", "finishedAt", "containerID"},
+}
 CONDITIONS = {"PodScheduled", "Initialized", "ContainersReady", "Ready"}
 MESSAGE_LIMIT = 4096
 
@@ -20,7 +30,10 @@ def unlike(pod: JsonDict) -> list[str]:
     """What is not as a kubelet would write it of a pod that it has taken; empty when nothing is."""
     status, spec = pod.get("status") or {}, pod["spec"]
     found = [f"{field} is missing" for field in ("phase", "hostIP", "startTime") if not status.get(field)]
-    found += [f"condition {kind} is missing" for kind in sorted(CONDITIONS - {c["type"] for c in status.get("conditions") or ()})]
+    found += [
+        f"condition {kind} is missing"
+        for kind in sorted(CONDITIONS - {c["type"] for c in status.get("conditions") or ()})
+    ]
     entries: list[JsonDict] = []
     for declared, told in LISTS:
         wanted, said = [c["name"] for c in spec.get(declared) or ()], [c.get("name") for c in status.get(told) or ()]
@@ -34,7 +47,11 @@ def unlike(pod: JsonDict) -> list[str]:
         found.append(f"phase {status['phase']} with containers {sorted(states)}")
     if status.get("phase") == "Running" and not status.get("podIP"):
         found.append("podIP is missing")
-    codes = {entry["state"]["terminated"]["exitCode"] for entry in status.get("containerStatuses") or () if "terminated" in (entry.get("state") or {})}
+    codes = {
+        entry["state"]["terminated"]["exitCode"]
+        for entry in status.get("containerStatuses") or ()
+        if "terminated" in (entry.get("state") or {})
+    }
     if status.get("phase") == "Succeeded" and codes != {0}:
         found.append(f"phase Succeeded with exit codes {sorted(codes)}")
     return found

@@ -1,11 +1,15 @@
-"""Real etcd, Spark, Hudi and the Java module in local processes; the test plays the operator (gate, admit, fence, settle).
+"""Real etcd, Spark, Hudi and the Java module in local processes.
 
-The played operator has no proof of any death, does not drain before it unlocks and looks at no pods; processes share the machine's network and files, agents
-are one process with one slot, executors local processes at best. With the real one: tests/tiers/component/operator/test_together.py.
+The test plays the operator (gate, admit, fence, settle).
 
-world = World(folder); world.start()
-table = world.table("t1"); agent = world.agent("agent-1"); world.create(table, agent="agent-1")
-writer = table.writer("w1", python={"batches": [...]}); assert writer.wait() == 0; table.audited([…])
+The played operator has no proof of any death, does not drain before it unlocks and looks at no
+pods; processes share the machine's network and files, agents are one process with one slot,
+executors local processes at best. With the real one:
+tests/tiers/component/operator/test_together.py.
+
+world = World(folder); world.start() table = world.table("t1"); agent = world.agent("agent-1");
+world.create(table, agent="agent-1") writer = table.writer("w1", python={"batches": [...]}); assert
+writer.wait() == 0; table.audited([…])
 """
 
 from __future__ import annotations
@@ -43,8 +47,12 @@ from tests.support.trace.conform import assert_conform  # noqa: E402
 from tests.support.trace.events import read_files  # noqa: E402
 
 RUNTIME_PATH = ("spark-images", "operator")
-"""Folders of the repository whose packages the Spark image has below /opt/hudi: hudi_runtime and hudi_contract."""
-JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar"))
+"""Folders of the repository whose packages the Spark image has below /opt/hudi: hudi_runtime and
+hudi_contract.
+"""
+JAR = Path(
+    os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar")
+)
 CLASS_PATH = ":".join([*class_archive.CLASS_PATH, str(JAR)])
 """What an image has on its class path."""
 SHORT_LIVED = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
@@ -67,7 +75,9 @@ ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
 S3, FILE = "s3a://", "file://"
 BUCKET = "lake"
 LAID = f"{'0' * 32}-1"
-"""ETag of files that a test has laid into the S3 server's folder by itself: S3A reads no object without one."""
+"""ETag of files that a test has laid into the S3 server's folder by itself: S3A reads no object
+without one.
+"""
 P = TypeVar("P", bound=Process)
 Row = tuple[int, str, str, int]
 ROW_SCHEMA = "id int, p string, v string, ts long"
@@ -86,7 +96,7 @@ class Table:
     below: dict[str, str] = field(default_factory=dict)
     """Hudi options laid over those that the operator renders: what no HudiTable can say."""
 
-    # -- the operator's part -------------------------------------------------------------------------------------------------------
+    # -- the operator's part -----------------------------------------------------------------------
 
     @property
     def id(self) -> str:
@@ -136,19 +146,33 @@ class Table:
         self.world.etcd.put(self.control(f"admit/{attempt}"), {"attempt": attempt, "role": role, "atMs": 0})
 
     def ask(self, request: Mapping[str, Any]) -> None:
-        """Ask the agent for something, in the operator's words (`reconcile.savepoints.request` and its like)."""
+        """Ask the agent for something, in the operator's words (`reconcile.savepoints.request` and
+        its like).
+        """
         self.world.etcd.put(self.control(f"request/{request['id']}"), dict(request))
 
     def assign(self, agent: str) -> None:
         made = agents.assignment(self.spec, int(time.time() * 1000))
-        value = made | {"path": self.path, "hudiProps": made["hudiProps"] | self.below, "lock": {"leaseSeconds": 10, "drainSeconds": self.drain}}
+        value = made | {
+            "path": self.path,
+            "hudiProps": made["hudiProps"] | self.below,
+            "lock": {"leaseSeconds": 10, "drainSeconds": self.drain},
+        }
         self.world.etcd.put(f"/hudi/control/agents/{agent}/{self.id}", value)
 
     def fence(self, process: Process, *, phase: str = "RollingBack", inc: str = "") -> str:
-        """Settle a process that is proven dead, up to RollingBack (the test has killed it and waited for it)."""
+        """Settle a process that is proven dead, up to RollingBack (the test has killed it and
+        waited for it).
+        """
         inc = inc or process.inc
         role = (self.get(f"writer/{inc}") or {}).get("role", "writer")
-        who = {"inc": inc, "attempt": process.name, "role": role, "namespace": "default", "pod": process.name.partition(".")[2]}
+        who = {
+            "inc": inc,
+            "attempt": process.name,
+            "role": role,
+            "namespace": "default",
+            "pod": process.name.partition(".")[2],
+        }
         record = settle.SettleRecord.of(**who, reason=settle.Reason.LEASE_GONE, now_ms=int(time.time() * 1000))
         record = record.moved(settle.Phase[phase], now_ms=int(time.time() * 1000))
         etcd = self.world.etcd
@@ -178,17 +202,19 @@ class Table:
     def report(self) -> dict[str, Any]:
         return self.get("report/timeline") or {}
 
-    # -- processes -----------------------------------------------------------------------------------------------------------------
+    # -- processes ---------------------------------------------------------------------------------
 
     def writer(self, name: str, **job: Any) -> Process:
         """Start the next attempt of a writer; see `World.writer_job` for the arguments."""
         self.attempts[name] = self.attempts.get(name, 0) + 1
         return self.world.start_writer(self, name, self.attempts[name], job)
 
-    # -- what is on the storage ----------------------------------------------------------------------------------------------------
+    # -- what is on the storage --------------------------------------------------------------------
 
     def timeline(self) -> tl.Timeline:
-        """The active timeline: two parsers, of which one is not the product's, must say the same."""
+        """The active timeline: two parsers, of which one is not the product's, must
+        say the same.
+        """
         names = os.listdir(self.folder / ".hoodie" / "timeline")
         found = tl.parse(names)
         own_look.same(names, found)
@@ -203,11 +229,18 @@ class Table:
         return [name for name in os.listdir(history) if name.endswith(".parquet")] if history.is_dir() else []
 
     def data_files(self, instant: str = "") -> list[str]:
-        """Data and log files outside of .hoodie, relative; those that bear an instant when one is named."""
+        """Data and log files outside of .hoodie, relative.
+
+        Those that bear an instant when one is named.
+        """
         found = []
         for path in self.folder.rglob("*"):
             relative = path.relative_to(self.folder)
-            hidden = relative.parts[0] == ".hoodie" or path.name.endswith(".crc") or path.name.startswith(".hoodie_partition")
+            hidden = (
+                relative.parts[0] == ".hoodie"
+                or path.name.endswith(".crc")
+                or path.name.startswith(".hoodie_partition")
+            )
             if path.is_file() and not hidden and f"_{instant}" in path.name:
                 found.append(str(relative))
         return sorted(found)
@@ -216,10 +249,19 @@ class Table:
         folder = self.folder / ".hoodie" / ".heartbeat"
         return {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.is_dir() else set()
 
-    # -- the oracle ----------------------------------------------------------------------------------------------------------------
+    # -- the oracle --------------------------------------------------------------------------------
 
-    def audit(self, expected: Sequence[tuple[Any, ...]] | None = None, *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA) -> Report:
-        """The audit with this table's keys and, if given, the rows that it must have; `only`: these checks."""
+    def audit(
+        self,
+        expected: Sequence[tuple[Any, ...]] | None = None,
+        *,
+        only: Sequence[str] = tuple(TITLES),
+        schema: str = ROW_SCHEMA,
+    ) -> Report:
+        """The audit with this table's keys and, if given, the rows that it must have.
+
+        `only`: these checks.
+        """
         spark = self.world.spark()
         s3 = self.path.startswith(S3)
         for key, value in ({} if s3 else self.spec.storage.options).items():
@@ -229,17 +271,37 @@ class Table:
             return session.createDataFrame(list(expected or ()), schema)
 
         def keys(table_id: str) -> Keys:
-            entries = [(key.key, key.value) for part in ("tables", "control") for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")]
+            entries = [
+                (key.key, key.value)
+                for part in ("tables", "control")
+                for key in self.world.etcd.range(f"/hudi/{part}/{table_id}/")
+            ]
             return of_table(table_id, entries)
 
         if self.path.startswith((S3, FILE)):
             own_look.same_files(self.folder, HudiTable(spark, self.path).storage.walk)
             self.timeline()
         options = self.world.s3_reader_options() if s3 else {}
-        return audit(spark, self.path, expected=None if expected is None else wanted, keys=keys, hudi_rs_options=options, only=only)
+        return audit(
+            spark,
+            self.path,
+            expected=None if expected is None else wanted,
+            keys=keys,
+            hudi_rs_options=options,
+            only=only,
+        )
 
-    def audited(self, expected: Sequence[tuple[Any, ...]], *, only: Sequence[str] = tuple(TITLES), schema: str = ROW_SCHEMA, **others: str) -> Report:
-        """The oracle after a run: every check (in `only`) is ok, those in `others` (`-` as `_`) have that outcome."""
+    def audited(
+        self,
+        expected: Sequence[tuple[Any, ...]],
+        *,
+        only: Sequence[str] = tuple(TITLES),
+        schema: str = ROW_SCHEMA,
+        **others: str,
+    ) -> Report:
+        """The oracle after a run: every check (in `only`) is ok, those in `others` (`-` as `_`)
+        have that outcome.
+        """
         wanted = dict.fromkeys(only, "ok") | {name.replace("_", "-"): outcome for name, outcome in others.items()}
         return oracle.settled(
             lambda: self.audit(expected, only=only, schema=schema),
@@ -277,16 +339,29 @@ class World:
             self._spark.stop()
         self.etcd.stop()
 
-    # -- storage -------------------------------------------------------------------------------------------------------------------
+    # -- storage -----------------------------------------------------------------------------------
 
     def start_s3(self) -> str:
         """Start the S3 server once; returns its URL."""
         if not self._s3_url:
             (self.s3_folder / BUCKET).mkdir(parents=True)
             port = free_port()
-            command = [str(CACHE / "bin" / "versitygw"), "--access", ACCESS_KEY, "--secret", SECRET_KEY, "--quiet", "--port", f"127.0.0.1:{port}"]
+            command = [
+                str(CACHE / "bin" / "versitygw"),
+                "--access",
+                ACCESS_KEY,
+                "--secret",
+                SECRET_KEY,
+                "--quiet",
+                "--port",
+                f"127.0.0.1:{port}",
+            ]
             with (self.folder / "s3.log").open("wb") as log:
-                self._children.append(subprocess.Popen([*command, "posix", "--default-etag", LAID, str(self.s3_folder)], stdout=log, stderr=log))
+                self._children.append(
+                    subprocess.Popen(
+                        [*command, "posix", "--default-etag", LAID, str(self.s3_folder)], stdout=log, stderr=log
+                    )
+                )
             self._s3_url = f"http://127.0.0.1:{port}"
         return self._s3_url
 
@@ -299,9 +374,11 @@ class World:
             "fs.s3a.connection.ssl.enabled": "false",
             "fs.s3a.access.key": ACCESS_KEY,
             "fs.s3a.secret.key": SECRET_KEY,
-            # As in our own pods: this server refuses to delete the markers of directories that are not empty.
+            # As in our own pods: this server refuses to delete the markers of directories that are
+            # not empty.
             "fs.s3a.directory.marker.retention": "keep",
-            # Stock Hudi gives none back that it has read a log file of the metadata table with (ours: ClosingInLineFileSystem).
+            # Stock Hudi gives none back that it has read a log file of the metadata table with
+            # (ours: ClosingInLineFileSystem).
             "fs.s3a.connection.maximum": "1024",
         }
 
@@ -339,10 +416,12 @@ class World:
         local_files: str = "",
         **changes: Any,
     ) -> Table:
-        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else of its spec.
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`, and what else
+        of its spec.
 
-        On the S3 server (or on `endpoint`), with more storage options; `local_files`: on local files instead, and why (docs/design/testing.md lists
-        who does that). `path` may be of another scheme. No table services unless `services` says so: most tests count instants.
+        On the S3 server (or on `endpoint`), with more storage options; `local_files`: on local
+        files instead, and why (docs/design/testing.md lists who does that). `path` may be of
+        another scheme. No table services unless `services` says so: most tests count instants.
         """
         path = path or (f"{FILE}{self.folder}/tables/{name}" if local_files else self.url(self.lake / name))
         storage: dict[str, Any] = {}
@@ -373,9 +452,11 @@ class World:
         self.tables.add(made.id)
         return made
 
-    # -- processes -----------------------------------------------------------------------------------------------------------------
+    # -- processes ---------------------------------------------------------------------------------
 
-    def _environment(self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any], image: str) -> dict[str, str]:
+    def _environment(
+        self, folder: Path, *, name: str, spark: dict[str, str], hudi: dict[str, str], job: dict[str, Any], image: str
+    ) -> dict[str, str]:
         folder.mkdir(parents=True)
         jars = [CLASS_PATH, *([self._merger] if image == merger.IMAGE else [])]
         spark = {
@@ -413,24 +494,50 @@ class World:
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
-        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi, kafka, application; operation, duplicates, transform,
-        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have), applied (another word: applied again)."""
+        """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
+        kafka, application; operation, duplicates, transform, retries, options, run, priority,
+        streaming (seconds), spark (settings that no HudiWriter may have), applied (another word:
+        applied again).
+        """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
         metadata = {"namespace": "default", "name": name, "uid": uid, "generation": 1, "resourceVersion": "1"}
-        writer = WriterSpec.from_object({"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}})
+        writer = WriterSpec.from_object(
+            {"kind": "HudiWriter", "metadata": metadata, "spec": {"tableRef": {"name": table.spec.ref.name}}}
+        )
         attempt, pod = writer.attempt_id(number), writer.driver_pod(number)
         source: dict[str, Any] | None = None
         if "python" in job:
-            source = {"python": {"file": str(job.get("file", USER_CODE)), "function": job.get("function", "batches"), "arguments": job["python"]}}
+            source = {
+                "python": {
+                    "file": str(job.get("file", USER_CODE)),
+                    "function": job.get("function", "batches"),
+                    "arguments": job["python"],
+                }
+            }
         elif "files" in job:
             source = {"files": job["files"]}
         elif "sql" in job:
             source = {"sql": job["sql"]}
         elif "hudi" in job:
-            source = {"hudi": {"startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail", **job["hudi"]}}
+            source = {
+                "hudi": {
+                    "startFrom": "Earliest",
+                    "order": "CompletionTime",
+                    "maxCommitsPerBatch": None,
+                    "ifPositionLost": "Fail",
+                    **job["hudi"],
+                }
+            }
         elif "kafka" in job:
-            source = {"kafka": {"startFrom": "Earliest", "maxOffsetsPerCommit": None, "ifPositionLost": "Fail", **job["kafka"]}}
+            source = {
+                "kafka": {
+                    "startFrom": "Earliest",
+                    "maxOffsetsPerCommit": None,
+                    "ifPositionLost": "Fail",
+                    **job["kafka"],
+                }
+            }
         spec = table.spec
         data = {
             "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
@@ -443,15 +550,24 @@ class World:
             "operation": job.get("operation", "upsert"),
             "duplicates": job.get("duplicates"),
             "application": job.get("application"),
-            "conflict": {"inProcess": job.get("retries", 3), "serializeAfter": spec.serialize_after_conflicts, "earlyDetection": spec.early_conflict_detection},
+            "conflict": {
+                "inProcess": job.get("retries", 3),
+                "serializeAfter": spec.serialize_after_conflicts,
+                "earlyDetection": spec.early_conflict_detection,
+            },
             "partitions": job.get("partitions", []),
             "streaming": {"intervalSeconds": job["streaming"]} if "streaming" in job else None,
             "hudiOptions": job.get("options", {}),
             "executors": 0,
         }
-        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {"spark.driver.memory": "700m", **job.get("spark", {})}
+        spark = spark_conf.spark_defaults(spec, writer, number, self._config) | {
+            "spark.driver.memory": "700m",
+            **job.get("spark", {}),
+        }
         folder = self.folder / "pods" / pod
-        env = self._environment(folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image)
+        env = self._environment(
+            folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image
+        )
         env |= {
             "HUDI_OPERATOR_TABLE_ID": table.id,
             "HUDI_OPERATOR_TABLE_PATH": table.path,
@@ -462,8 +578,14 @@ class World:
         table.admit(attempt, "writer")
         return self._run(attempt, folder, module="hudi_runtime.writer", env=env)
 
-    def agent(self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False) -> Process:
-        """Start an agent pod. Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run in a process of their own."""
+    def agent(
+        self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False
+    ) -> Process:
+        """Start an agent pod.
+
+        Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run
+        in a process of their own.
+        """
         pod = pod or f"{name}-1"
         folder = self.folder / "pods" / pod
         env = self.agent_environment(folder, name, (storage or self.table("any")).spec, pod=pod, executor=executor)
@@ -472,15 +594,34 @@ class World:
         return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
 
     def agent_environment(
-        self, folder: Path, name: str, storage: TableSpec, *, pod: str = "", executor: bool = False, config: OperatorConfig | None = None
+        self,
+        folder: Path,
+        name: str,
+        storage: TableSpec,
+        *,
+        pod: str = "",
+        executor: bool = False,
+        config: OperatorConfig | None = None,
     ) -> dict[str, str]:
-        """Environment of an agent's process, whose files lie in `folder` then. ``storage``: a table on the storage that it is to reach."""
+        """Environment of an agent's process, whose files lie in `folder` then.
+
+        ``storage``: a table on the storage that it is to reach.
+        """
         spark = spark_conf.agent_defaults(storage, config or self._config)
         if executor:
-            more = {"master": "local-cluster[1,1,512]", "plugins": spark_conf.PLUGIN, "executor.memory": "512m", "executor.extraJavaOptions": JAVA_OPTIONS}
-            spark |= {f"spark.{key}": value for key, value in more.items()} | {"spark.executor.extraClassPath": CLASS_PATH}
+            more = {
+                "master": "local-cluster[1,1,512]",
+                "plugins": spark_conf.PLUGIN,
+                "executor.memory": "512m",
+                "executor.extraJavaOptions": JAVA_OPTIONS,
+            }
+            spark |= {f"spark.{key}": value for key, value in more.items()} | {
+                "spark.executor.extraClassPath": CLASS_PATH
+            }
         hudi = hudi_conf.common_defaults()
-        return self._environment(folder, name=pod or name, spark=spark, hudi=hudi, job={"agent": name}, image=storage.image)
+        return self._environment(
+            folder, name=pod or name, spark=spark, hudi=hudi, job={"agent": name}, image=storage.image
+        )
 
     def admit_agent(self, table: Table, name: str, *, pod: str = "") -> None:
         table.admit(f"default.{pod or f'{name}-1'}", "agent")
@@ -504,7 +645,8 @@ class World:
     def conform(self, before: Collection[str] = (), *, complete: bool = True) -> None:
         """The protocol log of all processes conforms, for the tables made since `before`.
 
-        `complete`: to its end. Of writers nothing is left: no lock, no record, nobody registered or unsettled; what is under way has half a minute for it.
+        `complete`: to its end. Of writers nothing is left: no lock, no record, nobody registered or
+        unsettled; what is under way has half a minute for it.
         """
         deadline = time.monotonic() + 30
         while True:
@@ -520,11 +662,13 @@ class World:
         logs = sorted(self.folder.glob("pods/*/log"))
         named = {event.table for event in read_files(logs)}
         silent = {table for table, folder in self.written.items() if table in set(tables) - named and committed(folder)}
-        assert not silent, f"writers were started and something was committed, and no log names the tables {sorted(silent)}"
+        assert not silent, (
+            f"writers were started and something was committed, and no log names the tables {sorted(silent)}"
+        )
         if named.intersection(tables):
             assert_conform(logs, complete=complete, missing={"operator"}, tables=tables)
 
-    # -- readers -------------------------------------------------------------------------------------------------------------------
+    # -- readers -----------------------------------------------------------------------------------
 
     def spark(self) -> Any:
         """A plain Spark session in this process, for reading."""
@@ -532,13 +676,21 @@ class World:
             from pyspark.sql import SparkSession
 
             jars = ":".join([*class_archive.CLASS_PATH, self._merger])
-            builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars).config("spark.ui.enabled", "false")
+            builder = (
+                SparkSession.builder.master("local[1]")
+                .config("spark.driver.extraClassPath", jars)
+                .config("spark.ui.enabled", "false")
+            )
             builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
-            builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.ui.showConsoleProgress", "false")
+            builder = builder.config("spark.sql.shuffle.partitions", "1").config(
+                "spark.ui.showConsoleProgress", "false"
+            )
             builder = builder.config("spark.driver.memory", "600m").config("spark.sql.session.timeZone", "UTC")
             builder = builder.config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
             builder = builder.config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
-            builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.local.dir", str(self.folder / "tmp"))
+            builder = builder.config("spark.driver.host", "127.0.0.1").config(
+                "spark.local.dir", str(self.folder / "tmp")
+            )
             for key, value in self.s3_settings().items():
                 builder = builder.config(f"spark.hadoop.{key}", value)
             self._spark = builder.getOrCreate()

@@ -1,7 +1,9 @@
-"""A kubelet for one namespace that runs pods as processes of this machine: whatever the operator has rendered is what runs.
+"""A kubelet for one namespace that runs pods as processes of this machine: whatever the operator
+has rendered is what runs.
 
-Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a real one has: a container image, a sandbox with a
-network of its own (F7), limits, a root that cannot be written, a node that can be lost, executors, Services but by name. The e2e tier has these.
+Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a
+real one has: a container image, a sandbox with a network of its own (F7), limits, a root that
+cannot be written, a node that can be lost, executors, Services but by name. The e2e tier has these.
 """
 
 from __future__ import annotations
@@ -107,7 +109,11 @@ class Kubelet(Looking):
         for pod in pods:
             meta = pod["metadata"]
             known = self.running.get(meta["uid"])
-            if known is None and not meta.get("deletionTimestamp") and not (pod.get("status") or {}).get("containerStatuses"):
+            if (
+                known is None
+                and not meta.get("deletionTimestamp")
+                and not (pod.get("status") or {}).get("containerStatuses")
+            ):
                 self._run(pod)
             elif known is not None:
                 known.pod = pod
@@ -127,7 +133,12 @@ class Kubelet(Looking):
         if not one.over:
             self._end(one, code)
         elif meta.get("deletionTimestamp"):
-            options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            options = {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "gracePeriodSeconds": 0,
+                "preconditions": {"uid": meta["uid"]},
+            }
             self.cluster.request("DELETE", self._host.path(one.name), options)
 
     def _end(self, one: Running, code: int) -> None:
@@ -135,7 +146,9 @@ class Kubelet(Looking):
         message = one.process.folder / "termination"
         text = message.read_text(errors="replace") if message.exists() else one.process.log()[-2048:]
         said = text.encode()[:MESSAGE_LIMIT].decode(errors="ignore")
-        self._host.has_ended(one.pod, exit_code=code if code >= 0 else 128 - code, message=said, since=one.started_at, at=_now())
+        self._host.has_ended(
+            one.pod, exit_code=code if code >= 0 else 128 - code, message=said, since=one.started_at, at=_now()
+        )
         one.over = True
 
     def _run(self, pod: JsonDict) -> None:
@@ -147,7 +160,9 @@ class Kubelet(Looking):
         at = _now()
         role = pod["spec"]["containers"][0]["args"][0]
         self._host.runs(pod, since=at)
-        self.running[meta["uid"]] = Running(pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at)
+        self.running[meta["uid"]] = Running(
+            pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at
+        )
 
     # ---- what a container sees
 
@@ -168,7 +183,9 @@ class Kubelet(Looking):
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "JAVA_HOME"}}
         return {
             **keep,
-            "PYTHONPATH": os.pathsep.join((str(Path(__file__).with_name("cluster_dns")), *(str(ROOT / part) for part in RUNTIME_PATH))),
+            "PYTHONPATH": os.pathsep.join(
+                (str(Path(__file__).with_name("cluster_dns")), *(str(ROOT / part) for part in RUNTIME_PATH))
+            ),
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},
@@ -200,7 +217,9 @@ class Kubelet(Looking):
             data = self._object("configmaps", source["name"])["data"]
             yield from self._chosen({key: value.encode() for key, value in data.items()}, source)
         elif source := volume.get("secret"):
-            data = self._object("secrets", source["secretName"], optional=bool(source.get("optional"))).get("data") or {}
+            data = (
+                self._object("secrets", source["secretName"], optional=bool(source.get("optional"))).get("data") or {}
+            )
             yield from self._chosen({key: base64.b64decode(value) for key, value in data.items()}, source)
 
     @staticmethod
@@ -212,7 +231,11 @@ class Kubelet(Looking):
         for source in container.get("envFrom") or ():
             for key, value in (self._object("secrets", source["secretRef"]["name"]).get("data") or {}).items():
                 yield key, base64.b64decode(value).decode()
-        facts = {"spec.nodeName": self.node, "status.podIP": ADDRESS, **{f"metadata.{key}": pod["metadata"][key] for key in ("name", "namespace", "uid")}}
+        facts = {
+            "spec.nodeName": self.node,
+            "status.podIP": ADDRESS,
+            **{f"metadata.{key}": pod["metadata"][key] for key in ("name", "namespace", "uid")},
+        }
         known: dict[str, str] = {}
         for item in container["env"]:
             if "value" in item:
@@ -224,7 +247,9 @@ class Kubelet(Looking):
                 data = self._object("secrets", source["name"]).get("data") or {}
                 if source["key"] in data:
                     known[item["name"]] = base64.b64decode(data[source["key"]]).decode()
-                assert source["key"] in data or source.get("optional"), f"Secret {source['name']} has no {source['key']}"
+                assert source["key"] in data or source.get("optional"), (
+                    f"Secret {source['name']} has no {source['key']}"
+                )
         yield from known.items()
 
     def _object(self, plural: str, name: str, *, optional: bool = False) -> JsonDict:

@@ -1,4 +1,7 @@
-"""Run by test_lost_executor.py: a Spark driver with one executor process, which is killed; prints what the runtime thinks before and after."""
+"""Run by test_lost_executor.py: a Spark driver with one executor process, which is killed.
+
+Prints what the runtime thinks before and after.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,12 @@ def descends(process: int, parents: dict[int, int]) -> bool:
 
 def main() -> None:
     """One job, one kill."""
-    spark = SparkSession.builder.master("local-cluster[1,1,512]").config("spark.ui.enabled", "false").config("spark.executor.memory", "512m").getOrCreate()
+    spark = (
+        SparkSession.builder.master("local-cluster[1,1,512]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.executor.memory", "512m")
+        .getOrCreate()
+    )
     assert spark.range(10).count() == 10
     print("before", sp.lost_executors(spark), flush=True)
     for process in executors():

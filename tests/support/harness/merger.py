@@ -1,4 +1,6 @@
-"""A user's class that merges records: real Java, compiled with the tests of the Java module (EarliestMerger.java)."""
+"""A user's class that merges records: real Java, compiled with the tests of the Java module
+(EarliestMerger.java).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 CLASS_NAME = "io.hudioperator.support.EarliestMerger"
-"""Of two versions of a record it keeps the one with the smaller `ts`, which neither of Hudi's own modes does."""
+"""Of two versions of a record it keeps the one with the smaller `ts`, which neither of Hudi's own
+modes does.
+"""
 STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55"
 IMAGE = "registry.example.com/with-the-merger:1"
 """Of tables whose processes have the class."""
@@ -18,7 +22,10 @@ READ = {"hoodie.write.record.merge.custom.implementation.classes": CLASS_NAME}
 
 
 def class_path(classes: Path, folder: Path) -> str:
-    """A folder for the class path that has this class alone, made below `folder`; it stays empty when `classes` of the Java module are not there."""
+    """A folder for the class path that has this class alone, made below `folder`.
+
+    It stays empty when `classes` of the Java module are not there.
+    """
     target = folder / "merger" / Path(*CLASS_NAME.split(".")).with_suffix(".class")
     target.parent.mkdir(parents=True, exist_ok=True)
     source = classes / target.relative_to(folder / "merger")

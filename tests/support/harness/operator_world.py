@@ -1,6 +1,8 @@
-"""What the tests of the operator process are made of: cluster, etcd, operator processes, and the parts that the tests play.
+"""What the tests of the operator process are made of: cluster, etcd, operator processes, and the
+parts that the tests play.
 
-Without a kubelet the tests write the status of pods themselves; without a JVM they write its keys to etcd, with the pods' identity.
+Without a kubelet the tests write the status of pods themselves; without a JVM they write its keys
+to etcd, with the pods' identity.
 """
 
 from __future__ import annotations
@@ -27,10 +29,16 @@ from tests.support.trace.events import read_files
 
 SUCCEEDED = json.dumps(
     {
-        "outcome": "Succeeded", "class": None, "message": "", "commits": 1, "records": 10, "lastInstant": "20260101000000000",
-        "lastCompletionTime": "20260101000001000", "conflicts": 0,
+        "outcome": "Succeeded",
+        "class": None,
+        "message": "",
+        "commits": 1,
+        "records": 10,
+        "lastInstant": "20260101000000000",
+        "lastCompletionTime": "20260101000001000",
+        "conflicts": 0,
     }
-)  # fmt: skip
+)
 
 EVIDENCE = naming.EVIDENCE_FINALIZER
 
@@ -53,13 +61,23 @@ class Operator:
 
     def metric(self, name: str) -> float:
         """Sum over the labels of one metric."""
-        lines = [line for line in self.get("/metrics")[1].splitlines() if line.partition("{")[0].partition(" ")[0] == name]
+        lines = [
+            line for line in self.get("/metrics")[1].splitlines() if line.partition("{")[0].partition(" ")[0] == name
+        ]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def steps(self) -> list[str]:
         """The protocol log so far, as ``action`` or ``action/detail`` of steps that succeeded."""
-        lines = [json.loads(line.removeprefix("PROTOCOL ")) for line in self.log.read_text().splitlines() if line.startswith("PROTOCOL ")]
-        return [f"{line['action']}/{line['detail']}" if line["action"] == "settle-update" else line["action"] for line in lines if line["ok"]]
+        lines = [
+            json.loads(line.removeprefix("PROTOCOL "))
+            for line in self.log.read_text().splitlines()
+            if line.startswith("PROTOCOL ")
+        ]
+        return [
+            f"{line['action']}/{line['detail']}" if line["action"] == "settle-update" else line["action"]
+            for line in lines
+            if line["ok"]
+        ]
 
     def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
         """SIGKILL as soon as a step stands in the protocol log."""
@@ -96,7 +114,10 @@ class World:
         """Other credentials for the operator; None: the administrator's."""
         self.operator_namespace = namespace
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        wait_for("ServiceAccount default", lambda: cluster.request("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
+        wait_for(
+            "ServiceAccount default",
+            lambda: cluster.request("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"),
+        )
         secret = directory / "pod-etcd"
         secret.mkdir()
         for target, source in (("ca.crt", "ca.crt"), ("tls.crt", "writer.crt"), ("tls.key", "writer.key")):
@@ -104,7 +125,9 @@ class World:
 
     # ---- operator
 
-    def start_operator(self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None, **more: str) -> Operator:
+    def start_operator(
+        self, *, wait: bool = True, leader_election: bool = True, endpoints: list[str] | None = None, **more: str
+    ) -> Operator:
         """``more``: environment variables on top."""
         metrics, probes = self.ports(2)
         number = len(self.operators)
@@ -141,7 +164,13 @@ class World:
     def spawn(self, variables: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
         """The process of an operator with these variables."""
         with log.open("wb") as out:
-            return subprocess.Popen([sys.executable, "-m", "hudi_operator"], env={**ENVIRONMENT, **variables}, cwd=self.directory, stdout=out, stderr=out)
+            return subprocess.Popen(
+                [sys.executable, "-m", "hudi_operator"],
+                env={**ENVIRONMENT, **variables},
+                cwd=self.directory,
+                stdout=out,
+                stderr=out,
+            )
 
     @staticmethod
     def _gone(operator: Operator) -> None:
@@ -156,7 +185,9 @@ class World:
             operator.process.wait(timeout=10)
 
     def conform(self) -> None:
-        """What the operators say that they did is what the protocol allows (the test has played the JVMs)."""
+        """What the operators say that they did is what the protocol allows (the test has
+        played the JVMs).
+        """
         logs = [operator.log for operator in self.operators]
         named = {event.table for event in read_files(logs)}
         made = {key.split("/")[3] for key in self.etcd.read("/hudi/control/") if key.endswith("/gate")} & self.tables
@@ -196,10 +227,18 @@ class World:
         self._create("hudiwriters", naming.WRITER_KIND, name, body)
 
     def _create(self, plural: str, kind: str, name: str, spec: JsonDict) -> None:
-        self.cluster.request("POST", self.path(plural), {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec})
+        self.cluster.request(
+            "POST",
+            self.path(plural),
+            {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec},
+        )
 
     def get(self, plural: str, name: str) -> JsonDict | None:
-        group = "/api/v1" if plural in ("pods", "configmaps", "secrets", "serviceaccounts") else f"/apis/{naming.API_VERSION}"
+        group = (
+            "/api/v1"
+            if plural in ("pods", "configmaps", "secrets", "serviceaccounts")
+            else f"/apis/{naming.API_VERSION}"
+        )
         return self.cluster.request("GET", self.path(plural, name, group))
 
     def condition(self, plural: str, name: str, kind: str) -> JsonDict | None:
@@ -218,7 +257,14 @@ class World:
         """The pod of a role with this attempt or generation number (0 = any); waits for it."""
 
         def find() -> JsonDict | None:
-            return next((p for p in self.pods(role, writer=writer) if not number or p["metadata"]["labels"][naming.LABEL_ATTEMPT] == str(number)), None)
+            return next(
+                (
+                    p
+                    for p in self.pods(role, writer=writer)
+                    if not number or p["metadata"]["labels"][naming.LABEL_ATTEMPT] == str(number)
+                ),
+                None,
+            )
 
         return wait_for(f"{role} pod {number or ''}", find, seconds=seconds)
 
@@ -235,12 +281,17 @@ class World:
 
     def end_pod(self, pod: JsonDict, *, exit_code: int, message: str = "") -> None:
         """The container has ended."""
-        self._host.has_ended(pod, exit_code=exit_code, message=message, since="2026-01-01T00:00:00Z", at="2026-01-01T00:01:00Z")
+        self._host.has_ended(
+            pod, exit_code=exit_code, message=message, since="2026-01-01T00:00:00Z", at="2026-01-01T00:01:00Z"
+        )
 
     def kubelet_kills(self, pod: JsonDict) -> None:
         """Waits until somebody deletes the pod, then ends its container as SIGKILL would."""
         name = pod["metadata"]["name"]
-        wait_for(f"deletion of {name}", lambda: ((self.get("pods", name) or {}).get("metadata") or {}).get("deletionTimestamp"))
+        wait_for(
+            f"deletion of {name}",
+            lambda: ((self.get("pods", name) or {}).get("metadata") or {}).get("deletionTimestamp"),
+        )
         self.end_pod(pod, exit_code=137)
 
     # ---- JVM and agent, with the pods' identity
@@ -252,14 +303,28 @@ class World:
         done = self.etcd.ctl("writer", "lease", "grant", str(seconds))
         return done.stdout.split()[1]
 
-    def register(self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300, clock_seconds: int = 0) -> str:
-        """What a JVM does at its start; returns the incarnation. ``clock_seconds``: by how much its host's wall clock is ahead."""
+    def register(
+        self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300, clock_seconds: int = 0
+    ) -> str:
+        """What a JVM does at its start; returns the incarnation.
+
+        ``clock_seconds``: by how much its host's wall clock is ahead.
+        """
         meta, inc = pod["metadata"], str(uuid.uuid4())
         value = {
-            "inc": inc, "attempt": f"{self.namespace}.{meta['name']}", "role": role, "pod": meta["name"], "namespace": self.namespace,
-            "podUID": meta["uid"], "node": "node1", "bootId": "boot-1", "appId": "local-1", "priority": 0, "protocolVersion": 1,
+            "inc": inc,
+            "attempt": f"{self.namespace}.{meta['name']}",
+            "role": role,
+            "pod": meta["name"],
+            "namespace": self.namespace,
+            "podUID": meta["uid"],
+            "node": "node1",
+            "bootId": "boot-1",
+            "appId": "local-1",
+            "priority": 0,
+            "protocolVersion": 1,
             "wallClockMs": int((time.time() + clock_seconds) * 1000),
-        }  # fmt: skip
+        }
         self._leases[inc] = self.lease(lease_seconds)
         self.etcd.put(self.key(table_id, f"writer/{inc}"), value)
         self.etcd.put(self.key(table_id, f"alive/{inc}"), {"inc": inc, "n": 100}, lease=self._leases[inc])
@@ -280,14 +345,25 @@ class World:
         self.etcd.put(self.key(table_id, "lock"), value)
 
     def instant(self, table_id: str, inc: str, instant: str) -> None:
-        self.etcd.put(self.key(table_id, f"instant/{instant}"), {"inc": inc, "action": "commit", "state": "Pending", "atMs": int(time.time() * 1000)})
+        self.etcd.put(
+            self.key(table_id, f"instant/{instant}"),
+            {"inc": inc, "action": "commit", "state": "Pending", "atMs": int(time.time() * 1000)},
+        )
 
     def report_timeline(self, table_id: str, inc: str) -> None:
         """The agent found the table."""
         value = {
-            "atMs": int(time.time() * 1000), "agentInc": inc, "exists": True, "lastInstant": "", "lastCompletionTime": "", "lowestPendingRequestedTime": "",
-            "pending": [], "pendingCount": 0, "activeLength": 0, "foreign": [],
-        }  # fmt: skip
+            "atMs": int(time.time() * 1000),
+            "agentInc": inc,
+            "exists": True,
+            "lastInstant": "",
+            "lastCompletionTime": "",
+            "lowestPendingRequestedTime": "",
+            "pending": [],
+            "pendingCount": 0,
+            "activeLength": 0,
+            "foreign": [],
+        }
         self.etcd.put(self.key(table_id, "report/timeline"), value)
 
     def settle(self, table_id: str, inc: str) -> JsonDict | None:
@@ -296,14 +372,23 @@ class World:
 
     def phase(self, table_id: str, inc: str, *phases: str, seconds: float = 60.0) -> JsonDict:
         """Waits until the settle record is in one of these phases."""
-        return wait_for(f"settle {inc} in {phases}", lambda: ((r := self.settle(table_id, inc)) and r["phase"] in phases and r) or None, seconds=seconds)
+        return wait_for(
+            f"settle {inc} in {phases}",
+            lambda: ((r := self.settle(table_id, inc)) and r["phase"] in phases and r) or None,
+            seconds=seconds,
+        )
 
     def sweep(self, table_id: str, inc: str) -> None:
         """What the agent does in RollingBack: fill in outcomes, then Swept."""
         record = self.phase(table_id, inc, "RollingBack")
         prefix = self.key(table_id, "instant/")
-        owned = {key.removeprefix(prefix): value for key, value in self.etcd.read(prefix).items() if value["inc"] == inc}
-        record["instants"] = {instant: {"action": value["action"], "outcome": "RolledBack", "failures": 0} for instant, value in owned.items()}
+        owned = {
+            key.removeprefix(prefix): value for key, value in self.etcd.read(prefix).items() if value["inc"] == inc
+        }
+        record["instants"] = {
+            instant: {"action": value["action"], "outcome": "RolledBack", "failures": 0}
+            for instant, value in owned.items()
+        }
         record["phase"] = "Swept"
         record["times"]["Swept"] = int(time.time() * 1000)
         self.etcd.put(self.key(table_id, f"settle/{inc}"), record)
@@ -318,7 +403,10 @@ class World:
         return table_id, agent, inc
 
     def running_writer(self, table_id: str, name: str = "load", **spec: Any) -> tuple[JsonDict, str]:
-        """A HudiWriter whose first attempt runs and is registered; returns its pod and incarnation."""
+        """A HudiWriter whose first attempt runs and is registered.
+
+        Returns its pod and incarnation.
+        """
         self.writer(name, **spec)
         pod = self.pod("driver", number=1, writer=name)
         self.run_pod(pod)

@@ -1,4 +1,5 @@
-"""A library that gives a process another wall clock, and another boot id: preloaded, it answers in the place of the C library.
+"""A library that gives a process another wall clock, and another boot id: preloaded, it answers in
+the place of the C library.
 
 Both are environment variables of the process; without them nothing is different.
 """
@@ -11,7 +12,9 @@ from pathlib import Path
 VARIABLE = "TEST_CLOCK_SKEW_SECONDS"
 BOOT_VARIABLE = "TEST_BOOT_ID"
 BOOT_ID = "00000000-1111-2222-3333-444444444444"
-"""What a process reads as the boot id when that variable is set, as in a sandbox with its own kernel."""
+"""What a process reads as the boot id when that variable is set, as in a sandbox with
+its own kernel.
+"""
 # The monotonic clock stays as it is. System calls, because these very functions are replaced.
 SOURCE = """
 #define _GNU_SOURCE
@@ -74,5 +77,7 @@ def library(folder: Path) -> Path:
     """Compile it (gcc); returns the path for LD_PRELOAD."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "clock.c").write_text(SOURCE)
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", str(folder / "clock.so"), str(folder / "clock.c")], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", "-o", str(folder / "clock.so"), str(folder / "clock.c")], check=True
+    )
     return folder / "clock.so"

@@ -1,6 +1,8 @@
-"""A look at a table with nothing of the product: what its parser of timelines and its listing of files say is compared with it.
+"""A look at a table with nothing of the product: what its parser of timelines and its listing of
+files say is compared with it.
 
-The audit and the tests lean on both; a name that they read wrongly, or do not list, would be missing on both sides.
+The audit and the tests lean on both; a name that they read wrongly, or do not list, would be
+missing on both sides.
 """
 
 from __future__ import annotations
@@ -21,10 +23,16 @@ COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering
 
 
 def same(names: Sequence[str], found: tl.Timeline) -> None:
-    """AssertionError when the product has read something else from a listing of `.hoodie/timeline`. A savepoint bears the time of the commit that it keeps."""
+    """AssertionError when the product has read something else from a listing of `.hoodie/timeline`.
+
+    A savepoint bears the time of the commit that it keeps.
+    """
     names = [name for name in names if not name.endswith(CHECKSUM)]
     alone = [name for name in names if ".savepoint" not in name]
-    mine = {i.requested: (COMPLETED.get(i.action, i.action) if i.completed else i.action, i.completed) for i in parse_timeline(alone)}
+    mine = {
+        i.requested: (COMPLETED.get(i.action, i.action) if i.completed else i.action, i.completed)
+        for i in parse_timeline(alone)
+    }
     theirs = {i.requested: (i.action, i.completion) for i in found.instants}
     assert theirs == mine, f"{names} is read as {theirs}; names alone say {mine}"
     kept = {name.partition("_")[0] for name in names if name.endswith(".savepoint")}
@@ -32,7 +40,9 @@ def same(names: Sequence[str], found: tl.Timeline) -> None:
 
 
 def same_files(folder: Path, listing: Callable[[], Mapping[str, int]]) -> None:
-    """AssertionError when the product lists other files of a table, or other sizes, than the operating system. What comes or goes meanwhile is left out."""
+    """AssertionError when the product lists other files of a table, or other sizes, than the
+    operating system. What comes or goes meanwhile is left out.
+    """
     before, listed, after = _files(folder), dict(listing()), _files(folder)
     steady = {path: size for path, size in before.items() if after.get(path) == size}
     assert {path: listed.get(path) for path in steady} == steady

@@ -1,4 +1,6 @@
-"""What Hudi's incremental query gives, beside what the files say: the audit's check `incremental` pulls by that query, and has no other witness."""
+"""What Hudi's incremental query gives, beside what the files say: the audit's check `incremental`
+pulls by that query, and has no other witness.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ COLUMNS = (own_rows.KEY, own_rows.PARTITION, own_rows.COMMIT_TIME, "id", "p", "v
 
 
 def same(spark: Any, path: str, folder: Path) -> int:
-    """How many pulls gave what the commits of their range have written: one of each commit, and one of each two or more that end with the last.
+    """How many pulls gave what the commits of their range have written: one of each commit, and one
+    of each two or more that end with the last.
 
-    For tables as `own_rows` can read them. AssertionError with what differs; also when there are no two commits.
+    For tables as `own_rows` can read them. AssertionError with what differs; also when there are no
+    two commits.
     """
     ends = [commit.completed for commit in own_rows.commits(folder)]
     assert len(ends) > 1, f"{folder}: {len(ends)} commits have written rows"

@@ -1,10 +1,13 @@
-"""The rows of a table, read by nothing of Hudi's and nothing of the product: base files by pyarrow, log files by the reader below.
+"""The rows of a table, read by nothing of Hudi's and nothing of the product: base files by pyarrow,
+log files by the reader below.
 
-For tables whose readers merge by an ordering column `ts` (EventTime), that were neither compacted nor clustered, without deletes: what hudi-rs cannot
-read, file groups that have log files only (mode NonBlocking), and what Hudi alone would otherwise vouch for. Anything else is an AssertionError.
+For tables whose readers merge by an ordering column `ts` (EventTime), that were neither compacted
+nor clustered, without deletes: what hudi-rs cannot read, file groups that have log files only (mode
+NonBlocking), and what Hudi alone would otherwise vouch for. Anything else is an AssertionError.
 
-A log file is a row of blocks: magic, length, format version, kind, headers, content, footers, length. A block of data has the writer's Avro schema among
-its headers; its content is a Parquet file, or records in Avro's binary form.
+A log file is a row of blocks: magic, length, format version, kind, headers, content, footers,
+length. A block of data has the writer's Avro schema among its headers; its content is a Parquet
+file, or records in Avro's binary form.
 """
 
 from __future__ import annotations
@@ -24,19 +27,26 @@ from tests.support.harness.own_look import CHECKSUM, data_files, parse_timeline
 
 MAGIC = b"#HUDI#"
 AVRO, PARQUET = 3, 5
-"""Kinds of blocks that hold rows; of the others a command block alone may be there, of a rollback."""
+"""Kinds of blocks that hold rows; of the others a command block alone may be there,
+of a rollback.
+"""
 SCHEMA = 2
 """The header that holds the schema."""
 KEY, PARTITION, COMMIT_TIME = "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time"
 
 
 def rows_of(folder: Path) -> list[Mapping[str, Any]]:
-    """One row for each key and partition: the one with the largest `ts`; of equal ones that of the commit that completed last."""
+    """One row for each key and partition: the one with the largest `ts`.
+
+    Of equal ones that of the commit that completed last.
+    """
     instants, files = _completed(folder)
     newest: dict[str, str] = {}
     for file in files:
         if file.path.endswith(".parquet"):
-            newest[file.file_id] = max(newest.get(file.file_id, ""), file.instant, key=lambda one: instants[one].completed if one else "")
+            newest[file.file_id] = max(
+                newest.get(file.file_id, ""), file.instant, key=lambda one: instants[one].completed if one else ""
+            )
     found: dict[tuple[str, str], tuple[Any, str, Mapping[str, Any]]] = {}
     for file in files:
         base = file.path.endswith(".parquet")
@@ -57,7 +67,9 @@ def same(folder: Path, expected: Sequence[tuple[Any, ...]], columns: Sequence[st
 
 @dataclass(frozen=True)
 class Written:
-    """What one completed commit has written, without the rows of others that it has carried into its files."""
+    """What one completed commit has written, without the rows of others that it has carried into
+    its files.
+    """
 
     completed: str
     """Completion time."""
@@ -65,20 +77,30 @@ class Written:
 
 
 def commits(folder: Path) -> list[Written]:
-    """Each commit that has rows of its own, in the order of their completion. A compaction has none. Nothing may have been cleaned or archived."""
+    """Each commit that has rows of its own, in the order of their completion.
+
+    A compaction has none. Nothing may have been cleaned or archived.
+    """
     instants, files = _completed(folder)
     assert "clean" not in {i.action for i in instants.values()}, "not for tables that were cleaned"
-    assert not list((folder / ".hoodie" / "timeline" / "history").glob("*.parquet")), "not for tables that were archived"
+    assert not list((folder / ".hoodie" / "timeline" / "history").glob("*.parquet")), (
+        "not for tables that were archived"
+    )
     found: dict[str, list[Mapping[str, Any]]] = {}
     for file in files:
         own = [row for row in _rows(folder, file) if row[COMMIT_TIME] == file.instant]
         if own:
             found.setdefault(file.instant, []).extend(own)
-    return sorted((Written(instants[instant].completed, rows) for instant, rows in found.items()), key=lambda commit: commit.completed)
+    return sorted(
+        (Written(instants[instant].completed, rows) for instant, rows in found.items()),
+        key=lambda commit: commit.completed,
+    )
 
 
 def pulled(folder: Path, start: str, end: str) -> list[Mapping[str, Any]]:
-    """What a pull of the commits that were completed after `start`, and at `end` at the latest, has to give: of each key their newest row."""
+    """What a pull of the commits that were completed after `start`, and at `end` at the latest, has
+    to give: of each key their newest row.
+    """
     found: dict[tuple[str, str], tuple[Any, str, Mapping[str, Any]]] = {}
     for commit in commits(folder):
         if start < commit.completed <= end:
@@ -91,11 +113,22 @@ def pulled(folder: Path, start: str, end: str) -> list[Mapping[str, Any]]:
 
 def _completed(folder: Path) -> tuple[dict[str, Instant], list[DataFile]]:
     """Instants of the active timeline, and the data files of those that are completed."""
-    instants = {i.requested: i for i in parse_timeline([path.name for path in (folder / ".hoodie" / "timeline").iterdir() if not path.name.endswith(CHECKSUM)])}
+    instants = {
+        i.requested: i
+        for i in parse_timeline(
+            [path.name for path in (folder / ".hoodie" / "timeline").iterdir() if not path.name.endswith(CHECKSUM)]
+        )
+    }
     odd = {i.action for i in instants.values()} - {"commit", "deltacommit", "rollback", "clean"}
     assert not odd, f"not for tables with {odd}"
-    paths = {str(path.relative_to(folder)): 0 for path in folder.rglob("*") if path.is_file() and not path.name.endswith(CHECKSUM)}
-    return instants, [file for file in data_files(paths) if file.instant in instants and instants[file.instant].completed]
+    paths = {
+        str(path.relative_to(folder)): 0
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(CHECKSUM)
+    }
+    return instants, [
+        file for file in data_files(paths) if file.instant in instants and instants[file.instant].completed
+    ]
 
 
 def _rows(folder: Path, file: DataFile) -> Iterator[Mapping[str, Any]]:
@@ -127,7 +160,9 @@ def blocks(content: bytes) -> Iterator[tuple[int, dict[int, str], bytes]]:
         body = _exactly(source, struct.unpack(">q", _exactly(source, 8))[0])
         _strings(source)
         (whole,) = struct.unpack(">q", _exactly(source, 8))
-        assert source.tell() - begin == len(MAGIC) + 8 + length == whole + 8, f"a block of {source.tell() - begin} bytes says {length} and {whole}"
+        assert source.tell() - begin == len(MAGIC) + 8 + length == whole + 8, (
+            f"a block of {source.tell() - begin} bytes says {length} and {whole}"
+        )
         yield kind, headers, body
 
 
@@ -146,7 +181,7 @@ def _strings(source: io.BytesIO) -> dict[int, str]:
     return found
 
 
-# -- Avro ----------------------------------------------------------------------------------------------------------------------------------
+# -- Avro ------------------------------------------------------------------------------------------
 
 
 def _records(schema: Any, source: io.BytesIO) -> Iterator[Mapping[str, Any]]:

@@ -18,8 +18,18 @@ TIMEOUT = 240.0
 T = TypeVar("T")
 
 
-def until(what: str, probe: Callable[[], T | None], *, timeout: float = TIMEOUT, alive: Process | None = None, every: float = 0.1) -> T:
-    """Wait for a condition; fails with its name, or when the process that should bring it about has ended."""
+def until(
+    what: str,
+    probe: Callable[[], T | None],
+    *,
+    timeout: float = TIMEOUT,
+    alive: Process | None = None,
+    every: float = 0.1,
+) -> T:
+    """Wait for a condition.
+
+    Fails with its name, or when the process that should bring it about has ended.
+    """
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         found = probe()
@@ -41,7 +51,12 @@ class Process:
         self.started = time.monotonic()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module], env=dict(env), stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
+                [sys.executable, "-m", module],
+                env=dict(env),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
             )
 
     def poll(self) -> int | None:
@@ -83,6 +98,8 @@ class Process:
         self._process.wait(20)
 
     def end_rest(self) -> None:
-        """What else is in its group ends with it, as in a container whose first process has ended."""
+        """What else is in its group ends with it, as in a container whose first
+        process has ended.
+        """
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""User code of test_recomputed.py: rows with new keys each time that they are computed, and an executor that is killed in the middle of the write."""
+"""User code of test_recomputed.py: rows with new keys each time that they are computed, and an
+executor that is killed in the middle of the write.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ROWS, PARTS = 4000, 8
 
 
 def _kill(spark, marker, stages):
-    """Kill one executor when so many stages of `PARTS` tasks have ended: what it holds of the batch's rows has to be computed anew."""
+    """Kill one executor when so many stages of `PARTS` tasks have ended: what it holds of the
+    batch's rows has to be computed anew.
+    """
     executors = importlib.import_module("lost_executor").executors  # it lies beside this file
     ended = set()
     tracker = spark.sparkContext.statusTracker()
@@ -24,7 +28,11 @@ def _kill(spark, marker, stages):
     while time.monotonic() < end:
         for job in tracker.getActiveJobsIds():
             found = [tracker.getStageInfo(stage) for stage in getattr(tracker.getJobInfo(job), "stageIds", ())]
-            ended |= {stage.stageId for stage in found if stage and stage.numTasks == PARTS and stage.numCompletedTasks == PARTS}
+            ended |= {
+                stage.stageId
+                for stage in found
+                if stage and stage.numTasks == PARTS and stage.numCompletedTasks == PARTS
+            }
             if len(ended) >= stages:
                 os.kill(executors()[0], signal.SIGKILL)
                 Path(marker).touch()
@@ -33,8 +41,11 @@ def _kill(spark, marker, stages):
 
 
 def keys(spark, context):
-    """One batch of `ROWS` rows. `arguments`: `marker`, a file that says that an executor was killed (with it nobody is killed any more);
-    `stages`, after how many."""
+    """One batch of `ROWS` rows.
+
+    `arguments`: `marker`, a file that says that an executor was killed (with it nobody is killed
+    any more); `stages`, after how many.
+    """
     marker = context.arguments["marker"]
     key = udf(lambda: str(uuid.uuid4())).asNondeterministic()
     numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number")

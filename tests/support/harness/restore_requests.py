@@ -1,4 +1,6 @@
-"""The operator's part of savepoints and restores, and a writer of files whose rows would be there twice if they were read twice."""
+"""The operator's part of savepoints and restores, and a writer of files whose rows would be there
+twice if they were read twice.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ from tests.support.harness.local import Process, Row, Table, until
 def write_file(folder: Path, number: int, content: list[Row]) -> None:
     folder.mkdir(exist_ok=True)
     schema = pa.schema([("id", pa.int32()), ("p", pa.string()), ("v", pa.string()), ("ts", pa.int64())])
-    parquet.write_table(pa.table([list(column) for column in zip(*content, strict=True)], schema=schema), folder / f"{number}.parquet")
+    parquet.write_table(
+        pa.table([list(column) for column in zip(*content, strict=True)], schema=schema), folder / f"{number}.parquet"
+    )
 
 
 def load(table: Table, folder: Path, *, run: int) -> dict[str, Any]:
-    """An attempt of the same writer that inserts the files of a folder in the lake, one in a commit: what is read twice would be there twice."""
+    """An attempt of the same writer that inserts the files of a folder in the lake, one in a
+    commit: what is read twice would be there twice.
+    """
     files = {"format": "parquet", "paths": [table.world.url(folder)], "options": {}, "maxFilesPerCommit": 1}
     process = table.writer("loader", files=files, operation="insert", run=run)
     assert process.wait() == 0, process.log()[-4000:]
@@ -32,7 +38,11 @@ def keep(table: Table, name: str, agent: Process) -> dict[str, Any]:
     """The operator's part of a savepoint."""
     table.gate("closed")
     table.ask(savepoints.request(name).to_json())
-    done = until(f"savepoint {name}", lambda: (d := table.get(f"done/savepoint-{name}") or {}).get("result") == "Completed" and d, alive=agent)
+    done = until(
+        f"savepoint {name}",
+        lambda: (d := table.get(f"done/savepoint-{name}") or {}).get("result") == "Completed" and d,
+        alive=agent,
+    )
     table.world.etcd.delete(table.control(f"request/savepoint-{name}"))
     table.gate("open")
     return done

@@ -1,8 +1,10 @@
-"""An HTTP proxy before the S3 server that does to single requests what networks and stores do: hold them, or answer with an error.
+"""An HTTP proxy before the S3 server that does to single requests what networks and stores do: hold
+them, or answer with an error.
 
-A held request was received whole; it is delivered when the test says so, whether or not its sender still lives. Of a held answer the request
-has reached the server, its sender does not know. What is answered with an error does not reach the server. Every request line is kept, so
-that a test can say what was not asked (no deletion).
+A held request was received whole; it is delivered when the test says so, whether or not its sender
+still lives. Of a held answer the request has reached the server, its sender does not know. What is
+answered with an error does not reach the server. Every request line is kept, so that a test can say
+what was not asked (no deletion).
 """
 
 from __future__ import annotations
@@ -24,12 +26,16 @@ def completed(line: str) -> bool:
 
 
 def begun_in_metadata(line: str) -> bool:
-    """The PUT of the metadata table's inflight file: the first thing that a commit writes in the critical section."""
+    """The PUT of the metadata table's inflight file: the first thing that a commit writes in the
+    critical section.
+    """
     return bool(BEGUN.match(line))
 
 
 def completed_in_metadata(line: str) -> bool:
-    """The PUT of a completed instant of the metadata table: its writer is inside the critical section, the table's own file is not sent yet."""
+    """The PUT of a completed instant of the metadata table: its writer is inside the critical
+    section, the table's own file is not sent yet.
+    """
     return bool(COMPLETED.match(line)) and ".hoodie/metadata" in line
 
 
@@ -118,7 +124,10 @@ class Proxy:
         return held
 
     def hold_answer(self, wanted: Wanted) -> Held:
-        """Let the next wanted request through and hold the server's answer to it (one only); `arrived` when the answer is there."""
+        """Let the next wanted request through and hold the server's answer to it (one only).
+
+        `arrived` when the answer is there.
+        """
         held = Held("", after=True)
         self._held.append((wanted, held))
         return held
@@ -159,7 +168,9 @@ class Proxy:
             if held is not None and not held.after:
                 await self._hold(held)
             kept = [header for header in headers if header.split(":")[0].lower() not in {"expect", "connection"}]
-            answer = await self._forward("\r\n".join([line, *kept, "Connection: close", "", ""]).encode("latin-1") + body)
+            answer = await self._forward(
+                "\r\n".join([line, *kept, "Connection: close", "", ""]).encode("latin-1") + body
+            )
             if held is not None:
                 held.answer = answer.split(b"\r\n", 1)[0].decode("latin-1")
                 held.delivered.set()
@@ -177,8 +188,17 @@ class Proxy:
             if refused.left > 0 and refused.wanted(line):
                 refused.left -= 1
                 refused.lines.append(line)
-                body = b'<?xml version="1.0"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>'
-                head = f"HTTP/1.1 {refused.status} Refused\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+                body = (
+                    b'<?xml version="1.0"?><Error><Code>SlowDown</Code><Message>Please reduce your request '
+                    b"rate.</Message></Error>"
+                )
+                head = (
+                    f"HTTP/1.1 {refused.status} Refused\r\n"
+                    "Content-Type: application/xml\r\n"
+                    f"Content-Length: {len(body)}\r\n"
+                    "Connection: close\r\n"
+                    "\r\n"
+                )
                 return head.encode() + (b"" if line.startswith("HEAD ") else body)
         return b""
 

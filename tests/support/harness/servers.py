@@ -1,4 +1,6 @@
-"""The servers that the operator talks to, as a test needs them: an API server that is there already, an etcd of its own."""
+"""The servers that the operator talks to, as a test needs them: an API server that is there
+already, an etcd of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from tests.support import CACHE, ROOT
 JsonDict = dict[str, Any]
 T = TypeVar("T")
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator"), "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT / "operator"),
+    "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
 def free_ports(count: int) -> list[int]:
@@ -61,7 +68,9 @@ class Cluster:
         # kubectl takes 0.1 s per call; a proxy of its own makes a request of 2 ms out of that.
         self._port = free_ports(1)[0]
         self._proxy = subprocess.Popen(
-            [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         wait_for("kubectl proxy", self._answers)
 
@@ -77,14 +86,24 @@ class Cluster:
         self._proxy.wait()
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        done = subprocess.run([CACHE / "bin/kubectl", "--kubeconfig", self.kubeconfig, *arguments], input=stdin, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(
+            [CACHE / "bin/kubectl", "--kubeconfig", self.kubeconfig, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
-    def request(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> JsonDict | None:
+    def request(
+        self, method: str, path: str, body: object = None, content_type: str = "application/json"
+    ) -> JsonDict | None:
         """JSON in, JSON out; None for 404."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", data=data, method=method, headers={"Content-Type": content_type})
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._port}{path}", data=data, method=method, headers={"Content-Type": content_type}
+        )
         try:
             with urllib.request.urlopen(request, timeout=20) as response:
                 return dict(json.loads(response.read()))
@@ -96,7 +115,12 @@ class Cluster:
     def node(self, name: str, *, boot_id: str = "boot-1") -> None:
         """A node that is ready."""
         self.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+        }
         info = dict.fromkeys(
             (
                 "machineID",
@@ -113,7 +137,8 @@ class Cluster:
         )
         status = {"status": {"conditions": [ready], "nodeInfo": {**info, "bootID": boot_id}}}
         self.request("PATCH", f"/api/v1/nodes/{name}/status", status, "application/merge-patch+json")
-        # The API server taints a new node; the node lifecycle controller, which is not here, would take that away.
+        # The API server taints a new node; the node lifecycle controller, which is not here, would
+        # take that away.
         self.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, "application/merge-patch+json")
 
 
@@ -134,14 +159,25 @@ class Etcd:
         with (self.directory / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    CACHE / "bin/etcd", "--name=e", f"--data-dir={self.directory / 'data'}", "--unsafe-no-fsync", "--log-level=warn",
-                    f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
-                    f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=e={peer}",
-                    "--client-cert-auth", f"--trusted-ca-file={self.pki / 'ca.crt'}", f"--cert-file={self.pki / 'server.crt'}",
-                    f"--key-file={self.pki / 'server.key'}", *self._more,
+                    CACHE / "bin/etcd",
+                    "--name=e",
+                    f"--data-dir={self.directory / 'data'}",
+                    "--unsafe-no-fsync",
+                    "--log-level=warn",
+                    f"--listen-client-urls={self.endpoint}",
+                    f"--advertise-client-urls={self.endpoint}",
+                    f"--listen-peer-urls={peer}",
+                    f"--initial-advertise-peer-urls={peer}",
+                    f"--initial-cluster=e={peer}",
+                    "--client-cert-auth",
+                    f"--trusted-ca-file={self.pki / 'ca.crt'}",
+                    f"--cert-file={self.pki / 'server.crt'}",
+                    f"--key-file={self.pki / 'server.key'}",
+                    *self._more,
                 ],
-                stdout=log, stderr=log,
-            )  # fmt: skip
+                stdout=log,
+                stderr=log,
+            )
 
     def stop(self) -> None:
         if self._process is not None:
@@ -173,7 +209,9 @@ class Etcd:
         return done
 
     def ctl(self, identity: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """etcdctl as ``operator``, ``writer``, ``root`` or, with an empty identity, without a certificate."""
+        """etcdctl as ``operator``, ``writer``, ``root`` or, with an empty identity, without a
+        certificate.
+        """
         certificate = [f"--cert={self.pki / identity}.crt", f"--key={self.pki / identity}.key"] if identity else []
         command = [
             CACHE / "bin/etcdctl",
@@ -183,13 +221,18 @@ class Etcd:
             "--command-timeout=3s",
             "--dial-timeout=3s",
         ]
-        return subprocess.run([*command, *arguments], input=stdin, capture_output=True, text=True, timeout=20, check=False)
+        return subprocess.run(
+            [*command, *arguments], input=stdin, capture_output=True, text=True, timeout=20, check=False
+        )
 
     def read(self, prefix: str) -> dict[str, JsonDict]:
         """All keys with a prefix."""
         done = self.ctl("root", "get", "--prefix", prefix, "-w", "json")
         assert done.returncode == 0, done.stderr
-        return {base64.b64decode(kv["key"]).decode(): json.loads(base64.b64decode(kv["value"])) for kv in json.loads(done.stdout).get("kvs", [])}
+        return {
+            base64.b64decode(kv["key"]).decode(): json.loads(base64.b64decode(kv["value"]))
+            for kv in json.loads(done.stdout).get("kvs", [])
+        }
 
     def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
         """As a pod would."""

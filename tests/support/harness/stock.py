@@ -1,4 +1,6 @@
-"""Stock Hudi beside ours: ZooKeeper as Spark ships it, and writers that use Hudi's own ZooKeeper lock provider."""
+"""Stock Hudi beside ours: ZooKeeper as Spark ships it, and writers that use Hudi's own ZooKeeper
+lock provider.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,22 @@ class ZooKeeper:
         self.address = f"127.0.0.1:{free_port()}"
         config = folder / "zoo.cfg"
         config.write_text(
-            f"tickTime=1000\ndataDir={folder / 'data'}\nclientPort={self.address.split(':')[1]}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
+            "tickTime=1000\n"
+            f"dataDir={folder / 'data'}\n"
+            f"clientPort={self.address.split(':')[1]}\n"
+            "clientPortAddress=127.0.0.1\n"
+            "admin.enableServer=false\n"
             "maxClientCnxns=0\n"  # by default 60 for each address, and here all clients have one
         )
         jars = Path(pyspark.__file__).parent / "jars"
-        command = ["java", "-Xmx128m", "-cp", f"{jars}/*", "org.apache.zookeeper.server.ZooKeeperServerMain", str(config)]
+        command = [
+            "java",
+            "-Xmx128m",
+            "-cp",
+            f"{jars}/*",
+            "org.apache.zookeeper.server.ZooKeeperServerMain",
+            str(config),
+        ]
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
         until("ZooKeeper answers", self._answers, timeout=60)
@@ -50,9 +63,14 @@ class ZooKeeper:
 
 
 class StockWriter(Process):
-    """One upsert with stock Hudi in a process of its own; `module`: another program that takes STOCK_JOB."""
+    """One upsert with stock Hudi in a process of its own.
 
-    def __init__(self, name: str, folder: Path, job: dict[str, Any], *, module: str = "tests.support.harness.stock_writer") -> None:
+    `module`: another program that takes STOCK_JOB.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, job: dict[str, Any], *, module: str = "tests.support.harness.stock_writer"
+    ) -> None:
         folder.mkdir(parents=True)
         self._result = folder / "result.json"
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
@@ -114,8 +132,13 @@ class Stock:
             "hoodie.write.markers.type": "DIRECT",
             "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
             "hoodie.clean.failed.writes.policy": "LAZY",
-            # By these a writer with table services calls another one dead, after 10 s; the others keep Hudi's own (60 s, twice).
-            **({"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "10"} if services else {}),
+            # By these a writer with table services calls another one dead, after 10 s; the others
+            # keep Hudi's own (60 s, twice).
+            **(
+                {"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "10"}
+                if services
+                else {}
+            ),
             "hoodie.table.services.enabled": str(services).lower(),
             "hoodie.write.lock.provider": PROVIDER,
             # Hudi ignores hoodie.write.lock.zookeeper.port for the connection: the address has it.
@@ -128,7 +151,9 @@ class Stock:
         }
 
     def writer(self, name: str, rows: list[Row], *, services: bool = False, **hadoop: str) -> StockWriter:
-        """Start one upsert; `services`: with Hudi's inline table services, which roll back what looks dead."""
+        """Start one upsert; `services`: with Hudi's inline table services, which roll back what
+        looks dead.
+        """
         return self._start(name, "tests.support.harness.stock_writer", rows, services=services, **hadoop)
 
     def program(self, name: str, rows: list[Row], *, how: str) -> StockWriter:
@@ -139,5 +164,12 @@ class Stock:
 
     def _start(self, name: str, module: str, rows: list[Row], *, services: bool, **hadoop: str) -> StockWriter:
         self._count += 1
-        job = {"path": self.path, "rows": rows, "options": self.options(services=services), "spark": self.spark_settings(**hadoop)}
-        return self.world.child(StockWriter(name, self.world.folder / "stock" / f"{self.name}-{name}-{self._count}", job, module=module))
+        job = {
+            "path": self.path,
+            "rows": rows,
+            "options": self.options(services=services),
+            "spark": self.spark_settings(**hadoop),
+        }
+        return self.world.child(
+            StockWriter(name, self.world.folder / "stock" / f"{self.name}-{name}-{self._count}", job, module=module)
+        )

@@ -1,4 +1,6 @@
-"""Tables that stock Hudi writes with plain settings: no lock, no provider, nothing of this project."""
+"""Tables that stock Hudi writes with plain settings: no lock, no provider, nothing
+of this project.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,13 @@ def spark_of(world: World) -> dict[str, str]:
 
 
 def adopt(table: Table, instants: Mapping[str, str]) -> str:
-    """The operator's `adopt`, proof and drain up to RollingBack: instants (with their actions) of writers whose death a person attests."""
+    """The operator's `adopt`, proof and drain up to RollingBack: instants (with their actions) of
+    writers whose death a person attests.
+    """
     inc = f"adopted-{table.spec.ref.name}-{min(instants)}"
-    record = adoption.record_of(inc, dict(instants), who=f"default/{table.spec.ref.name}", now_ms=0) | {"phase": "RollingBack"}
+    record = adoption.record_of(inc, dict(instants), who=f"default/{table.spec.ref.name}", now_ms=0) | {
+        "phase": "RollingBack"
+    }
     etcd = table.world.etcd
     etcd.put(table.control(f"fence/{inc}"), {"inc": inc, "reason": "Adopted", "atMs": 0})
     etcd.put(table.key(f"settle/{inc}"), record)
@@ -42,7 +48,9 @@ def adopt(table: Table, instants: Mapping[str, str]) -> str:
 
 
 def release(table: Table, agent: str, process: Process) -> None:
-    """What the deletion of a HudiTable without writers does: the agent leaves, the gate belongs to nobody."""
+    """What the deletion of a HudiTable without writers does: the agent leaves, the gate
+    belongs to nobody.
+    """
     etcd = table.world.etcd
     etcd.delete(f"/hudi/control/agents/{agent}/{table.id}")
     until("the agent has left", lambda: not table.keys("writer/"), alive=process)
@@ -55,7 +63,12 @@ class StockTable:
 
     def __init__(self, world: World, table: Table, options: Mapping[str, str] | None = None) -> None:
         self._world, self._table = world, table
-        self._options = {**OPTIONS, "hoodie.table.name": table.spec.table_name, "hoodie.datasource.write.table.type": table.spec.hudi_type, **(options or {})}
+        self._options = {
+            **OPTIONS,
+            "hoodie.table.name": table.spec.table_name,
+            "hoodie.datasource.write.table.type": table.spec.hudi_type,
+            **(options or {}),
+        }
         self._count = 0
 
     def writer(self, rows: Sequence[Row]) -> StockWriter:
@@ -79,7 +92,14 @@ class StockTable:
         def inflight() -> str:
             names = os.listdir(folder)
             done = {name.partition("_")[0] for name in names if "_" in name}
-            return next((name.partition(".")[0] for name in names if name.endswith(".inflight") and name.partition(".")[0] not in done), "")
+            return next(
+                (
+                    name.partition(".")[0]
+                    for name in names
+                    if name.endswith(".inflight") and name.partition(".")[0] not in done
+                ),
+                "",
+            )
 
         instant = until("a stock write is inflight", inflight, alive=writer, every=0.001)
         writer.kill()

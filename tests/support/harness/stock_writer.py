@@ -1,4 +1,5 @@
-"""One writer with stock Hudi: `python -m tests.support.harness.stock_writer` does one upsert as STOCK_JOB says, and writes down how it ended.
+"""One writer with stock Hudi: `python -m tests.support.harness.stock_writer` does one upsert as
+STOCK_JOB says, and writes down how it ended.
 
 Nothing of this project is loaded: Spark, Hudi's bundle and one of Hudi's own lock providers.
 """

@@ -1,7 +1,9 @@
-"""A program that is stopped in its write: an application of ours (argument: a folder), or with stock Hudi (STOCK_JOB, as of `stock_writer`).
+"""A program that is stopped in its write: an application of ours (argument: a folder), or with
+stock Hudi (STOCK_JOB, as of `stock_writer`).
 
-`<folder>/job.json` has the rows and how it is stopped when `<folder>/stop` is there: `query` ends a stream (`query.stop()` interrupts the thread that
-writes), `jobs` cancels Spark's jobs. `<folder>/result.json` says what the program was told of its write.
+`<folder>/job.json` has the rows and how it is stopped when `<folder>/stop` is there: `query` ends a
+stream (`query.stop()` interrupts the thread that writes), `jobs` cancels Spark's jobs.
+`<folder>/result.json` says what the program was told of its write.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ def main() -> None:
         from hudi_runtime.api import current_context
 
         current = current_context()
-        spark, path, options = current.spark, current.table_path, {**current.table_options(), "hoodie.datasource.write.operation": "upsert"}
+        spark, path, options = (
+            current.spark,
+            current.table_path,
+            {**current.table_options(), "hoodie.datasource.write.operation": "upsert"},
+        )
         folder = Path(sys.argv[1])
     job = json.loads((folder / "job.json").read_text())
 
@@ -40,7 +46,9 @@ def main() -> None:
         try:
             frame.write.format("hudi").options(**options).mode("append").save(path)
         except Exception as error:
-            (folder / "result.json").write_text(json.dumps({"acknowledged": False, "error": str(error).strip().splitlines()[0][:300]}))
+            (folder / "result.json").write_text(
+                json.dumps({"acknowledged": False, "error": str(error).strip().splitlines()[0][:300]})
+            )
             raise
         (folder / "result.json").write_text(json.dumps({"acknowledged": True}))
 

@@ -1,6 +1,8 @@
-"""Operator, API server, etcd with TLS, users and roles, S3, and the real processes of every pod: nothing of a table's life is played here.
+"""Operator, API server, etcd with TLS, users and roles, S3, and the real processes of every pod:
+nothing of a table's life is played here.
 
-What one half writes the other one reads: a field that is renamed on one side alone shows here. Only the kubelet is ours (`local_kubelet`).
+What one half writes the other one reads: a field that is renamed on one side alone shows here. Only
+the kubelet is ours (`local_kubelet`).
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class Together:
     def start(self) -> None:
         data = {"accessKeyId": harness.ACCESS_KEY, "secretAccessKey": harness.SECRET_KEY}
         self._make("secrets", {"metadata": {"name": "lake"}, "stringData": data})
-        self._make("configmaps", {"metadata": {"name": "code"}, "data": {"user_code.py": Path(user_code.__file__).read_text()}})
+        self._make(
+            "configmaps", {"metadata": {"name": "code"}, "data": {"user_code.py": Path(user_code.__file__).read_text()}}
+        )
         self.kubelet.start()
         self.world.start_operator()
 
@@ -77,8 +81,15 @@ class Together:
         return f"s3a://lake/{self.namespace}/{table}"
 
     def table(self, name: str, *, endpoint: str = "", **spec: Any) -> str:
-        """A HudiTable with record key `id`, partition `p`, ordering `ts`; no services unless `services` says so. Returns its table id."""
-        options = {"fs.s3a.endpoint": endpoint or self.endpoint, "fs.s3a.path.style.access": "true", "fs.s3a.connection.ssl.enabled": "false"}
+        """A HudiTable with record key `id`, partition `p`, ordering `ts`.
+
+        No services unless `services` says so. Returns its table id.
+        """
+        options = {
+            "fs.s3a.endpoint": endpoint or self.endpoint,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "false",
+        }
         options["fs.s3a.endpoint.region"] = "us-east-1"
         body = {
             "path": self.path(name),
@@ -100,7 +111,9 @@ class Together:
         return (self.world.condition(plural, name, kind) or {}).get("status") == "True"
 
     def patch(self, table: str, **spec: Any) -> None:
-        self.cluster.request("PATCH", self.world.path("huditables", table), {"spec": spec}, "application/merge-patch+json")
+        self.cluster.request(
+            "PATCH", self.world.path("huditables", table), {"spec": spec}, "application/merge-patch+json"
+        )
 
     def delete(self, plural: str, name: str) -> None:
         """Delete an object, and wait for its end."""
@@ -109,7 +122,13 @@ class Together:
 
     def writer(self, name: str, table: str, *batches: JsonDict, **spec: Any) -> None:
         """A HudiWriter of these batches (`user_code.batches`)."""
-        source = {"python": {"configMapKeyRef": {"name": "code", "key": "user_code.py"}, "function": "told", "arguments": {"batches": json.dumps(batches)}}}
+        source = {
+            "python": {
+                "configMapKeyRef": {"name": "code", "key": "user_code.py"},
+                "function": "told",
+                "arguments": {"batches": json.dumps(batches)},
+            }
+        }
         self.world.writer(name, table=table, **{"source": source, "driver": SMALL, "retryPolicy": QUICK, **spec})
 
     def finished(self, name: str) -> JsonDict:
@@ -128,7 +147,10 @@ class Together:
         return dict((self.world.get(plural, name) or {}).get("status") or {})
 
     def outcome(self, table: str, field: str, *wanted: str) -> JsonDict:
-        """`status.<field>` as soon as its outcome is one of those wanted; of a list the last entry."""
+        """`status.<field>` as soon as its outcome is one of those wanted.
+
+        Of a list the last entry.
+        """
 
         def found() -> JsonDict | None:
             value = self.status("huditables", table).get(field)
@@ -160,7 +182,10 @@ class Together:
 
     def keys(self, table: str, below: str) -> dict[str, JsonDict]:
         """Keys of a table, relative."""
-        prefix = f"/hudi/{'control' if below.startswith(('gate', 'request/', 'admit/', 'fence/')) else 'tables'}/{self.ids[table]}/"
+        prefix = (
+            f"/hudi/{'control' if below.startswith(('gate', 'request/', 'admit/', 'fence/')) else 'tables'}/"
+            f"{self.ids[table]}/"
+        )
         return {key.removeprefix(prefix): value for key, value in self.etcd.read(prefix + below).items()}
 
     # ---- what must be true
@@ -170,11 +195,15 @@ class Together:
         return self.lake.table(table, path=self.path(table))
 
     def audited(self, table: str, rows: Sequence[Row], *, without: Sequence[str] = (), **others: str) -> None:
-        """The oracle: every check but those in `without` is ok, those in `others` have that outcome."""
+        """The oracle: every check but those in `without` is ok, those in `others`
+        have that outcome.
+        """
         self.files(table).audited(rows, only=[name for name in harness.TITLES if name not in without], **others)
 
     def conform(self, *tables: str) -> None:
-        """The protocol logs of operator, drivers and agents are whole and conform; of writers nothing is left: no lock, no record, nobody unsettled.
+        """The protocol logs of operator, drivers and agents are whole and conform.
+
+        Of writers nothing is left: no lock, no record, nobody unsettled.
 
         What is settled at the moment has a minute for it.
         """
@@ -182,7 +211,11 @@ class Together:
         deadline = time.monotonic() + 60
         while True:
             try:
-                assert_conform([*(operator.log for operator in self.world.operators), *self.kubelet.logs], complete=True, tables=ids)
+                assert_conform(
+                    [*(operator.log for operator in self.world.operators), *self.kubelet.logs],
+                    complete=True,
+                    tables=ids,
+                )
                 break
             except AssertionError:
                 if time.monotonic() > deadline:

@@ -30,8 +30,10 @@ def _pause(rows, gate):
 
 
 def batches(spark, context):
-    """One DataFrame per batch of `arguments`: {"rows": [[id, p, v, ts], …], "schema": if it is another one, "gate": file that a task waits for,
-    "after": file that is waited for before the batch is given, once everything before it is committed}."""
+    """One DataFrame per batch of `arguments`: {"rows": [[id, p, v, ts], …], "schema": if it is
+    another one, "gate": file that a task waits for, "after": file that is waited for before the
+    batch is given, once everything before it is committed}.
+    """
     for batch in context.arguments["batches"]:
         gate, after, schema = batch.get("gate"), batch.get("after"), batch.get("schema", SCHEMA)
         if after is not None:
@@ -67,7 +69,10 @@ def counting_with_settings(spark, context):
 
 
 def statement(spark, context):
-    """Runs the statement `sql` of the arguments, in which the table is named `own`; gives no batch."""
+    """Runs the statement `sql` of the arguments, in which the table is named `own`.
+
+    Gives no batch.
+    """
     spark.sql(f"CREATE TABLE own USING hudi LOCATION '{context.table_path}'")
     spark.sql(context.arguments["sql"])
     return []
@@ -94,8 +99,11 @@ def _slowly(rows, seconds):
 
 
 def paced(spark, context):
-    """Batches of `rows`, each of which is `seconds` under way; so many as `batches` says, or until the file `until` is there.
-    When each one was begun is added to the file `clock`, in seconds since the epoch."""
+    """Batches of `rows`, each of which is `seconds` under way.
+
+    So many as `batches` says, or until the file `until` is there. When each one was begun is added
+    to the file `clock`, in seconds since the epoch.
+    """
     arguments = context.arguments
     for number in range(arguments.get("batches", 100000)):
         if "until" in arguments and Path(arguments["until"]).exists():
@@ -104,4 +112,7 @@ def paced(spark, context):
         if "clock" in arguments:
             with Path(arguments["clock"]).open("a") as clock:
                 clock.write(f"{time.time()}\n")
-        yield spark.createDataFrame(spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part: _slowly(part, arguments["seconds"])), SCHEMA)
+        yield spark.createDataFrame(
+            spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part: _slowly(part, arguments["seconds"])),
+            SCHEMA,
+        )

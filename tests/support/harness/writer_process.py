@@ -1,4 +1,6 @@
-"""Real sessions of the Java module in one JVM, without Spark: they heartbeat and commit instants without data, for tests of the operator."""
+"""Real sessions of the Java module in one JVM, without Spark: they heartbeat and commit instants
+without data, for tests of the operator.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,18 @@ BUNDLE = CACHE / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 
 
 class WriterProcess:
-    """The JVM of several attempts; what would halt one of them is told instead, and only that one ends."""
+    """The JVM of several attempts.
 
-    def __init__(self, etcd: Etcd, directory: Path, table_id: str, pods: Mapping[str, JsonDict], *, pause_millis: int = 50) -> None:
-        """``pods``: the attempts' pods (of them: namespace, name, uid) by any name; ``directory``: for logs, and the table's timeline."""
+    What would halt one of them is told instead, and only that one ends.
+    """
+
+    def __init__(
+        self, etcd: Etcd, directory: Path, table_id: str, pods: Mapping[str, JsonDict], *, pause_millis: int = 50
+    ) -> None:
+        """``pods``: the attempts' pods (of them: namespace, name, uid) by any name.
+
+        ``directory``: for logs, and the table's timeline.
+        """
         self.folder = directory / "table"
         number = len(list(directory.glob("writers-*.json")))
         job = directory / f"writers-{number}.json"
@@ -48,7 +58,10 @@ class WriterProcess:
         return dict(json.loads(lines[-1])) if lines else {"writers": []}
 
     def writers(self) -> dict[str, JsonDict]:
-        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``; ``halted``: exit code."""
+        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
+
+        ``halted``: exit code.
+        """
         return {writer["name"]: writer for writer in self._last()["writers"]}
 
     @property
@@ -63,7 +76,11 @@ class WriterProcess:
     def commit_on(self, more: int = 1, *, seconds: float = 60.0) -> None:
         """Wait until each writer has committed so many times more."""
         before = {name: writer["commits"] for name, writer in self.writers().items()}
-        wait_for("everybody commits", lambda: all(w["commits"] >= before[name] + more for name, w in self.writers().items()), seconds=seconds)
+        wait_for(
+            "everybody commits",
+            lambda: all(w["commits"] >= before[name] + more for name, w in self.writers().items()),
+            seconds=seconds,
+        )
 
     def kill(self) -> None:
         self._process.kill()

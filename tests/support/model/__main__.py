@@ -1,4 +1,5 @@
-"""`python -m tests.support.model [-v]`: search the protocol and all broken designs, print the table; exit 1 when a verdict is not the expected one.
+"""`python -m tests.support.model [-v]`: search the protocol and all broken designs, print the
+table; exit 1 when a verdict is not the expected one.
 
 -v prints every counter-example, in plain sentences.
 """
@@ -15,8 +16,13 @@ WIDTH = 66
 
 
 def line(name: str, found: str, result: Result, verdict: str) -> str:
-    """One row of the table; "+" after the number of states: stopped when all that was looked for was found."""
-    return f"{name:{WIDTH}}{found:40}{result.states:>8}{' ' if result.complete else '+'}{result.seconds:7.1f}  {verdict}"
+    """One row of the table.
+
+    "+" after the number of states: stopped when all that was looked for was found.
+    """
+    return (
+        f"{name:{WIDTH}}{found:40}{result.states:>8}{' ' if result.complete else '+'}{result.seconds:7.1f}  {verdict}"
+    )
 
 
 def violated(result: Result) -> str:
@@ -58,7 +64,10 @@ def main() -> int:
             print(line(f"  {v.name}", violated(result), result, verdict), flush=True)
             if verbose:
                 explain(result)
-    print(f"{states} states, {time.monotonic() - began:.0f} s, {wrong or 'no'} unexpected verdict{'s' if wrong != 1 else ''}")
+    print(
+        f"{states} states, {time.monotonic() - began:.0f} s, {wrong or 'no'} unexpected "
+        f"verdict{'s' if wrong != 1 else ''}"
+    )
     return 1 if wrong else 0
 
 

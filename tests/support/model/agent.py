@@ -1,7 +1,10 @@
-"""The agent: the only one that rolls back. Looking and rolling back are one function; it acts on recorded instants alone (I4, I7).
+"""The agent: the only one that rolls back.
 
-One rollback: agent-look (under the lock: list the timeline afresh, decide, plan) → agent-leave → agent-delete (outside the lock) →
-agent-ready → agent-finish (under the lock) → agent-leave → agent-sweep.
+Looking and rolling back are one function; it acts on recorded instants alone (I4, I7).
+
+One rollback: agent-look (under the lock: list the timeline afresh, decide, plan) → agent-leave →
+agent-delete (outside the lock) → agent-ready → agent-finish (under the lock) → agent-leave →
+agent-sweep.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ def agent(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _target(s: State, c: Configuration, i: int, k: int) -> bool:
-    """Which instants may this agent settle? Those recorded for a settled incarnation, or Abandoned by their owner; nothing else (I7)."""
+    """Which instants may this agent settle?
+
+    Those recorded for a settled incarnation, or Abandoned by their owner; nothing else (I7).
+    """
     y, owner = s.instants[k], c.owner(k)
     if y.outcome or c.is_compaction(k):
         return False
@@ -59,31 +65,49 @@ def _target(s: State, c: Configuration, i: int, k: int) -> bool:
 
 
 def _nobody_writes(s: State, c: Configuration, owner: int) -> bool:
-    """Whether no executor of the owner of an Abandoned instant can write any more: all proven terminated (F4)."""
+    """Whether no executor of the owner of an Abandoned instant can write any more: all proven
+    terminated (F4).
+    """
     x = s.incs[owner]
     return not c.rules.sweep_after_lost or (x.executor == GONE and (x.phase == NONE or rolling_back(s, owner)))
 
 
 def _bookkeeping(s: State, c: Configuration) -> Iterator[Step]:
-    """Swept: every instant and every rollback of the incarnation has its outcome. Archival passes only what is settled (I5)."""
+    """Swept: every instant and every rollback of the incarnation has its outcome.
+
+    Archival passes only what is settled (I5).
+    """
     for j, x in enumerate(s.incs):
         if x.phase == ROLLING_BACK and all(_has_outcome(s, c, j, k) for k in range(len(s.instants))):
-            yield from call(s, c, Request("settle-update", j, seen=ROLLING_BACK), f"the agent reports that everything of {c.names[j]} is swept", lambda t: t)
+            yield from call(
+                s,
+                c,
+                Request("settle-update", j, seen=ROLLING_BACK),
+                f"the agent reports that everything of {c.names[j]} is swept",
+                lambda t: t,
+            )
     if c.archival:
         for k, y in enumerate(s.instants):
             if y.rolled == 2 and not y.archived and (y.record == "-" or not c.rules.sweep_after_lost):
-                yield f"the agent archives the timeline past {c.names[c.owner(k)]}'s rolled-back instant", s.instant(k, archived=True)
+                yield (
+                    f"the agent archives the timeline past {c.names[c.owner(k)]}'s rolled-back instant",
+                    s.instant(k, archived=True),
+                )
 
 
 def _has_outcome(s: State, c: Configuration, j: int, k: int) -> bool:
     y = s.instants[k]
     if c.is_compaction(k):
-        return bool(y.completed) or j not in (y.claim, c.owner(k))  # "settled" deletes the record: not before it was executed again
+        # "settled" deletes the record: not before it was executed again
+        return bool(y.completed) or j not in (y.claim, c.owner(k))
     return (c.owner(k) != j or y.record == "-" or bool(y.outcome)) and not (y.rolled == 1 and y.roller == j)
 
 
 def _look(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Under the lock: list the timeline; completed → keep; gone → nothing; pending → plan the rollback. An error means keep (I4, I11)."""
+    """Under the lock: list the timeline; completed → keep; gone → nothing.
+
+    Pending → plan the rollback. An error means keep (I4, I11).
+    """
     k = s.incs[i].work
     y, who = s.instants[k], c.names[i]
     whose = f"{c.names[c.owner(k)]}'s instant" if c.owner(k) >= 0 else "the foreign instant"
@@ -104,7 +128,10 @@ def _look(s: State, c: Configuration, i: int) -> Iterator[Step]:
                 otherwise=lambda t: t.inc(i, pc="agent-leave", work=-1),
             )
     elif completed:
-        yield f"{who} sees that {whose} is completed and keeps it", s.instant(k, outcome="Completed", fixed=1).inc(i, pc="agent-leave")
+        yield (
+            f"{who} sees that {whose} is completed and keeps it",
+            s.instant(k, outcome="Completed", fixed=1).inc(i, pc="agent-leave"),
+        )
     elif not y.requested or y.rolled == 1:
         yield (
             f"{who} sees no file of {whose}: nothing to roll back",
@@ -114,14 +141,19 @@ def _look(s: State, c: Configuration, i: int) -> Iterator[Step]:
         yield f"{who} sees that {whose} is not completed and plans its rollback", _plan(s, c, i, k)
     if (c.failing_lists and not completed and y.rolled == 0) or (c.failing_lists and y.completed):
         if c.rules.failed_look_keeps:
-            yield f"{who} cannot list the timeline: it keeps everything and tries again later", s.inc(i, pc="agent-leave", work=-1)
+            yield (
+                f"{who} cannot list the timeline: it keeps everything and tries again later",
+                s.inc(i, pc="agent-leave", work=-1),
+            )
         else:
             yield f"{who} cannot list the timeline and takes that for an empty one", _plan(s, c, i, k)
 
 
 def _plan(s: State, c: Configuration, i: int, k: int) -> State:
     fixed = s.instants[k].fixed
-    return s.instant(k, rolled=1, roller=i, fixed=0 if fixed < 0 else fixed).inc(i, pc="agent-leave" if c.rules.proof_before_rollback else "agent-delete")
+    return s.instant(k, rolled=1, roller=i, fixed=0 if fixed < 0 else fixed).inc(
+        i, pc="agent-leave" if c.rules.proof_before_rollback else "agent-delete"
+    )
 
 
 def _leave(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -138,7 +170,11 @@ def _leave(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _delete(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Outside the lock. Hudi does nothing (and returns False) while a heartbeat file of this rollback is left over from a killed agent (F9)."""
+    """Outside the lock.
+
+    Hudi does nothing (and returns False) while a heartbeat file of this rollback is left over from
+    a killed agent (F9).
+    """
     k = s.incs[i].work
     if s.instants[k].beat:
         if c.rules.beats_removed:
@@ -162,7 +198,10 @@ def _finish(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Late files that bear the instant are removed. Of an Abandoned one the sweep is repeated when no executor is left (F4, I5)."""
+    """Late files that bear the instant are removed.
+
+    Of an Abandoned one the sweep is repeated when no executor is left (F4, I5).
+    """
     k = s.incs[i].work
     y, owner = s.instants[k], c.owner(k)
     again = y.record == "A" and owner >= 0 and not _nobody_writes(s, c, owner)
@@ -173,4 +212,11 @@ def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
     )
 
 
-_STEPS = {"agent-look": _look, "agent-leave": _leave, "agent-delete": _delete, "agent-ready": _ready, "agent-finish": _finish, "agent-sweep": _sweep}
+_STEPS = {
+    "agent-look": _look,
+    "agent-leave": _leave,
+    "agent-delete": _delete,
+    "agent-ready": _ready,
+    "agent-finish": _finish,
+    "agent-sweep": _sweep,
+}

@@ -1,4 +1,7 @@
-"""The searches. Each is small because its faults are bounded; their union covers everything that the protocol says."""
+"""The searches.
+
+Each is small because its faults are bounded; their union covers everything that the protocol says.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,10 @@ TWINS = Configuration(
 )
 AGENTS = Configuration(
     "agents",
-    "agents that pause or die in the middle of a rollback, a second agent, left-over heartbeat files, a foreign instant",
+    (
+        "agents that pause or die in the middle of a rollback, a second agent, left-over heartbeat files, a foreign "
+        "instant"
+    ),
     roles=("writer", "agent", "agent"),
     names=("Writer", "Agent 1", "Agent 2"),
     files=((0, 0),),
@@ -166,4 +172,22 @@ LATE = Configuration(
     renewals=1,
     collects=True,
 )
-ALL = {c.name: c for c in (SESSION, REQUESTS, GATE, COMMIT, BOTH, WIRE, STREAMING, LATE, ATTEMPTS, TWINS, AGENTS, SERVICES, CLOCK, UPGRADE)}
+ALL = {
+    c.name: c
+    for c in (
+        SESSION,
+        REQUESTS,
+        GATE,
+        COMMIT,
+        BOTH,
+        WIRE,
+        STREAMING,
+        LATE,
+        ATTEMPTS,
+        TWINS,
+        AGENTS,
+        SERVICES,
+        CLOCK,
+        UPGRADE,
+    )
+}

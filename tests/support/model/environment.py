@@ -1,4 +1,6 @@
-"""What nobody decides: leases run out, processes die, requests on the wire are executed late or never, clocks step, executors write on."""
+"""What nobody decides: leases run out, processes die, requests on the wire are executed late or
+never, clocks step, executors write on.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def environment(s: State, c: Configuration) -> Iterator[Step]:
 
 def _lease(s: State, c: Configuration, i: int) -> Iterator[Step]:
     x = s.incs[i]
-    if x.lease and ((i in c.leases and (x.driver or c.late)) or (x.fence and c.late)):  # of a dead one it matters to late requests only
+    # Of a dead one it matters to late requests only
+    if x.lease and ((i in c.leases and (x.driver or c.late)) or (x.fence and c.late)):
         t = s.inc(i, lease=0, alive=0)
         if t.lock is not None and t.lock.owner == i and t.lock.on_lease:
             yield f"{c.names[i]}'s lease runs out, and its lock hangs on it", t._replace(lock=None)
@@ -32,7 +35,9 @@ def _lease(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _processes(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Processes die by accident (bounded by the configuration) or because the operator deleted their pods."""
+    """Processes die by accident (bounded by the configuration) or because the operator deleted
+    their pods.
+    """
     x = s.incs[i]
     if x.driver and x.phase >= TERMINATING:
         yield f"{c.names[i]}'s driver is terminated by its kubelet", _dead(s, i)
@@ -47,7 +52,9 @@ def _processes(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _dead(s: State, i: int) -> State:
-    """A driver that dies while it executes a rollback leaves the rollback's heartbeat file behind (F9)."""
+    """A driver that dies while it executes a rollback leaves the rollback's heartbeat
+    file behind (F9).
+    """
     for k, y in enumerate(s.instants):
         if y.rolled == 1 and y.roller == i:
             s = s.instant(k, beat=True)
@@ -56,7 +63,10 @@ def _dead(s: State, i: int) -> State:
 
 
 def late_requests(s: State, c: Configuration) -> Iterator[Step]:
-    """A transaction on the wire is executed. Its answer is heard only by a JVM that still waits for this very acquire."""
+    """A transaction on the wire is executed.
+
+    Its answer is heard only by a JVM that still waits for this very acquire.
+    """
     for q in s.wire:
         rest = s._replace(wire=tuple(w for w in s.wire if w != q))
         ok = passes(rest, c, q)
@@ -65,11 +75,17 @@ def late_requests(s: State, c: Configuration) -> Iterator[Step]:
         yield f"a late {q.name} of {c.names[q.inc]} is executed and {what}; nobody hears the answer", t
         x = s.incs[q.inc]
         if q.name == "acquire" and x.driver and x.pc == "asking" and x.nonce == q.token:
-            yield f"{c.names[q.inc]}'s acquire {q.token} {what}; it hears the answer", t.inc(q.inc, pc="held" if ok else "idle")
+            yield (
+                f"{c.names[q.inc]}'s acquire {q.token} {what}; it hears the answer",
+                t.inc(q.inc, pc="held" if ok else "idle"),
+            )
 
 
 def _storage(s: State, c: Configuration, k: int) -> Iterator[Step]:
-    """PUTs on the wire land or die; executors beyond control write late files of an instant that was already rolled back."""
+    """PUTs on the wire land or die.
+
+    Executors beyond control write late files of an instant that was already rolled back.
+    """
     x = s.instants[k]
     if x.wire != "-":
         name, landed = _LANDING[x.wire]
@@ -79,7 +95,11 @@ def _storage(s: State, c: Configuration, k: int) -> Iterator[Step]:
     owner = c.owner(k)
     if owner >= 0 and x.rolled and not x.stray:
         e = s.incs[owner]
-        if e.executor == LOST or (e.executor == RUNNING and not e.driver) or (e.driver and e.pc in ("writing", "ready") and x.record == "P"):
+        if (
+            e.executor == LOST
+            or (e.executor == RUNNING and not e.driver)
+            or (e.driver and e.pc in ("writing", "ready") and x.record == "P")
+        ):
             yield f"an executor of {c.names[owner]} writes a file of the rolled-back instant", s.instant(k, stray=True)
 
 
@@ -97,4 +117,7 @@ def _time(s: State, c: Configuration) -> Iterator[Step]:
         yield "time passes", s._replace(time=time._replace(now=time.now + 1))
     if not time.stepped:
         skew = (time.skew[0] - 2, *time.skew[1:])
-        yield f"the wall clock of {c.names[0]}'s host steps back by two", s._replace(time=time._replace(skew=skew, stepped=True))
+        yield (
+            f"the wall clock of {c.names[0]}'s host steps back by two",
+            s._replace(time=time._replace(skew=skew, stepped=True)),
+        )

@@ -1,4 +1,7 @@
-"""I1–I12 as named predicates. Each returns True while the invariant holds. I6 is a property of the whole state graph: `settled` is its goal.
+"""I1–I12 as named predicates.
+
+Each returns True while the invariant holds. I6 is a property of the whole state graph: `settled` is
+its goal.
 
 The wording of each is that of docs/design/protocol.md; what is compared is in the code.
 """
@@ -14,10 +17,13 @@ Predicate = Callable[[State, Configuration], bool]
 
 
 def i1_one_owner(s: State, c: Configuration) -> bool:
-    """At most one incarnation owns the lock; the next starts only after a release with nothing on the wire, or after proof and drain.
+    """At most one incarnation owns the lock.
 
-    Broken when a process is inside the critical section without owning the key, when one owns the key while another has a timeline PUT on the
-    wire, and when the key was taken for nobody: its owner has concluded that it does not hold it. In the mode LeaseOnly nothing is promised.
+    The next starts only after a release with nothing on the wire, or after proof and drain.
+
+    Broken when a process is inside the critical section without owning the key, when one owns the
+    key while another has a timeline PUT on the wire, and when the key was taken for nobody: its
+    owner has concluded that it does not hold it. In the mode LeaseOnly nothing is promised.
     """
     lock = s.lock
     if s.gate.lease_only:
@@ -45,17 +51,24 @@ def i3_completed_is_fixed(s: State, c: Configuration) -> bool:
 
 
 def i4_no_delete_of_completed(s: State, c: Configuration) -> bool:
-    """Deletes happen only after seeing "not completed": no completed instant is without the files that its publisher wrote."""
+    """Deletes happen only after seeing "not completed": no completed instant is without the files
+    that its publisher wrote.
+    """
     return all(not y.completed or y.data == y.completed for y in s.instants)
 
 
 def i5_nothing_stays(s: State, c: Configuration) -> bool:
-    """After "rolled back" no file of that instant stays in the metadata table, and none in storage when the timeline is archived past it."""
+    """After "rolled back" no file of that instant stays in the metadata table, and none in storage
+    when the timeline is archived past it.
+    """
     return all(not (y.archived and y.stray) and not (y.outcome == "RolledBack" and y.metadata) for y in s.instants)
 
 
 def i7_only_recorded(s: State, c: Configuration) -> bool:
-    """Only instants of a settled (proven, drained) incarnation, or Abandoned ones, are rolled back; a foreign instant is never touched."""
+    """Only instants of a settled (proven, drained) incarnation, or Abandoned ones, are rolled back.
+
+    A foreign instant is never touched.
+    """
     for k, y in enumerate(s.instants):
         if y.rolled:
             owner = c.owner(k)
@@ -70,7 +83,10 @@ def i8_acknowledged_stays(s: State, c: Configuration) -> bool:
 
 
 def i9_no_overlap(s: State, c: Configuration) -> bool:
-    """Of two commits overlapping on a file group, one started after the other completed; the same source rows are committed once."""
+    """Of two commits overlapping on a file group, one started after the other completed.
+
+    The same source rows are committed once.
+    """
     for k, y in enumerate(s.instants):
         for j in range(k):
             x = s.instants[j]
@@ -88,8 +104,9 @@ def i10_times_increase(s: State, c: Configuration) -> bool:
 
 
 def i11_proofs_are_true(s: State, c: Configuration) -> bool:
-    """No destructive decision from a cache, an event or a failed read: a recorded proof means that every process has ended; a planned rollback
-    means that the instant was not completed."""
+    """No destructive decision from a cache, an event or a failed read: a recorded proof means that
+    every process has ended; a planned rollback means that the instant was not completed.
+    """
     for x in s.incs:
         if x.phase >= DRAINING and (x.driver or x.executor != GONE):
             return False
@@ -119,7 +136,9 @@ INVARIANTS: dict[str, Predicate] = {
 
 
 def settled(s: State, c: Configuration) -> bool:
-    """I6, the goal that must stay reachable from every state: nobody is left, no lock, no record, no pending instant, everybody had a turn."""
+    """I6, the goal that must stay reachable from every state: nobody is left, no lock, no record,
+    no pending instant, everybody had a turn.
+    """
     if c.clock and s.time.now == c.clock:
         return True  # the model's time is over; who waits for a later wall clock waits in vain
     if s.lock is not None:

@@ -1,7 +1,10 @@
-"""The operator: it fences, proves, drains, unlocks and settles. It keeps nothing in memory: every step starts from etcd and the cluster (I6).
+"""The operator: it fences, proves, drains, unlocks and settles.
 
-So a crash, a second operator and an upgrade in the middle of settling are all the same thing: somebody else takes the next step, and a
-transaction of the earlier one may still be on the wire (`Configuration.late`).
+It keeps nothing in memory: every step starts from etcd and the cluster (I6).
+
+So a crash, a second operator and an upgrade in the middle of settling are all the same thing:
+somebody else takes the next step, and a transaction of the earlier one may still be on the wire
+(`Configuration.late`).
 """
 
 from __future__ import annotations
@@ -9,7 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.support.model.rules import Configuration
-from tests.support.model.state import COLLECTED, DRAINING, FENCED, GONE, NONE, ROLLING_BACK, SETTLED, SWEPT, TERMINATING, UNLOCKED, Inc, Request, State
+from tests.support.model.state import (
+    COLLECTED,
+    DRAINING,
+    FENCED,
+    GONE,
+    NONE,
+    ROLLING_BACK,
+    SETTLED,
+    SWEPT,
+    TERMINATING,
+    UNLOCKED,
+    Inc,
+    Request,
+    State,
+)
 from tests.support.model.transactions import Step, call
 
 
@@ -21,25 +38,36 @@ def operator(s: State, c: Configuration) -> Iterator[Step]:
         if x.phase == NONE and not x.driver and x.pc == "started" and not x.writer:
             yield from _never_registered(s, c, i)
         if c.collects and _may_collect(s, c, i, x):
-            yield from call(s, c, Request("collect", i, seen=x.phase), f"the operator collects record and fence of {c.names[i]}", lambda t: t)
+            yield from call(
+                s,
+                c,
+                Request("collect", i, seen=x.phase),
+                f"the operator collects record and fence of {c.names[i]}",
+                lambda t: t,
+            )
     yield from _abandoned(s, c)
     if c.gate:
         yield from _gate(s, c)
 
 
 def _may_collect(s: State, c: Configuration, i: int, x: Inc) -> bool:
-    """It is settled, and what an operator may have sent about it has landed or died: an operator waits COLLECT_SECONDS (the model: looks itself)."""
+    """It is settled, and what an operator may have sent about it has landed or died: an operator
+    waits COLLECT_SECONDS (the model: looks itself).
+    """
     if c.rules.collect_waits and any(q.inc == i for q in s.wire):
         return False
     return x.phase == SETTLED or (not c.rules.collects_settled and FENCED <= x.phase < SETTLED)
 
 
 def urgent(s: State, c: Configuration) -> Iterator[Step]:
-    """Partial-order reduction: steps of settling that may be taken before all others without losing anything.
+    """Partial-order reduction: steps of settling that may be taken before all others
+    without losing anything.
 
-    Where no request is late, each of these steps only enables: whoever can move before it can move after it, to the same effect. The states in
-    between differ from the later ones in the phase alone, and no invariant tells them apart while the process is dead and nothing of it is on
-    the wire. So the search need not interleave them with everybody else's steps. (`upgrade`, `session`, `requests` and `late writes` do.)
+    Where no request is late, each of these steps only enables: whoever can move before it can move
+    after it, to the same effect. The states in between differ from the later ones in the phase
+    alone, and no invariant tells them apart while the process is dead and nothing of it is on the
+    wire. So the search need not interleave them with everybody else's steps. (`upgrade`, `session`,
+    `requests` and `late writes` do.)
     """
     if c.late or not c.reduced or not c.rules.proof_before_rollback:
         return
@@ -81,7 +109,10 @@ def _settle(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
 
 
 def _fence(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
-    """One transaction: settle record, fence, alive and admission deleted; for the reason "lease gone" only while alive is absent (F29)."""
+    """One transaction: settle record, fence, alive and admission deleted.
+
+    For the reason "lease gone" only while alive is absent (F29).
+    """
     if not _named(s, c, i):
         return
     reasons = (
@@ -92,18 +123,29 @@ def _fence(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
     )
     for reason, true, why in reasons:
         if true:
-            yield from call(s, c, Request("fence", i, reason=reason), f"the operator fences {c.names[i]}: {why}", lambda t: t)
+            yield from call(
+                s, c, Request("fence", i, reason=reason), f"the operator fences {c.names[i]}: {why}", lambda t: t
+            )
             if reason != "LeaseGone" or "fence" not in c.late:
                 return
 
 
 def _advance(s: State, c: Configuration, i: int, what: str) -> Iterator[Step]:
     """The next phase, by compare-and-set on the settle record."""
-    yield from call(s, c, Request("settle-update", i, seen=s.incs[i].phase), f"the operator {what} {c.names[i]}", lambda t: _history(t, c, i))
+    yield from call(
+        s,
+        c,
+        Request("settle-update", i, seen=s.incs[i].phase),
+        f"the operator {what} {c.names[i]}",
+        lambda t: _history(t, c, i),
+    )
 
 
 def _unlock(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Draining: D has passed, so nothing of this incarnation is on the wire any more; then the lock is deleted, if it owns it (I1, I3)."""
+    """Draining: D has passed, so nothing of this incarnation is on the wire any more.
+
+    Then the lock is deleted, if it owns it (I1, I3).
+    """
     must = c.rules.drain and (c.rules.drain_always or s.owns(i))
     if must and any(y.wire != "-" and y.sender == i for y in s.instants):
         return
@@ -124,22 +166,35 @@ def _history(s: State, c: Configuration, i: int) -> State:
 
 
 def _never_registered(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """An attempt without incarnation is settled by proof alone: withdraw its admission, read writer/* once more, drop the pod's finalizer."""
+    """An attempt without incarnation is settled by proof alone: withdraw its admission, read
+    writer/* once more, drop the pod's finalizer.
+    """
     if s.incs[i].admit and c.rules.admit_withdrawn:
-        yield f"the operator withdraws the admission of {c.names[i]}, which died before registering", s.inc(i, admit=False)
+        yield (
+            f"the operator withdraws the admission of {c.names[i]}, which died before registering",
+            s.inc(i, admit=False),
+        )
     else:
         yield f"the operator finds no registration of {c.names[i]} and lets its pod go", s.inc(i, pc="buried")
 
 
 def _abandoned(s: State, c: Configuration) -> Iterator[Step]:
-    """The record of an Abandoned instant of a living writer is removed when the agent has swept it; the registration stays."""
+    """The record of an Abandoned instant of a living writer is removed when the agent has swept it.
+
+    The registration stays.
+    """
     for k, y in enumerate(s.instants):
         if y.record == "A" and y.outcome and s.incs[c.owner(k)].phase in (NONE, SETTLED, COLLECTED):
-            yield f"the operator removes the record of {c.names[c.owner(k)]}'s Abandoned instant", s.instant(k, record="-")
+            yield (
+                f"the operator removes the record of {c.names[c.owner(k)]}'s Abandoned instant",
+                s.instant(k, record="-"),
+            )
 
 
 def _gate(s: State, c: Configuration) -> Iterator[Step]:
-    """Mode changes only through the gate: close it, wait until no writer/* is left, change the mode, open it (I1)."""
+    """Mode changes only through the gate: close it, wait until no writer/* is left, change the
+    mode, open it (I1).
+    """
     gate = s.gate
     if not gate.lease_only:
         return
@@ -153,5 +208,7 @@ def _gate(s: State, c: Configuration) -> Iterator[Step]:
 
 
 def rolling_back(s: State, i: int) -> bool:
-    """Whether the agent may touch what incarnation `i` left pending: fenced, proven, drained and unlocked (I7)."""
+    """Whether the agent may touch what incarnation `i` left pending: fenced, proven, drained and
+    unlocked (I7).
+    """
     return i >= 0 and s.incs[i].phase >= ROLLING_BACK

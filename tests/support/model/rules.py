@@ -1,7 +1,8 @@
 """The rules of the protocol as switches, and the bounds of one search.
 
-`Rules()` is the protocol. A variant switches one rule off (or drops one compare of a transaction) and must fail: a model that cannot fail
-proves nothing. `Configuration` says who takes part and which faults may happen, so that each search stays small.
+`Rules()` is the protocol. A variant switches one rule off (or drops one compare of a transaction)
+and must fail: a model that cannot fail proves nothing. `Configuration` says who takes part and
+which faults may happen, so that each search stays small.
 """
 
 from __future__ import annotations
@@ -11,28 +12,39 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Rules:
-    """Each field is one sentence of docs/design/protocol.md; False means that the sentence is not obeyed."""
+    """Each field is one sentence of docs/design/protocol.md.
+
+    False means that the sentence is not obeyed.
+    """
 
     lock_without_lease: bool = True
     """I1: the lock key has no lease."""
     renew_moves_alive: bool = True
-    """I1: an acquire with unknown outcome is ended by putting `alive` again, never by reading back alone."""
+    """I1: an acquire with unknown outcome is ended by putting `alive` again, never by
+    reading back alone.
+    """
     resolve_before_exit: bool = True
     """I1, I6: a clean exit first resolves every unknown outcome."""
     suspects_from_lock: bool = True
     """I6: suspects are also taken from `lock` and `instant/*`, not only from `writer/*`."""
     collects_settled: bool = True
-    """I2: record and fence are collected only when the incarnation is settled: it can register, renew and acquire no more."""
+    """I2: record and fence are collected only when the incarnation is settled: it can register,
+    renew and acquire no more.
+    """
     collect_waits: bool = True
     """I2: nothing is collected while a request of it, or about it, may still be on the wire."""
     admit_withdrawn: bool = True
-    """I6: the admission of an attempt that died before registering is deleted before its pod's finalizer is dropped."""
+    """I6: the admission of an attempt that died before registering is deleted before its pod's
+    finalizer is dropped.
+    """
     release_waits: bool = True
     """I1, I3: no release, and no Abandoned, while a publication is unknown (F1)."""
     record_ahead: bool = True
     """I6, I7: `instant/<t>` is written before the requested file (F12)."""
     clock_ahead: bool = True
-    """I10: `clock` is written before the requested and the completed file, and a time not past it is refused (F6)."""
+    """I10: `clock` is written before the requested and the completed file, and a time not past it
+    is refused (F6).
+    """
     executors_in_proof: bool = True
     """I5, I11: the proof covers every executor."""
     live_proof: bool = True
@@ -42,11 +54,17 @@ class Rules:
     drain_always: bool = True
     """I6: the drain is kept for those too who do not own the lock (F17)."""
     proof_before_rollback: bool = True
-    """I7: a rollback starts after Unlocked; False: as soon as the lease is gone, the whole rollback under the lock."""
+    """I7: a rollback starts after Unlocked; False: as soon as the lease is gone, the whole rollback
+    under the lock.
+    """
     chosen_by_record: bool = True
-    """I7: only recorded instants of settled owners and Abandoned ones are rolled back; False: Hudi's clean() chooses by heartbeat (F2)."""
+    """I7: only recorded instants of settled owners and Abandoned ones are rolled back; False:
+    Hudi's clean() chooses by heartbeat (F2).
+    """
     fresh_look: bool = True
-    """I4, I11: completed or not is seen on a timeline listed under the lock; False: on the timeline loaded before."""
+    """I4, I11: completed or not is seen on a timeline listed under the lock; False: on the timeline
+    loaded before.
+    """
     failed_look_keeps: bool = True
     """I4, I11: a failed listing means keep; False: it is taken for an empty one."""
     finish_pending_rollback: bool = True
@@ -56,9 +74,13 @@ class Rules:
     sweep_metadata: bool = True
     """I5: the rollback and its sweep cover the metadata table (F11)."""
     sweep_after_lost: bool = True
-    """I5: the sweep of an Abandoned instant is repeated after the lost executors are proven terminated, no archival before (F4)."""
+    """I5: the sweep of an Abandoned instant is repeated after the lost executors are proven
+    terminated, no archival before (F4).
+    """
     claims: bool = True
-    """I12: service instants and rollbacks are claimed, and taken over only from a settled owner (F3)."""
+    """I12: service instants and rollbacks are claimed, and taken over only from a
+    settled owner (F3).
+    """
     conflict_check: bool = True
     """I9: overlapping commits that completed since the start are looked for under the lock."""
     next_attempt_waits: bool = True
@@ -79,7 +101,9 @@ class Configuration:
     covers: str
     """One sentence for the reader of the table."""
     roles: tuple[str, ...]
-    """Per incarnation: "writer", "next" (a later attempt of writer 0), "twin" (a second JVM of writer 0's attempt), "agent", "plain"."""
+    """Per incarnation: "writer", "next" (a later attempt of writer 0), "twin" (a second JVM of
+    writer 0's attempt), "agent", "plain".
+    """
     names: tuple[str, ...]
     files: tuple[tuple[int, ...], ...] = ((0,),)
     """Alternatives of file-group sets per instant (bit 1: group A, bit 2: group B)."""
@@ -129,7 +153,12 @@ class Configuration:
     def same_rows(self, i: int, k: int) -> bool:
         """Whether both are incarnations of one HudiWriter: they carry the same source rows."""
         family = ("next", "twin")
-        return i != k and (i == 0 or self.roles[i] in family) and (k == 0 or self.roles[k] in family) and bool({self.roles[i], self.roles[k]} & set(family))
+        return (
+            i != k
+            and (i == 0 or self.roles[i] in family)
+            and (k == 0 or self.roles[k] in family)
+            and bool({self.roles[i], self.roles[k]} & set(family))
+        )
 
     @property
     def extra(self) -> int:

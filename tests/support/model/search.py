@@ -1,7 +1,9 @@
-"""Breadth-first search of every reachable state, and the backward search for states from which nothing can be settled any more.
+"""Breadth-first search of every reachable state, and the backward search for states from which
+nothing can be settled any more.
 
-Breadth first: the first state that breaks an invariant is reached by a shortest counter-example. Backward: I6 demands that from *every*
-reachable state a settled one can still be reached ("AG EF settled"); a state from which none can be reached is a counter-example to I6.
+Breadth first: the first state that breaks an invariant is reached by a shortest counter-example.
+Backward: I6 demands that from *every* reachable state a settled one can still be reached ("AG EF
+settled"); a state from which none can be reached is a counter-example to I6.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Result:
     states: int
     seconds: float
     complete: bool
-    """False: stopped at the limit of states, or as soon as all that was looked for had been found."""
+    """False: stopped at the limit of states, or as soon as all that was looked for
+    had been found.
+    """
     counter_examples: dict[str, list[str]] = field(default_factory=dict)
     """Invariant → the shortest list of steps that breaks it."""
 
@@ -87,7 +91,10 @@ def steps(s: State, c: Configuration) -> Iterator[Step]:
 
 
 def explore(c: Configuration, *, until: frozenset[str] = frozenset(), limit: int = 2_000_000) -> Result:
-    """Search configuration `c`. With `until`, stop when all those invariants are broken (I6 needs the complete graph)."""
+    """Search configuration `c`.
+
+    With `until`, stop when all those invariants are broken (I6 needs the complete graph).
+    """
     began = time.process_time()
     gc.disable()  # millions of tuples, no cycles
     try:

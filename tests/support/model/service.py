@@ -1,4 +1,6 @@
-"""Table services: a pending compaction has one executor at any time, the one that claimed it (I12)."""
+"""Table services: a pending compaction has one executor at any time, the one that
+claimed it (I12).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def service(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if pc == "idle" and not y.completed and y.record == "P":
         yield from _take(s, c, i, k)
     elif pc == "service-clear":
-        yield f"{who} deletes what an earlier execution of the compaction wrote", s.instant(k, data=0).inc(i, pc="service-write")
+        yield (
+            f"{who} deletes what an earlier execution of the compaction wrote",
+            s.instant(k, data=0).inc(i, pc="service-write"),
+        )
     elif pc == "service-write":
         yield f"{who} writes the compacted files", s.instant(k, data=i + 1).inc(i, pc="service-ready")
     elif pc == "service-ready":

@@ -1,34 +1,58 @@
-"""What the world of the model consists of. Every object is an immutable named tuple, so that a state can be hashed and compared.
+"""What the world of the model consists of.
 
-A state describes one table: its keys in etcd, its timeline in storage, and the processes around it. Nothing forces a process to take its next
-step: to be paused, frozen or cut off is simply not to move while others do.
+Every object is an immutable named tuple, so that a state can be hashed and compared.
+
+A state describes one table: its keys in etcd, its timeline in storage, and the processes around it.
+Nothing forces a process to take its next step: to be paused, frozen or cut off is simply not to
+move while others do.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# settle/<inc>: phases in their order; 0 means that there is no settle record. Neither is there one in COLLECTED: the search remembers what was.
+# settle/<inc>: phases in their order; 0 means that there is no settle record. Neither is there one
+# in COLLECTED: the search remembers what was.
 NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED, COLLECTED = range(9)
 PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled", "collected")
 
 # Executors of an incarnation.
 GONE, RUNNING, LOST = 0, 1, 2  # LOST: runs, but the driver counts it as dead (a partition)
 
-# The program counters between "the lock is mine" and "I ask for its release": only here may a process change the timeline.
+# The program counters between "the lock is mine" and "I ask for its release": only here may a
+# process change the timeline.
 CRITICAL = frozenset(
-    {"held", "held1", "recorded", "creating", "held2", "metadata", "promised", "sent", "unsure", "agent-look", "agent-finish", "service-held", "service-sent"}
+    {
+        "held",
+        "held1",
+        "recorded",
+        "creating",
+        "held2",
+        "metadata",
+        "promised",
+        "sent",
+        "unsure",
+        "agent-look",
+        "agent-finish",
+        "service-held",
+        "service-sent",
+    }
 )
 
 
 class Request(NamedTuple):
-    """A transaction on its way to etcd. It may be executed long after its client gave up, or never."""
+    """A transaction on its way to etcd.
+
+    It may be executed long after its client gave up, or never.
+    """
 
     name: str
     inc: int
     alive: int = 0  # acquire: the mod revision of alive/<inc> that the client put last
     gate: int = 0  # acquire: the mod revision of the gate that it evaluated
-    token: int = 0  # acquire: its nonce; others: the nonce of the lock that they are about (stands for the create revision)
+    # acquire: its nonce; others: the nonce of the lock that they are about (stands for
+    # the create revision)
+    token: int = 0
     lease: int = 0  # the lease under which alive is put
     instant: int = -1
     seen: int = 0  # mod revision seen: a settle record's phase, an instant's claimant + 1
@@ -98,7 +122,9 @@ class Instant(NamedTuple):
     outcome: str = ""  # in the settle record
     stray: bool = False  # a file of this instant was written after its rollback had listed the files
     archived: bool = False  # the timeline was archived past it
-    fixed: int = -1  # history: value of completed when nobody could change it any more (Unlocked, or seen after Abandoned)
+    # history: value of completed when nobody could change it any more (Unlocked, or
+    # seen after Abandoned)
+    fixed: int = -1
 
 
 class Time(NamedTuple):
@@ -134,8 +160,23 @@ class State(NamedTuple):
         return self._replace(instants=(*all_[:k], all_[k]._replace(**changes), *all_[k + 1 :]))
 
     def end(self, i: int, pc: str, executor: int) -> State:
-        """The driver's process ends and with it all that the JVM believed (so that states which differ only in that are one)."""
-        return self.inc(i, pc=pc, driver=False, executor=executor, own_lease=0, own_alive=0, own_gate=0, own_mode=False, nonce=0, base=0, clock_read=0, work=-1)
+        """The driver's process ends and with it all that the JVM believed (so that states which
+        differ only in that are one).
+        """
+        return self.inc(
+            i,
+            pc=pc,
+            driver=False,
+            executor=executor,
+            own_lease=0,
+            own_alive=0,
+            own_gate=0,
+            own_mode=False,
+            nonce=0,
+            base=0,
+            clock_read=0,
+            work=-1,
+        )
 
     def completed(self) -> int:
         """Bit set of the completed instants."""
@@ -151,7 +192,10 @@ class State(NamedTuple):
 
 
 def swapped(s: State) -> State:
-    """The same state with writers 0 and 1 (and their instants) exchanged; used only where nobody else refers to them by number."""
+    """The same state with writers 0 and 1 (and their instants) exchanged.
+
+    Used only where nobody else refers to them by number.
+    """
 
     def other(x: int) -> int:
         return 1 - x if 0 <= x <= 1 else x

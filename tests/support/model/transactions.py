@@ -1,7 +1,8 @@
-"""The transactions of the protocol: their compares (the very strings of protocol.json), what each compare means, what they change.
+"""The transactions of the protocol: their compares (the very strings of protocol.json), what each
+compare means, what they change.
 
-The search evaluates these strings, so a compare that is missing here is missing in the search. `test_transactions.py` holds this table and
-`operator/hudi_contract/protocol.json` together.
+The search evaluates these strings, so a compare that is missing here is missing in the search.
+`test_transactions.py` holds this table and `operator/hudi_contract/protocol.json` together.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "enqueue": ("version(fence/<inc>) = 0", "mod(alive/<inc>) = m"),
     "record-instant": ("create(lock) = token", "version(instant/<t>) = 0"),
     "record-savepoint": ("create(lock) = token", "version(instant/<t>) = 0"),
-    "publish": ("create(lock) = token", "mod(instant/<t>) = mine and Pending", "version(fence/<inc>) = 0", "mod(clock) = seen"),
+    "publish": (
+        "create(lock) = token",
+        "mod(instant/<t>) = mine and Pending",
+        "version(fence/<inc>) = 0",
+        "mod(clock) = seen",
+    ),
     "abandon": ("mod(instant/<t>) = mine and Pending",),
     "claim": ("mod(instant/<c>) = seen", "version(fence/<inc>) = 0"),
     "release": ("create(lock) = token",),
@@ -67,12 +73,21 @@ EFFECTS: dict[str, tuple[str, ...]] = {
 }
 
 NOT_SEARCHED = {
-    "adopt": "the search begins with a table of ours; what was adopted is settled like the instants of any dead writer (checked in traces)",
-    "record-savepoint": "the agent alone does it, behind the closed gate, about a commit that stays completed whatever follows (checked in traces)",
+    "adopt": (
+        "the search begins with a table of ours; what was adopted is settled like the instants of any dead writer "
+        "(checked in traces)"
+    ),
+    "record-savepoint": (
+        "the agent alone does it, behind the closed gate, about a commit that stays completed whatever follows "
+        "(checked in traces)"
+    ),
     "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
-    "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",
-    "delete-admit": "only what nobody will use any more is deleted; a registration that comes too late is refused like one that was never admitted",
-    "claim-unrecorded": "the search keeps the record of an Abandoned instant; that it goes and comes back is for the traces",
+    "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",  # noqa: E501 - one literal
+    "delete-admit": (
+        "only what nobody will use any more is deleted; a registration that comes too late is refused like one "
+        "that was never admitted"
+    ),
+    "claim-unrecorded": "the search keeps the record of an Abandoned instant; that it goes and comes back is for the traces",  # noqa: E501 - one literal
     "done": "the search keeps the record of an Abandoned instant; that it goes is for the traces",
     "admit": "the search begins after the admissions were put; a second put would change nothing (checked in traces)",
 }
@@ -113,7 +128,9 @@ COMPARES: dict[str, Compare] = {
     "mod(instant/<c>) = seen": _unclaimed_since,
     "mod(clock) = seen": lambda s, q: True,  # each request is executed once here
     "mod(gate) = seen": lambda s, q: s.gate.rev == q.gate,
-    "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: q.reason != "LeaseGone" or s.incs[q.inc].alive == 0,
+    "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: (
+        q.reason != "LeaseGone" or s.incs[q.inc].alive == 0
+    ),
     "version(settle/<inc>) = 0": lambda s, q: not s.incs[q.inc].phase,
     "mod(settle/<inc>) = seen": lambda s, q: s.incs[q.inc].phase == q.seen,
 }
@@ -125,14 +142,19 @@ def _compares(rules: Rules, name: str) -> tuple[Compare, ...]:
 
 
 def passes(s: State, c: Configuration, q: Request) -> bool:
-    """Whether etcd executes the branch "then" of request `q` in state `s`. A put under a lease that is gone is rejected whole."""
+    """Whether etcd executes the branch "then" of request `q` in state `s`.
+
+    A put under a lease that is gone is rejected whole.
+    """
     if q.lease and s.incs[q.inc].lease != q.lease:
         return False
     return all(holds(s, q) for holds in _compares(c.rules, q.name))
 
 
 def put_alive(s: State, c: Configuration, i: int) -> State:
-    """Put `alive/<inc>`: its mod revision moves (counted only where late acquires make it matter)."""
+    """Put `alive/<inc>`: its mod revision moves (counted only where late acquires
+    make it matter).
+    """
     if "acquire" not in c.late:
         return s.inc(i, alive=1)
     puts = s.incs[i].puts + 1
@@ -168,7 +190,10 @@ def _phase(s: State, c: Configuration, q: Request) -> State:
 
 
 def _settled(s: State, c: Configuration, q: Request) -> State:
-    """The records of this incarnation's instants go; what it knows about completion is fixed for ever."""
+    """The records of this incarnation's instants go.
+
+    What it knows about completion is fixed for ever.
+    """
     for k, x in enumerate(s.instants):
         if c.owner(k) == q.inc and x.record != "-":
             s = s.instant(k, record="-")
@@ -203,12 +228,26 @@ Step = tuple[str, State]
 
 
 def call(
-    s: State, c: Configuration, q: Request, text: str, then: Callable[[State], State], *, otherwise: Callable[[State], State] | None = None
+    s: State,
+    c: Configuration,
+    q: Request,
+    text: str,
+    then: Callable[[State], State],
+    *,
+    otherwise: Callable[[State], State] | None = None,
 ) -> Iterator[Step]:
-    """A client sends `q` and waits. It hears the answer, or gives up and will ask again while the first request stays on the wire."""
+    """A client sends `q` and waits.
+
+    It hears the answer, or gives up and will ask again while the first request stays on the wire.
+    """
     if passes(s, c, q):
         yield text, then(apply(s, c, q))
     elif otherwise is not None:
         yield f"{text}: refused", otherwise(s)
-    if q.name in c.late and q.name != "acquire" and q not in s.wire and sum(w.name != "acquire" for w in s.wire) < c.max_late:
+    if (
+        q.name in c.late
+        and q.name != "acquire"
+        and q not in s.wire
+        and sum(w.name != "acquire" for w in s.wire) < c.max_late
+    ):
         yield f"{text}: no answer; the request stays on the wire", s._replace(wire=tuple(sorted((*s.wire, q))))

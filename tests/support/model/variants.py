@@ -1,6 +1,8 @@
-"""Designs that must fail: each lacks one rule of the protocol, and the search must find what that rule is for.
+"""Designs that must fail: each lacks one rule of the protocol, and the search must find what that
+rule is for.
 
-A model that cannot fail proves nothing. The expected invariants are those that the counter-example is about; others may break as well.
+A model that cannot fail proves nothing. The expected invariants are those that the counter-example
+is about; others may break as well.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Variant:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration with the broken rules, without reductions: names stay what they are, the counter-example is a shortest one.
+        """The configuration with the broken rules, without reductions: names stay what they are,
+        the counter-example is a shortest one.
 
         (Except for I6, which needs the complete graph.)
         """
@@ -51,9 +54,13 @@ REQUIRED: tuple[Variant, ...] = (
     _variant("rollback by Hudi's own expiry", on.AGENTS, "I4 I7", chosen_by_record=False),
     _variant("unclaimed service instants", on.SERVICES, "I4 I12", claims=False),
     _lacks("mode not in the transaction", on.GATE, "I1", ("acquire", "mod(gate) = g")),
-    _variant("early next attempt without progress check", on.ATTEMPTS, "I9", next_attempt_waits=False, progress_check=False),
+    _variant(
+        "early next attempt without progress check", on.ATTEMPTS, "I9", next_attempt_waits=False, progress_check=False
+    ),
     _variant("clock not written ahead", on.CLOCK, "I10", clock_ahead=False),
-    _lacks("Abandoned not checked at publication", on.STREAMING, "I3", ("publish", "mod(instant/<t>) = mine and Pending")),
+    _lacks(
+        "Abandoned not checked at publication", on.STREAMING, "I3", ("publish", "mod(instant/<t>) = mine and Pending")
+    ),
 )
 
 # More rules, each with what it is for.
@@ -69,9 +76,27 @@ FURTHER: tuple[Variant, ...] = (
     _variant("pending rollback ignored when the instant is gone", on.AGENTS, "I6", finish_pending_rollback=False),
     _variant("left-over heartbeat of a rollback", on.AGENTS, "I6", beats_removed=False),
     _variant("rollback taken over without a claim", on.AGENTS, "I12", claims=False),
-    _variant("exit with an unresolved acquire, suspects from writer/* alone", on.SESSION, "I6", resolve_before_exit=False, suspects_from_lock=False),
-    _lacks("fence collected, acquire guarded by the fence alone", on.SESSION, "I2", ("acquire", "mod(alive/<inc>) = m"), collect_waits=False),
-    _lacks("record and fence collected before it is settled", on.SESSION, "I2", ("collect", "version(writer/<inc>) = 0"), collects_settled=False),
+    _variant(
+        "exit with an unresolved acquire, suspects from writer/* alone",
+        on.SESSION,
+        "I6",
+        resolve_before_exit=False,
+        suspects_from_lock=False,
+    ),
+    _lacks(
+        "fence collected, acquire guarded by the fence alone",
+        on.SESSION,
+        "I2",
+        ("acquire", "mod(alive/<inc>) = m"),
+        collect_waits=False,
+    ),
+    _lacks(
+        "record and fence collected before it is settled",
+        on.SESSION,
+        "I2",
+        ("collect", "version(writer/<inc>) = 0"),
+        collects_settled=False,
+    ),
     _variant("admission left behind by an attempt that never registered", on.REQUESTS, "I6", admit_withdrawn=False),
     _variant("mode changed while writers are left", on.GATE, "I1", gate_waits=False),
 )

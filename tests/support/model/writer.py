@@ -1,8 +1,11 @@
-"""The life of a writer: two lock cycles of one Hudi commit, as Hudi 1.2.0 does them, through the lock provider and the storage wrapper.
+"""The life of a writer: two lock cycles of one Hudi commit, as Hudi 1.2.0 does them, through the
+lock provider and the storage wrapper.
 
-cycle 1   idle → held1 → recorded → (creating) → born → writing        the instant is recorded, then requested; data are written outside the lock
-cycle 2   ready → held2 → metadata → promised → sent → finishing → done  conflicts, metadata table, publication under the lock
-          … → unsure: a PUT of unknown outcome; failing → failed → abandoned: the instant is left behind
+cycle 1   idle → held1 → recorded → (creating) → born → writing the instant is recorded, then
+          requested; data are written outside the lock
+cycle 2   ready → held2 → metadata → promised → sent → finishing → done conflicts, metadata table,
+          publication under the lock … → unsure: a PUT of unknown outcome; failing → failed →
+          abandoned: the instant is left behind
 """
 
 from __future__ import annotations
@@ -46,9 +49,13 @@ _LOCK_STEPS = {
 }
 
 
-# ---------------------------------------------------------------- start of a later attempt, or of a second JVM
+# ---------------------------------------------------------------- start of a later attempt, or of a
+# second JVM
 def _start(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """When may the next attempt start (F5)? It reads its progress at once: the earliest reading is the most dangerous one (I9)."""
+    """When may the next attempt start (F5)?
+
+    It reads its progress at once: the earliest reading is the most dangerous one (I9).
+    """
     old = s.incs[0]
     if c.roles[i] == "next":
         may = old.fence and (not s.owns(0) or not c.rules.next_attempt_waits or old.phase >= UNLOCKED)
@@ -58,8 +65,24 @@ def _start(s: State, c: Configuration, i: int) -> Iterator[Step]:
         return  # the admission of an attempt goes with the fence of any of its incarnations
     what = "starts" if c.roles[i] == "next" else "starts beside it (the container was restarted in place)"
     done = any(x.completed for k, x in enumerate(s.instants) if c.same_rows(i, k))
-    text = f"{c.names[i]} {what} and reads the progress: {'the rows are committed, nothing to do' if done else 'the rows are not committed'}"
-    yield text, s.inc(i, pc="done" if done else "idle", driver=True, writer=True, lease=1, own_lease=1, alive=1, own_alive=1, base=s.completed())
+    text = (
+        f"{c.names[i]} {what} and reads the progress: "
+        f"{'the rows are committed, nothing to do' if done else 'the rows are not committed'}"
+    )
+    yield (
+        text,
+        s.inc(
+            i,
+            pc="done" if done else "idle",
+            driver=True,
+            writer=True,
+            lease=1,
+            own_lease=1,
+            alive=1,
+            own_alive=1,
+            base=s.completed(),
+        ),
+    )
 
 
 # ---------------------------------------------------------------- cycle 1
@@ -68,7 +91,10 @@ def _idle(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _held1(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Before the requested file: txn on the token; put instant/<t> Pending and clock := t; refuses a time not past the clock (I7, I10)."""
+    """Before the requested file: txn on the token; put instant/<t> Pending and clock := t.
+
+    Refuses a time not past the clock (I7, I10).
+    """
     t, late = _wall(s, c, i), c.clock and c.rules.clock_ahead and _wall(s, c, i) <= s.incs[i].clock_read
     if late:
         yield f"{c.names[i]} refuses to create an instant: its time {t} is not past the clock", s.inc(i, pc="failing")
@@ -92,7 +118,10 @@ def _requested_at(s: State, c: Configuration, i: int, t: int) -> State:
 
 def _recorded(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if "r" in c.unknown:
-        yield f"{c.names[i]} sends the PUT of the requested file", s.inc(i, pc="creating").instant(i, wire="r", sender=i)
+        yield (
+            f"{c.names[i]} sends the PUT of the requested file",
+            s.inc(i, pc="creating").instant(i, wire="r", sender=i),
+        )
     else:
         yield f"{c.names[i]} creates the requested file", s.inc(i, pc="born").instant(i, requested=True)
 
@@ -113,7 +142,10 @@ def _writing(s: State, c: Configuration, i: int) -> Iterator[Step]:
     y = s.instants[i]
     written = s.inc(i, pc="ready").instant(i, data=y.data if y.data < 0 else i + 1)
     if "i" in c.unknown and y.wire == "-":
-        yield f"{c.names[i]} sends the inflight file outside the lock, its executors write data", written.instant(i, wire="i", sender=i)
+        yield (
+            f"{c.names[i]} sends the inflight file outside the lock, its executors write data",
+            written.instant(i, wire="i", sender=i),
+        )
     else:
         yield f"{c.names[i]}'s executors write the data files", written
 
@@ -125,25 +157,39 @@ def _ready(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _held2(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """The conflict strategy, under the lock: overlapping commits, and progress made by another incarnation of the same writer (I9)."""
+    """The conflict strategy, under the lock: overlapping commits, and progress made by another
+    incarnation of the same writer (I9).
+    """
     mine, x = s.instants[i], s.incs[i]
     others = [(k, y) for k, y in enumerate(s.instants) if k != i and y.completed]
     conflict = c.rules.conflict_check and any(not mine.seen >> k & 1 and s.files[k] & s.files[i] for k, _ in others)
     moved = c.rules.progress_check and any(c.same_rows(i, k) and not x.base >> k & 1 for k, _ in others)
     if conflict or moved:
-        yield f"{c.names[i]} sees {'a conflicting commit' if conflict else 'that its progress has moved'} and fails", s.inc(i, pc="failing")
+        yield (
+            f"{c.names[i]} sees {'a conflicting commit' if conflict else 'that its progress has moved'} and fails",
+            s.inc(i, pc="failing"),
+        )
         return
     if not mine.requested:
         yield f"{c.names[i]} misses its inflight file and fails", s.inc(i, pc="failing")
         return
     if "m" in c.unknown:
-        yield f"{c.names[i]} sees no conflict and sends the commit of the metadata table", s.inc(i, pc="metadata").instant(i, wire="m", sender=i)
+        yield (
+            f"{c.names[i]} sees no conflict and sends the commit of the metadata table",
+            s.inc(i, pc="metadata").instant(i, wire="m", sender=i),
+        )
     else:
-        yield f"{c.names[i]} sees no conflict and commits to the metadata table", s.inc(i, pc="metadata").instant(i, metadata=True)
+        yield (
+            f"{c.names[i]} sees no conflict and commits to the metadata table",
+            s.inc(i, pc="metadata").instant(i, metadata=True),
+        )
 
 
 def _metadata(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Before the completed file: txn on the token, instant mine and Pending, not fenced; clock := completion time (I3, I10)."""
+    """Before the completed file: txn on the token, instant mine and Pending, not fenced.
+
+    Clock := completion time (I3, I10).
+    """
     if not s.instants[i].metadata:
         yield f"{c.names[i]} gets no answer for the metadata table; Hudi fails", s.inc(i, pc="unsure")
         return
@@ -165,7 +211,10 @@ def _promised(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if "c" in c.unknown:
         yield f"{c.names[i]} sends the PUT of the completed file", s.inc(i, pc="sent").instant(i, wire="c", sender=i)
     else:
-        yield f"{c.names[i]} creates the completed file", s.inc(i, pc="finishing").instant(i, completed=i + 1, acked=True)
+        yield (
+            f"{c.names[i]} creates the completed file",
+            s.inc(i, pc="finishing").instant(i, completed=i + 1, acked=True),
+        )
 
 
 def _sent(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -175,12 +224,17 @@ def _sent(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _unsure(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """Never release while a publication is unknown (I1, I3): wait D, list the timeline afresh, then release."""
+    """Never release while a publication is unknown (I1, I3): wait D, list the timeline
+    afresh, then release.
+    """
     if not c.rules.release_waits:
         yield f"{c.names[i]} takes the exception for a failure", s.inc(i, pc="failing")
     elif s.instants[i].wire == "-":
         if s.instants[i].completed:
-            yield f"{c.names[i]} has waited D and sees its instant completed", s.inc(i, pc="finishing").instant(i, acked=True)
+            yield (
+                f"{c.names[i]} has waited D and sees its instant completed",
+                s.inc(i, pc="finishing").instant(i, acked=True),
+            )
         else:
             yield f"{c.names[i]} has waited D and sees its instant not completed", s.inc(i, pc="failing")
 
@@ -203,7 +257,8 @@ def _failed(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _abandon(s: State, c: Configuration, i: int, pc: str, who: str) -> Iterator[Step]:
-    """The owner's word that it will not publish: a proof for the rollback, because the wrapper never publishes an Abandoned instant (I7).
+    """The owner's word that it will not publish: a proof for the rollback, because the wrapper
+    never publishes an Abandoned instant (I7).
 
     Like a release it waits until every PUT of that instant has a definite outcome.
     """
@@ -255,7 +310,11 @@ def _promise(s: State, c: Configuration, t: int) -> State:
         return s
     time = s.time
     return s._replace(
-        time=time._replace(clock=max(time.clock, t) if c.rules.clock_ahead else time.clock, high=max(time.high, t), disorder=time.disorder or t <= time.high)
+        time=time._replace(
+            clock=max(time.clock, t) if c.rules.clock_ahead else time.clock,
+            high=max(time.high, t),
+            disorder=time.disorder or t <= time.high,
+        )
     )
 
 

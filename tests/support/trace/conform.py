@@ -1,11 +1,15 @@
-"""Trace conformance: `python -m tests.support.trace.conform FILE…` replays the protocol log of a real run and rejects every step that the protocol forbids.
+"""Trace conformance: `python -m tests.support.trace.conform FILE…` replays the protocol log of a
+real run and rejects every step that the protocol forbids.
 
-A step whose answer was lost may or may not have been executed, at any later time: the replay then keeps every state that is still possible,
-and rejects a step when it is forbidden in all of them. Exit status 1 on a rejection, 2 when there is no protocol line at all.
+A step whose answer was lost may or may not have been executed, at any later time: the replay then
+keeps every state that is still possible, and rejects a step when it is forbidden in all of them.
+Exit status 1 on a rejection, 2 when there is no protocol line at all.
 
---complete    the run has ended in order: at the end nobody may be left registered, holding, fenced but not settled, or with a pending instant
+--complete    the run has ended in order: at the end nobody may be left registered, holding, fenced
+              but not settled, or with a pending instant
 --lease-only  the table runs in the mode LeaseOnly: the lock may vanish
---missing operator, --missing jvms  those logs are not there (tests of one part, logs that begin late): what these did is assumed to be allowed
+--missing operator, --missing jvms  those logs are not there (tests of one part, logs that begin
+                                    late): what these did is assumed to be allowed
 """
 
 from __future__ import annotations
@@ -34,13 +38,21 @@ class Verdict:
     rejections: list[str] = field(default_factory=list)
 
 
-def check(events: Iterable[Event], *, complete: bool = False, lease_only: bool = False, missing: Collection[str] = ()) -> list[Verdict]:
-    """Replay the events of all tables. After its first rejection a table is not replayed further: what follows would only be its echo."""
+def check(
+    events: Iterable[Event], *, complete: bool = False, lease_only: bool = False, missing: Collection[str] = ()
+) -> list[Verdict]:
+    """Replay the events of all tables.
+
+    After its first rejection a table is not replayed further: what follows would only be its echo.
+    """
     tables: dict[str, list[Event]] = defaultdict(list)
     for e in events:
         tables[e.table].append(e)
     start = TableState(lease_only=lease_only, no_operator="operator" in missing, no_jvms="jvms" in missing)
-    return [_check_table(table, with_lost_acquires(in_order(some)), complete, start.copy()) for table, some in sorted(tables.items())]
+    return [
+        _check_table(table, with_lost_acquires(in_order(some)), complete, start.copy())
+        for table, some in sorted(tables.items())
+    ]
 
 
 def _check_table(table: str, events: list[Event], complete: bool, start: TableState) -> Verdict:
@@ -70,7 +82,10 @@ def _check_table(table: str, events: list[Event], complete: bool, start: TableSt
 
 
 def _advance(states: list[TableState], e: Event) -> tuple[list[TableState], str]:
-    """Every state that is possible after the event; if there is none, why the event was forbidden."""
+    """Every state that is possible after the event.
+
+    If there is none, why the event was forbidden.
+    """
     if len(states) == 1 and not states[0].maybe and not e.unknown:  # nothing is in doubt: no copies
         return states, step(states[0], e)
     after: list[TableState] = []
@@ -120,18 +135,25 @@ def _executions(s: TableState, lost: Event, now: Event) -> list[Event]:
         return [replace(now, ok=True)] if known else []
     else:
         details = [now.detail if known else ""]
-    return [replace(lost, ok=True, rev=now.rev, detail=d, attempt=now.attempt if known else lost.attempt) for d in details]
+    return [
+        replace(lost, ok=True, rev=now.rev, detail=d, attempt=now.attempt if known else lost.attempt) for d in details
+    ]
 
 
 def _forget(s: TableState, e: Event) -> None:
     """A definite answer ends the uncertainty of the same client's earlier requests of that kind."""
-    s.maybe = [x for x in s.maybe if not (x.actor == e.actor and x.action == e.action and x.key == e.key and x.instant == e.instant)]
+    s.maybe = [
+        x
+        for x in s.maybe
+        if not (x.actor == e.actor and x.action == e.action and x.key == e.key and x.instant == e.instant)
+    ]
 
 
 def _unfinished(s: TableState) -> str:
     """What is left of a run that should have ended in order; empty: nothing.
 
-    Without the operator's log the sweep is the end of a dead incarnation: that its keys go then is a step of the operator.
+    Without the operator's log the sweep is the end of a dead incarnation: that its keys go then is
+    a step of the operator.
     """
     if s.owner:
         return f"{short(s.owner)} still holds the lock (I6)"
@@ -152,9 +174,16 @@ def _unfinished(s: TableState) -> str:
 
 
 def assert_conform(
-    paths: Iterable[Path], *, complete: bool = False, lease_only: bool = False, missing: Collection[str] = (), tables: Collection[str] | None = None
+    paths: Iterable[Path],
+    *,
+    complete: bool = False,
+    lease_only: bool = False,
+    missing: Collection[str] = (),
+    tables: Collection[str] | None = None,
 ) -> int:
-    """For tests: the logs of a run conform; returns the number of steps. Raises AssertionError with the sentences of all rejections.
+    """For tests: the logs of a run conform; returns the number of steps.
+
+    Raises AssertionError with the sentences of all rejections.
 
     `tables` are the ids of the tables that are looked at; None: all.
     """
@@ -170,11 +199,15 @@ def assert_conform(
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.trace.conform", description="Replay protocol logs and reject forbidden steps.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.trace.conform", description="Replay protocol logs and reject forbidden steps."
+    )
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--complete", action="store_true", help="the run has ended in order: nothing may be left")
     parser.add_argument("--lease-only", action="store_true", help="the mode LeaseOnly: the lock may vanish")
-    parser.add_argument("--missing", action="append", choices=("operator", "jvms"), default=[], help="logs that are not there")
+    parser.add_argument(
+        "--missing", action="append", choices=("operator", "jvms"), default=[], help="logs that are not there"
+    )
     options = parser.parse_args(arguments)
     try:
         events = read_files(options.files)

@@ -1,7 +1,8 @@
 """Synthetic traces: random walks of the model, written in the format of the protocol log.
 
-What is logged follows from the difference of two states, so the emitter knows nothing of the model's program. A walk ends when everything is
-settled; its trace is what a real run of the same history would have logged.
+What is logged follows from the difference of two states, so the emitter knows nothing of the
+model's program. A walk ends when everything is settled; its trace is what a real run of the same
+history would have logged.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from tests.support.model.search import initial, steps
 from tests.support.model.state import COLLECTED, DRAINING, NONE, PHASES, ROLLING_BACK, SETTLED, SWEPT, State
 from tests.support.trace.events import Event
 
-# Words of steps that are rarer than others: without this nearly every walk would end in its first steps.
+# Words of steps that are rarer than others: without this nearly every walk would end in
+# its first steps.
 FAULTS = ("runs out", "dies", "no answer", "Abandoned", "cut off", "held the lock for too long")
 
 
@@ -35,7 +37,9 @@ class Emitter:
     instants: dict[int, str] = field(default_factory=dict)
     rollbacks: dict[int, str] = field(default_factory=dict)
     planners: dict[int, int] = field(default_factory=dict)
-    """Per instant: the incarnation that recorded its rollback, until an outcome of that is written or its release removes the record."""
+    """Per instant: the incarnation that recorded its rollback, until an outcome of that is written
+    or its release removes the record.
+    """
     finished: dict[int, str] = field(default_factory=dict)
     """Per incarnation: the instant that its next release calls completed."""
 
@@ -87,7 +91,17 @@ class Emitter:
             more["token"] = self.rev
         where = f"{actor[:8]}.log:{len(self.events) + 1}"
         self.events.append(
-            Event(self.table, actor, role, action, self.rev if write or not ok else 0, ok, ts=1767225600000 + len(self.events), where=where, **more)
+            Event(
+                self.table,
+                actor,
+                role,
+                action,
+                self.rev if write or not ok else 0,
+                ok,
+                ts=1767225600000 + len(self.events),
+                where=where,
+                **more,
+            )
         )
 
     def time(self) -> str:
@@ -123,7 +137,13 @@ class Emitter:
         if x.pc in ("sent", "creating") and y.pc == "unsure" and i in self.finished:
             self.jvm(i, "drain", token=self.tokens[i], detail=self.finished[i], write=False)
         if x.pc == "unsure" and y.pc in ("finishing", "failing") and i in self.instants:
-            self.jvm(i, "drained", instant=self.instants[i], detail="Completed" if y.pc == "finishing" else "Absent", write=False)
+            self.jvm(
+                i,
+                "drained",
+                instant=self.instants[i],
+                detail="Completed" if y.pc == "finishing" else "Absent",
+                write=False,
+            )
         if x.pc != "exited" and y.pc == "exited":
             self.jvm(i, "clean-exit")
             if not any(z.writer for j, z in enumerate(t.incs) if j != i and self.attempt(j) == self.attempt(i)):
@@ -140,8 +160,16 @@ class Emitter:
         elif x.phase != y.phase and y.phase == SWEPT and self.c.agents:
             for k in [k for k, planner in self.planners.items() if planner == i]:
                 del self.planners[k]
-                self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.rollbacks[k], outcome="Completed")
-            for k, instant in enumerate(t.instants):  # rolled back on its owner's word, which was fenced before that was done with
+                self.jvm(
+                    self._agent(t),
+                    "settle-update",
+                    key=key,
+                    detail="RollingBack",
+                    instant=self.rollbacks[k],
+                    outcome="Completed",
+                )
+            # Rolled back on its owner's word, which was fenced before that was done with
+            for k, instant in enumerate(t.instants):
                 if self.c.owner(k) == i and instant.record != "-" and instant.outcome and k not in self.told:
                     self._outcome(k, t)
             self.jvm(self._agent(t), "settle-update", key=key, detail="Swept")
@@ -149,7 +177,10 @@ class Emitter:
             self.operator("settle-update", key=key, detail=PHASES[y.phase])
 
     def _agent(self, t: State) -> int:
-        """An agent that can write the bookkeeping of this step. Raises Coarser when there is none."""
+        """An agent that can write the bookkeeping of this step.
+
+        Raises Coarser when there is none.
+        """
         for j in self.c.agents:
             if t.incs[j].driver and not t.incs[j].phase:
                 return j
@@ -159,7 +190,14 @@ class Emitter:
         """What became of an instant, in its owner's settle record."""
         self.told.add(k)
         key = f"settle/{self.incs[self.c.owner(k)]}"
-        self.jvm(self._agent(t), "settle-update", key=key, detail="RollingBack", instant=self.instants[k], outcome=t.instants[k].outcome)
+        self.jvm(
+            self._agent(t),
+            "settle-update",
+            key=key,
+            detail="RollingBack",
+            instant=self.instants[k],
+            outcome=t.instants[k].outcome,
+        )
 
     def _rollbacks(self, s: State, t: State) -> None:
         """The instant of a rollback is recorded, claimed, published and completed by an agent."""
@@ -167,18 +205,33 @@ class Emitter:
             if not x.rolled and y.rolled:
                 self.rollbacks[k] = self.time()
                 self.planners[k] = y.roller
-                self.jvm(y.roller, "record-instant", instant=self.rollbacks[k], token=self.tokens[y.roller], detail="rollback")
+                self.jvm(
+                    y.roller,
+                    "record-instant",
+                    instant=self.rollbacks[k],
+                    token=self.tokens[y.roller],
+                    detail="rollback",
+                )
             elif x.rolled == 1 and y.roller != x.roller:
                 self.jvm(y.roller, "claim", instant=self.rollbacks[k])
             if x.rolled == 1 and y.rolled == 2:
                 if s.incs[y.roller].phase:
                     raise Coarser
                 self.finished[y.roller] = self.rollbacks[k]
-                self.jvm(y.roller, "publish", instant=self.rollbacks[k], token=self.tokens[y.roller], detail=self.time())
+                self.jvm(
+                    y.roller, "publish", instant=self.rollbacks[k], token=self.tokens[y.roller], detail=self.time()
+                )
                 first = self.planners[k]
                 if first != y.roller:
                     del self.planners[k]
-                    self.jvm(y.roller, "settle-update", key=f"settle/{self.incs[first]}", detail="RollingBack", instant=self.rollbacks[k], outcome="Reexecuted")
+                    self.jvm(
+                        y.roller,
+                        "settle-update",
+                        key=f"settle/{self.incs[first]}",
+                        detail="RollingBack",
+                        instant=self.rollbacks[k],
+                        outcome="Reexecuted",
+                    )
             owner = self.c.owner(k)
             if not x.outcome and y.outcome and owner >= 0 and t.incs[owner].phase == ROLLING_BACK:
                 self._outcome(k, t)
@@ -208,23 +261,31 @@ class Emitter:
 
 
 class Coarser(Exception):
-    """No trace is like this step: the model lets a fenced agent act until its death is proven, and a rollback's publication and file are one step.
+    """No trace is like this step: the model lets a fenced agent act until its death is proven, and
+    a rollback's publication and file are one step.
 
     A real transaction of a fenced agent is refused.
     """
 
 
 def walk(c: Configuration, seed: int, longest: int = 600) -> list[Event] | None:
-    """The trace of one random walk to the end; None: it took too long, or no trace of real transactions is like it (Coarser)."""
+    """The trace of one random walk to the end.
+
+    None: it took too long, or no trace of real transactions is like it (Coarser).
+    """
     choose = random.Random(seed)
     s = choose.choice(initial(c))
     emitter = Emitter(c, choose)
     emitter.begin(s)
     for _ in range(longest):
         possible = [(label, t) for label, t in steps(s, c) if t is not s and t != s]
-        if not possible or (settled(s, c) and all(x.pc != "off" or c.roles[i] == "agent" for i, x in enumerate(s.incs))):
+        if not possible or (
+            settled(s, c) and all(x.pc != "off" or c.roles[i] == "agent" for i, x in enumerate(s.incs))
+        ):
             break
-        t = choose.choices([t for _, t in possible], [0.1 if any(word in label for word in FAULTS) else 1.0 for label, _ in possible])[0]
+        t = choose.choices(
+            [t for _, t in possible], [0.1 if any(word in label for word in FAULTS) else 1.0 for label, _ in possible]
+        )[0]
         try:
             emitter.emit(s, t)
         except Coarser:

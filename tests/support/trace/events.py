@@ -1,4 +1,6 @@
-"""Lines of the protocol log (docs/design/contracts.md, section 3): found in any log file, read, and put in the order of etcd's revisions."""
+"""Lines of the protocol log (docs/design/contracts.md, section 3): found in any log file, read, and
+put in the order of etcd's revisions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 MARK = "PROTOCOL {"
-# Steps that always write, so that no two of them may carry one revision. The others only read, or delete what may be gone already.
+# Steps that always write, so that no two of them may carry one revision. The others only read, or
+# delete what may be gone already.
 WRITES = frozenset(
     {"register", "keepalive", "acquire", "enqueue", "record-instant", "publish", "abandon", "release"}
     | {"gate-put", "admit", "fence", "settle-update", "unlock", "settled", "collect"}
@@ -55,7 +58,16 @@ class Event:
 
     def line(self) -> str:
         """The event in the format of the protocol log."""
-        fields = {"v": 1, "ts": self.ts, "table": self.table, "actor": self.actor, "role": self.role, "action": self.action, "rev": self.rev, "ok": self.ok}
+        fields = {
+            "v": 1,
+            "ts": self.ts,
+            "table": self.table,
+            "actor": self.actor,
+            "role": self.role,
+            "action": self.action,
+            "rev": self.rev,
+            "ok": self.ok,
+        }
         for name in ("key", "instant", "token", "nonce", "detail", "attempt", "outcome"):
             if getattr(self, name):
                 fields[name] = getattr(self, name)
@@ -68,7 +80,10 @@ def short(name: str) -> str:
 
 
 def read(lines: Iterable[str], name: str) -> Iterator[Event]:
-    """The protocol steps among `lines`; raises ValueError for a line that is marked as one and cannot be read."""
+    """The protocol steps among `lines`.
+
+    Raises ValueError for a line that is marked as one and cannot be read.
+    """
     for number, line in enumerate(lines, 1):
         at = line.find(MARK)
         if at < 0:
@@ -113,7 +128,10 @@ def read_files(paths: Iterable[Path]) -> list[Event]:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """By revision; at one revision the write before the answers that saw it. A step without a revision stays behind its actor's last one."""
+    """By revision; at one revision the write before the answers that saw it.
+
+    A step without a revision stays behind its actor's last one.
+    """
     latest: dict[tuple[str, str, str], int] = {}
     keyed = []
     for n, e in enumerate(events):
@@ -126,9 +144,11 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 def with_lost_acquires(events: list[Event]) -> list[Event]:
-    """Put in the acquires that etcd executed although their answers were lost: each stands at the revision that is its token.
+    """Put in the acquires that etcd executed although their answers were lost: each stands at the
+    revision that is its token.
 
-    The token is named by a later step of that incarnation (also by the step that resolved it), or by the operator that deletes the lock.
+    The token is named by a later step of that incarnation (also by the step that resolved it), or
+    by the operator that deletes the lock.
     """
     result = list(events)
     known = {e.token for e in events if e.action == "acquire" and e.ok}

@@ -1,6 +1,9 @@
-"""Mutations of a good trace: one event deleted, two events swapped, or one field altered. The checker must reject nearly all of them.
+"""Mutations of a good trace: one event deleted, two events swapped, or one field altered.
 
-`equivalent` explains the others: what the mutation says is another run that the protocol allows, or something that no trace shows.
+The checker must reject nearly all of them.
+
+`equivalent` explains the others: what the mutation says is another run that the protocol allows, or
+something that no trace shows.
 """
 
 from __future__ import annotations
@@ -13,7 +16,13 @@ from tests.support.trace.rules import WITHOUT_EFFECT
 
 OTHER_INC = "ffffffff-ffff-4fff-bfff-ffffffffffff"
 EARLY, LATE = "20250101000000000", "20250101000000001"
-NEXT_PHASE = {"Terminating": "Unlocked", "Draining": "RollingBack", "Unlocked": "Swept", "RollingBack": "Draining", "Swept": "Fenced"}
+NEXT_PHASE = {
+    "Terminating": "Unlocked",
+    "Draining": "RollingBack",
+    "Unlocked": "Swept",
+    "RollingBack": "Draining",
+    "Swept": "Fenced",
+}
 
 
 @dataclass(frozen=True)
@@ -28,13 +37,17 @@ class Mutation:
 
 
 def mutations(trace: list[Event]) -> Iterator[Mutation]:
-    """Every deletion, every swap of neighbours of different content, and every alteration of one field."""
+    """Every deletion, every swap of neighbours of different content, and every alteration
+    of one field.
+    """
     events = tuple(in_order(trace))
     seen: set[Event] = set()
     for n, e in enumerate(events):
         same = replace(e, rev=0, ts=0, where="")
         if e.action in WITHOUT_EFFECT or same in seen:
-            continue  # the queue, assignments, heartbeats, and a step that is written a second time: the model knows nothing of them
+            # The queue, assignments, heartbeats, and a step that is written a second time: the
+            # model knows nothing of them
+            continue
         seen.add(same)
         before, after = events[:n], events[n + 1 :]
         yield Mutation("delete", e.action, before + after, e)
@@ -42,13 +55,18 @@ def mutations(trace: list[Event]) -> Iterator[Mutation]:
         if m:
             a, b = events[m], e
             late, early = replace(b, rev=a.rev, token=_moved(b, a.rev)), replace(a, rev=b.rev, token=_moved(a, b.rev))
-            yield Mutation("swap", f"{e.action} and {a.action}", (*before, early, *events[n + 1 : m], late, *events[m + 1 :]), e, a)
+            yield Mutation(
+                "swap", f"{e.action} and {a.action}", (*before, early, *events[n + 1 : m], late, *events[m + 1 :]), e, a
+            )
         for name, changed in _altered(e):
             yield Mutation("alter", f"{name} of {e.action}", (*before, changed, *after), e)
 
 
 def _moved(e: Event, rev: int) -> int:
-    """The token of an acquire is its revision; a swap moves both, so that the swap alone is what is wrong."""
+    """The token of an acquire is its revision.
+
+    A swap moves both, so that the swap alone is what is wrong.
+    """
     return rev if e.action == "acquire" and e.ok else e.token
 
 
@@ -68,19 +86,28 @@ def _altered(e: Event) -> Iterator[tuple[str, Event]]:
     if e.action == "settle-update" and e.detail in NEXT_PHASE:
         yield "phase", replace(e, detail=NEXT_PHASE[e.detail])
     if e.key and e.role == "operator" and e.key != "gate":
-        yield "key", replace(e, key=f"{e.key.partition('/')[0]}/{OTHER_INC}") if "/" in e.key else replace(e, detail=OTHER_INC)
+        yield (
+            "key",
+            replace(e, key=f"{e.key.partition('/')[0]}/{OTHER_INC}") if "/" in e.key else replace(e, detail=OTHER_INC),
+        )
 
 
 def related(a: Event, b: Event) -> bool:
-    """Whether the order of two writes is part of the run: they are about one incarnation, one attempt, or both about the lock.
+    """Whether the order of two writes is part of the run: they are about one incarnation, one
+    attempt, or both about the lock.
 
-    To exchange unrelated ones gives the same run: what two parties do without knowing of each other has no order.
+    To exchange unrelated ones gives the same run: what two parties do without knowing of each other
+    has no order.
     """
     if not (a.rev and b.rev and a.ok and b.ok) or {a.action, b.action} & WITHOUT_EFFECT or _repeats(a, b):
         return False
     lock = {"acquire", "release", "unlock"}
     admitted = a.action == "admit" and b.action == "register" and a.key == f"admit/{b.attempt}"
-    return admitted or (a.action in lock and b.action in lock) or (a.subject == b.subject and not {"gate-put", "admit", "delete-admit"} & {a.action, b.action})
+    return (
+        admitted
+        or (a.action in lock and b.action in lock)
+        or (a.subject == b.subject and not {"gate-put", "admit", "delete-admit"} & {a.action, b.action})
+    )
 
 
 def _repeats(a: Event, b: Event) -> bool:
@@ -105,7 +132,8 @@ def equivalent(m: Mutation) -> str:
     return _UNSEEN.get(m.first.action, "") if m.what.startswith(("ok", "actor", "instant", "key")) else ""
 
 
-# Steps without a consequence in the rest of this trace: without them it is the log of another run that the protocol allows.
+# Steps without a consequence in the rest of this trace: without them it is the log of another run
+# that the protocol allows.
 _UNSEEN = {
     "register": "an incarnation that registers and does nothing more",
     "gate-put": "the gate stays closed, and the log does not say whom a closed gate admits",

@@ -1,4 +1,6 @@
-"""What each logged step demands of the state before it, beyond the compares of its transaction, and what it changes."""
+"""What each logged step demands of the state before it, beyond the compares of its transaction, and
+what it changes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,33 @@ from tests.support.trace.events import Event, short
 from tests.support.trace.state import BROKEN, COMPARES, PHASES, Record, TableState
 
 TIME = re.compile(r"\d{17}")
-OPERATOR_STEPS = frozenset({"gate-put", "admit", "delete-admit", "assign", "request", "fence", "adopt", "unlock", "settled", "collect", "delete-report", "see"})
-# Transactions in the log that docs/design/contracts.md does not list: without effect on the state, or an addition of one part.
-WITHOUT_EFFECT = frozenset({"assign", "request", "delete-report", "see", "enqueue", "leave", "keepalive", "acquire-resolve"})
-GATE = {"": {"closed"}, "closed": {"closed", "open", "frozen"}, "open": {"open", "closed", "frozen"}, "frozen": {"frozen", "closed"}}
+OPERATOR_STEPS = frozenset(
+    {
+        "gate-put",
+        "admit",
+        "delete-admit",
+        "assign",
+        "request",
+        "fence",
+        "adopt",
+        "unlock",
+        "settled",
+        "collect",
+        "delete-report",
+        "see",
+    }
+)
+# Transactions in the log that docs/design/contracts.md does not list: without effect on the state,
+# or an addition of one part.
+WITHOUT_EFFECT = frozenset(
+    {"assign", "request", "delete-report", "see", "enqueue", "leave", "keepalive", "acquire-resolve"}
+)
+GATE = {
+    "": {"closed"},
+    "closed": {"closed", "open", "frozen"},
+    "open": {"open", "closed", "frozen"},
+    "frozen": {"frozen", "closed"},
+}
 OUTCOMES = ("Completed", "RolledBack", "Gone", "Reexecuted")
 ADVANCE = {
     "Fenced": {"Terminating"},
@@ -27,7 +52,10 @@ ADVANCE = {
 
 
 def step(s: TableState, e: Event) -> str:
-    """Replay one event that etcd executed (or refused); returns what is wrong with it, empty when the protocol allows it."""
+    """Replay one event that etcd executed (or refused).
+
+    Returns what is wrong with it, empty when the protocol allows it.
+    """
     if e.action not in TRANSACTIONS and e.action not in _EXTRA:
         return "the protocol has no such step"
     if (e.role == "operator") != (e.action in OPERATOR_STEPS) and e.action != "settle-update":
@@ -36,7 +64,11 @@ def step(s: TableState, e: Event) -> str:
         return _refused(s, e)
     if e.role != "operator" and e.action not in ("register", "release") and e.actor not in s.writers and not s.no_jvms:
         return "its actor is not registered"
-    compares = ("version(fence/<inc>) = 0", "version(writer/<inc>) > 0") if _is_update(s, e) else TRANSACTIONS.get(e.action, ())
+    compares = (
+        ("version(fence/<inc>) = 0", "version(writer/<inc>) > 0")
+        if _is_update(s, e)
+        else TRANSACTIONS.get(e.action, ())
+    )
     for text in compares:
         if COMPARES[text](s, e) is False:
             return f"it was executed although {BROKEN[text]}{'; ' + s.holder() if 'lock' in text else ''}"
@@ -52,7 +84,9 @@ def _is_update(s: TableState, e: Event) -> bool:
 
 
 def _refused(s: TableState, e: Event) -> str:
-    """A refusal must have a reason: some compare that does not hold, or one that the log does not show."""
+    """A refusal must have a reason: some compare that does not hold, or one that the log
+    does not show.
+    """
     if e.rev == 0 or e.action in ("acquire-resolve", "claim", "claim-unrecorded", "drained", "done"):
         return ""
     compares = () if s.no_operator or s.no_jvms else TRANSACTIONS.get(e.action, ())
@@ -93,7 +127,11 @@ def _record_savepoint(s: TableState, e: Event) -> str:
         return "a savepoint is the agent's"
     if s.gate != "closed" and not s.no_operator:
         return f"a savepoint is begun while the gate is {s.gate or 'absent'}: only behind the closed one"
-    return "" if not s.clock or e.instant <= s.clock else f"the savepoint of {e.instant}, which the clock {s.clock} has not reached: no commit bears that time"
+    return (
+        ""
+        if not s.clock or e.instant <= s.clock
+        else f"the savepoint of {e.instant}, which the clock {s.clock} has not reached: no commit bears that time"
+    )
 
 
 def _publish(s: TableState, e: Event) -> str:
@@ -138,9 +176,14 @@ def _claim(s: TableState, e: Event) -> str:
     record = s.instants.get(e.instant)
     if record is None:
         named = s.no_operator or any(phase == "RollingBack" for phase in s.settles.values())
-        return "" if named else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
+        return (
+            ""
+            if named
+            else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
+        )
     for holder in ({record.claimed} - {""}) | (set() if record.state == "Abandoned" else {record.owner}):
-        if holder != e.actor and not (s.proven(holder) and (s.no_operator or holder in s.settles)):  # who has something Pending has not left (F70)
+        # Who has something Pending has not left (F70)
+        if holder != e.actor and not (s.proven(holder) and (s.no_operator or holder in s.settles)):
             return f"it takes the instant from {short(holder)}, which is not settled (I12)"
     return ""
 
@@ -151,13 +194,24 @@ def _claim_unrecorded(s: TableState, e: Event) -> str:
     if not s.proven(e.subject):
         return f"it claims an instant of {short(e.subject)}, which is not settled (I7)"
     named = s.no_operator or e.subject in s.settles or e.subject in s.given_up.values()
-    return "" if named else f"it claims an instant without record for {short(e.subject)}, which is not being settled: the instant is foreign (I7)"
+    return (
+        ""
+        if named
+        else (
+            f"it claims an instant without record for {short(e.subject)}, which is not being settled: the instant "
+            "is foreign (I7)"
+        )
+    )
 
 
 def _clean_exit(s: TableState, e: Event) -> str:
     if s.owner == e.actor:
         return "it leaves while it holds the lock (I1)"
-    pending = [t for t, r in sorted(s.instants.items()) if r.executor == e.actor and r.state == "Pending" and r.owner == e.actor]
+    pending = [
+        t
+        for t, r in sorted(s.instants.items())
+        if r.executor == e.actor and r.state == "Pending" and r.owner == e.actor
+    ]
     if pending:
         return f"it leaves while its instant {pending[0]} is Pending"
     return ""
@@ -196,7 +250,8 @@ def _settle_update(s: TableState, e: Event) -> str:
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
     if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
         return "only the agent says that everything is swept"
-    if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc and not s.lease_only:  # there it goes with its lease, which nobody logs
+    # There it goes with its lease, which nobody logs
+    if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc and not s.lease_only:
         return f"the phase {new} while this incarnation still owns the lock (I1)"
     return _outcome(s, e, inc) if e.outcome else ""
 
@@ -219,7 +274,11 @@ def _outcome(s: TableState, e: Event, inc: str) -> str:
 
 def _unlock(s: TableState, e: Event) -> str:
     phase = s.settles.get(e.subject, "no settle record")
-    return "" if phase == "Draining" or s.lease_only else f"the lock is deleted in the phase {phase}, before proof and drain (I1)"
+    return (
+        ""
+        if phase == "Draining" or s.lease_only
+        else f"the lock is deleted in the phase {phase}, before proof and drain (I1)"
+    )
 
 
 def _settled(s: TableState, e: Event) -> str:
@@ -229,7 +288,11 @@ def _settled(s: TableState, e: Event) -> str:
     if s.owner == inc:
         return "it is called Settled while it owns the lock (I1)"
     left = s.left_by(inc)
-    without = left if phase == "Unlocked" else [t for t in left if s.outcomes_logged and (inc, t) not in s.outcomes and s.instants[t].owner == inc]
+    without = (
+        left
+        if phase == "Unlocked"
+        else [t for t in left if s.outcomes_logged and (inc, t) not in s.outcomes and s.instants[t].owner == inc]
+    )
     if without:
         return f"the record of {without[0]} is removed without an outcome (I4)"
     other = [
@@ -240,7 +303,11 @@ def _settled(s: TableState, e: Event) -> str:
         and not s.instants[t].promised
         and s.roles.get(s.instants[t].executor) != "agent"
     ]
-    return f"it removes the record of {other[0]}, which {short(s.instants[other[0]].executor)} has claimed (I12)" if other else ""
+    return (
+        f"it removes the record of {other[0]}, which {short(s.instants[other[0]].executor)} has claimed (I12)"
+        if other
+        else ""
+    )
 
 
 def _collect(s: TableState, e: Event) -> str:
@@ -259,7 +326,9 @@ def _drain(s: TableState, e: Event) -> str:
 
 
 def _gate(s: TableState, e: Event) -> str:
-    return "" if s.no_jvms or e.detail in GATE[s.gate] else f"the gate cannot go from {s.gate or 'absent'} to {e.detail}"
+    return (
+        "" if s.no_jvms or e.detail in GATE[s.gate] else f"the gate cannot go from {s.gate or 'absent'} to {e.detail}"
+    )
 
 
 def _admit(s: TableState, e: Event) -> str:

@@ -1,4 +1,6 @@
-"""What a trace tells about one table: the keys of etcd as far as the protocol log shows them, and the meaning of each compare on them."""
+"""What a trace tells about one table: the keys of etcd as far as the protocol log shows them, and
+the meaning of each compare on them.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +65,13 @@ class TableState:
     """Steps of unknown outcome that etcd may still execute."""
     lease_only: bool = False
     no_operator: bool = False
-    """The operator's log is missing: what it did (admissions, gate, fences, unlocks, phases) is assumed to have been allowed."""
+    """The operator's log is missing: what it did (admissions, gate, fences, unlocks, phases) is
+    assumed to have been allowed.
+    """
     handed_over: set[str] = field(default_factory=set)
-    """Without the operator's log: instants that were claimed although no JVM has recorded them (adopted, then)."""
+    """Without the operator's log: instants that were claimed although no JVM has recorded them
+    (adopted, then).
+    """
     no_jvms: bool = False
     """The logs of drivers and agents are missing: what they did is assumed to have been allowed."""
 
@@ -86,7 +92,9 @@ class TableState:
         return sorted(t for t, r in self.instants.items() if inc in (r.owner, r.claimed))
 
     def proven(self, inc: str) -> bool:
-        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or gone by a clean exit, which leaves nothing Pending."""
+        """Whether an incarnation can do nothing any more: settled as far as proof and drain, or
+        gone by a clean exit, which leaves nothing Pending.
+        """
         if self.no_operator:
             return True
         phase = self.settles.get(inc)
@@ -122,11 +130,15 @@ COMPARES: dict[str, Compare] = {
     "mod(gate) = g": lambda s, e: None,
     "value(lock) = mine": lambda s, e: s.owner == e.actor,
     "create(lock) = token": lambda s, e: s.owner == e.actor and s.token == e.token,
-    "create(lock) = seen and lock owned by inc": lambda s, e: s.no_jvms or (s.token == e.token and bool(s.owner) and s.owner == e.subject),
+    "create(lock) = seen and lock owned by inc": lambda s, e: (
+        s.no_jvms or (s.token == e.token and bool(s.owner) and s.owner == e.subject)
+    ),
     "version(instant/<t>) = 0": lambda s, e: e.instant not in s.instants,
     "mod(instant/<t>) = mine and Pending": _mine_and_pending,
     "mod(instant/<c>) = seen": lambda s, e: None,
-    "mod(clock) = seen": lambda s, e: True,  # under its token a JVM alone moves the clock, and its log has one line for a request and its repetitions
+    # Under its token a JVM alone moves the clock, and its log has one line for a request
+    # and its repetitions
+    "mod(clock) = seen": lambda s, e: True,
     "mod(gate) = seen": lambda s, e: None,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, e: None,
     "mod(settle/<inc>) = seen": lambda s, e: None,

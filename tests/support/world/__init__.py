@@ -1,3 +1,4 @@
-"""What planners and pure parts of the runtime see, simulated: cluster, etcd, processes and clocks that a test moves (`simulated_world`), what is true in them
-(`judged_world`) and random histories of them (`histories`); fakes of table, session and etcd for one service each (`fake_...`).
+"""What planners and pure parts of the runtime see, simulated: cluster, etcd, processes and clocks
+that a test moves (`simulated_world`), what is true in them (`judged_world`) and random histories of
+them (`histories`); fakes of table, session and etcd for one service each (`fake_...`).
 """

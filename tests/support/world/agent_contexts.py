@@ -25,7 +25,16 @@ class AtOnce:
         return done
 
 
-def context(table: Any, session: Any, *, gate: Callable[[], Any], spec: Any = None, name: str = "t", spark: Any = None, **options: str) -> AgentContext:
+def context(
+    table: Any,
+    session: Any,
+    *,
+    gate: Callable[[], Any],
+    spec: Any = None,
+    name: str = "t",
+    spark: Any = None,
+    **options: str,
+) -> AgentContext:
     """`gate` is asked at each look at the gate: for its state, or for its whole value."""
 
     def read() -> Gate:
@@ -34,7 +43,9 @@ def context(table: Any, session: Any, *, gate: Callable[[], Any], spec: Any = No
 
     slot: Any = AtOnce()
     keys: Any = SimpleNamespace(gate=read)
-    return AgentContext(spark, slot, keys, spec or SimpleNamespace(id="T", name=name, table=f"lake/{name}"), table, session, options)
+    return AgentContext(
+        spark, slot, keys, spec or SimpleNamespace(id="T", name=name, table=f"lake/{name}"), table, session, options
+    )
 
 
 def look(requests: Mapping[str, Mapping[str, Any]], records: Records = NOTHING) -> Look:

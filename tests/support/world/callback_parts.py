@@ -1,4 +1,6 @@
-"""Parts for the tests of the commit callback: an HTTP server that does what it is told, etcd's compare-and-set, and a timeline to commit to."""
+"""Parts for the tests of the commit callback: an HTTP server that does what it is told, etcd's
+compare-and-set, and a timeline to commit to.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ def t(number: int) -> str:
 
 
 class Receiver(ThreadingHTTPServer):
-    """Keeps what it was sent. `answers` are given first, one a request: a status, or "hang", "drip", or an address to redirect to; then 204."""
+    """Keeps what it was sent.
+
+    `answers` are given first, one a request: a status, or "hang", "drip", or an address to redirect
+    to; then 204.
+    """
 
     daemon_threads = True
 
@@ -98,7 +104,10 @@ def receiver() -> Iterator[Receiver]:
 
 @dataclass
 class Store:
-    """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them; encoded, so that only what can be stored is."""
+    """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them.
+
+    Encoded, so that only what can be stored is.
+    """
 
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     revision: int = 0
@@ -112,7 +121,11 @@ class Store:
 
     def range(self, prefix: str) -> list[Entry]:
         self._ask()
-        return [Entry(key, json.loads(value), at) for key, (value, at) in sorted(self.keys.items()) if key.startswith(prefix)]
+        return [
+            Entry(key, json.loads(value), at)
+            for key, (value, at) in sorted(self.keys.items())
+            if key.startswith(prefix)
+        ]
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         self._ask()

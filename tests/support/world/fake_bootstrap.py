@@ -1,4 +1,6 @@
-"""What a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that the table begins with."""
+"""What a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that the table
+begins with.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_
 
 @dataclass
 class Fake:
-    """Table, session, etcd, Spark and dataset in one: a write leaves on the timeline what Hudi does."""
+    """Table, session, etcd, Spark and dataset in one: a write leaves on the timeline
+    what Hudi does.
+    """
 
     names: list[str] = field(default_factory=list)
     extra: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -93,14 +97,40 @@ class Fake:
 
     def made(self) -> Bootstrap:
         session: Any = SimpleNamespace(
-            inc=ME, attempt="a", table_id="T", etcd=self, pending=lambda: list(self.recorded), quiet=lambda ms: self.quiet, abandon=self.abandon
+            inc=ME,
+            attempt="a",
+            table_id="T",
+            etcd=self,
+            pending=lambda: list(self.recorded),
+            quiet=lambda ms: self.quiet,
+            abandon=self.abandon,
         )
-        table: Any = SimpleNamespace(timeline=self.timeline, commits=self.commits, totals=self.totals, has_archive=lambda: self.archive, path=SPEC.path)
+        table: Any = SimpleNamespace(
+            timeline=self.timeline,
+            commits=self.commits,
+            totals=self.totals,
+            has_archive=lambda: self.archive,
+            path=SPEC.path,
+        )
         stage = SimpleNamespace(numActiveTasks=self.active)
         job = SimpleNamespace(stageIds=[1])
-        tracker = SimpleNamespace(getJobIdsForGroup=lambda group: [1], getJobInfo=lambda id: job, getStageInfo=lambda id: stage)
+        tracker = SimpleNamespace(
+            getJobIdsForGroup=lambda group: [1], getJobInfo=lambda id: job, getStageInfo=lambda id: stage
+        )
         jobs = SimpleNamespace(
-            setLocalProperty=lambda *a: None, setJobGroup=lambda *a, **k: None, statusTracker=lambda: tracker, cancelJobGroup=self.cancelled.append
+            setLocalProperty=lambda *a: None,
+            setJobGroup=lambda *a, **k: None,
+            statusTracker=lambda: tracker,
+            cancelJobGroup=self.cancelled.append,
         )
         spark: Any = SimpleNamespace(sparkContext=jobs)
-        return Bootstrap(context(table, session, gate=lambda: self.gate, spec=SPEC, spark=spark, **{"hoodie.table.services.enabled": "false"}))
+        return Bootstrap(
+            context(
+                table,
+                session,
+                gate=lambda: self.gate,
+                spec=SPEC,
+                spark=spark,
+                **{"hoodie.table.services.enabled": "false"},
+            )
+        )

@@ -73,7 +73,9 @@ class Fake:
         return self.kv.get("done/metadata", {})
 
 
-def serve(fake: Fake, request: dict[str, Any] | None = None, records: Records | None = None, *, known: str = "") -> dict[str, Any]:
+def serve(
+    fake: Fake, request: dict[str, Any] | None = None, records: Records | None = None, *, known: str = ""
+) -> dict[str, Any]:
     asked = request or ON
     table: Any = fake
     keeper = MetadataTable(context(table, table, gate=lambda: fake.gate), known=known or str(asked["nonce"]))

@@ -1,4 +1,6 @@
-"""A table with a savepoint and commits after it, a session and an etcd for restores, in one fake."""
+"""A table with a savepoint and commits after it, a session and an etcd for restores,
+in one fake.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ T = [f"2026010100000{n:04d}" for n in range(30)]
 ME, OTHER = "agent-me", "agent-other"
 ID = "restore-n1"
 GATE = {"state": "closed", "restoring": "n1"}
-# T[2] bears the savepoint; T[1] was begun before it and ended after it, and both had ended when the savepoint was taken.
+# T[2] bears the savepoint; T[1] was begun before it and ended after it, and both had ended when the
+# savepoint was taken.
 KEPT = [f"{T[1]}_{T[4]}.commit", f"{T[2]}_{T[3]}.commit", f"{T[2]}_{T[5]}.savepoint"]
 UNDONE = [f"{T[6]}_{T[9]}.commit", f"{T[7]}_{T[8]}.commit"]
 
@@ -59,13 +62,19 @@ class Fake:
     def delete(self, key: str, revision: int = 0) -> bool:
         if key.startswith((".hoodie", "/t/")):
             assert self.held, "under the lock"
-            (self.names if key[0] == "." else self.names_of_logs).remove(key if key[0] == "/" else key.rpartition("/")[2])
+            (self.names if key[0] == "." else self.names_of_logs).remove(
+                key if key[0] == "/" else key.rpartition("/")[2]
+            )
             return True
         return self.kv.pop(key, None) is not None
 
     # session
     def pending(self) -> list[str]:
-        mine = (e for e in self.range("instant/") if ME in (e.value.get("claimedBy") or e.value["inc"]) and e.value["state"] == "Pending")
+        mine = (
+            e
+            for e in self.range("instant/")
+            if ME in (e.value.get("claimedBy") or e.value["inc"]) and e.value["state"] == "Pending"
+        )
         return [entry.name for entry in mine]
 
     def begin_restore(self, nonce: str) -> None:
@@ -100,7 +109,11 @@ class Fake:
         return self.archived
 
     def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
-        return {s.requested: SavepointInfo(self.comments.get(s.requested, ""), self.files) for s in timeline.savepoints if not s.pending}
+        return {
+            s.requested: SavepointInfo(self.comments.get(s.requested, ""), self.files)
+            for s in timeline.savepoints
+            if not s.pending
+        }
 
     def names_in(self, folder: str) -> list[str]:
         if folder == ".hoodie/timeline":
@@ -146,7 +159,13 @@ class Fake:
 
 def keeper(fake: Fake) -> Restores:
     session: Any = SimpleNamespace(
-        inc=ME, etcd=fake, table_id="t", pending=fake.pending, begin_restore=fake.begin_restore, forget=fake.forget, quiet=lambda _: True
+        inc=ME,
+        etcd=fake,
+        table_id="t",
+        pending=fake.pending,
+        begin_restore=fake.begin_restore,
+        forget=fake.forget,
+        quiet=lambda _: True,
     )
     storage = SimpleNamespace(names=fake.names_in, delete=fake.delete, glob=lambda _: list(fake.names_of_logs))
     table: Any = SimpleNamespace(
@@ -167,7 +186,9 @@ def keeper(fake: Fake) -> Restores:
         storage=storage,
         partitions=lambda: ["a"],
     )
-    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(setLocalProperty=lambda *_: None, setJobGroup=lambda *_, **__: None))
+    spark: Any = SimpleNamespace(
+        sparkContext=SimpleNamespace(setLocalProperty=lambda *_: None, setJobGroup=lambda *_, **__: None)
+    )
 
     return Restores(context(table, session, gate=lambda: fake.gate, name="flights", spark=spark))
 

@@ -51,7 +51,9 @@ class Fake:
         return tl.parse(self.names)
 
     def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
-        return next((s for s in timeline.savepoints if not s.pending and self.comments.get(s.requested) == comment), None)
+        return next(
+            (s for s in timeline.savepoints if not s.pending and self.comments.get(s.requested) == comment), None
+        )
 
     def write_config(self, name: str, options: dict[str, str]) -> str:
         return name

@@ -38,9 +38,11 @@ class Config:
 
 
 class FakeStorage:
-    """Files of a table by relative path, as `hudi_runtime.table.storage.Storage` shows them (`tests/tiers/hudi/test_contract.py`).
+    """Files of a table by relative path, as `hudi_runtime.table.storage.Storage` shows them
+    (`tests/tiers/hudi/test_contract.py`).
 
-    What it cannot, and a store can: an answer that is lost or late, a folder without files, a file that changes while it is listed; it is asked for no rights.
+    What it cannot, and a store can: an answer that is lost or late, a folder without files, a file
+    that changes while it is listed; it is asked for no rights.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,9 @@ class FakeStorage:
             raise OSError("listing failed")
         wanted = pattern.split("/")
         found = ((name, name.split("/")) for name in self.files)
-        return [name for name, parts in found if len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))]
+        return [
+            name for name, parts in found if len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+        ]
 
     def delete(self, path: str, *, recursive: bool = False) -> bool:
         self.deleted.append(path)
@@ -71,9 +75,14 @@ class FakeStorage:
 
 
 class FakeTable:
-    """`states` are the listings that follow one another; the last one stays. A rollback moves on to `after`."""
+    """`states` are the listings that follow one another; the last one stays.
 
-    def __init__(self, *states: list[str], after: list[str] | None = None, victims: dict[str, str] | None = None) -> None:
+    A rollback moves on to `after`.
+    """
+
+    def __init__(
+        self, *states: list[str], after: list[str] | None = None, victims: dict[str, str] | None = None
+    ) -> None:
         self.states = list(states)
         self.after = after
         self.victims = victims or {}

@@ -1,7 +1,9 @@
-"""Random histories of a simulated world: drawn from a seed, played as a list of steps, made short when they fail, kept as JSON.
+"""Random histories of a simulated world: drawn from a seed, played as a list of steps, made short
+when they fail, kept as JSON.
 
-A history is `{"kind": ..., "begin": {...}, "steps": [[name, {...}], ...]}`. It says everything that happens, so it means the same when the generator changes.
-At its end the world is healed, and everything must end (I6) and a table of this path must be usable again.
+A history is `{"kind": ..., "begin": {...}, "steps": [[name, {...}], ...]}`. It says everything that
+happens, so it means the same when the generator changes. At its end the world is healed, and
+everything must end (I6) and a table of this path must be usable again.
 """
 
 from __future__ import annotations
@@ -57,12 +59,26 @@ class Player:
 
     def __init__(self, history: History) -> None:
         self.history, self.kind, begin = history, history.kind, history.begin
-        self.world = JudgedWorld(executors_per_driver=begin["executors"], bootstrap_hang_at=begin.get("hang") if self.kind == "bootstrap" else None)
-        self.world.bare_executors, self.world.beside, self.world.kernels = begin["bare"], begin["beside"], begin["kernels"]
+        self.world = JudgedWorld(
+            executors_per_driver=begin["executors"],
+            bootstrap_hang_at=begin.get("hang") if self.kind == "bootstrap" else None,
+        )
+        self.world.bare_executors, self.world.beside, self.world.kernels = (
+            begin["bare"],
+            begin["beside"],
+            begin["kernels"],
+        )
         self.table: JsonDict = {**TABLE, "concurrency": {"mode": begin["mode"]}}
         if self.kind == "overlaps":
-            self.table |= {"partitionFields": ["day"], "concurrency": {"mode": "Optimistic", "admission": "DisjointPartitions"}}
-        more = {"bootstrap": {"source": {"path": "s3a://lake/plain", "format": "Parquet"}}} if self.kind == "bootstrap" else {}
+            self.table |= {
+                "partitionFields": ["day"],
+                "concurrency": {"mode": "Optimistic", "admission": "DisjointPartitions"},
+            }
+        more = (
+            {"bootstrap": {"source": {"path": "s3a://lake/plain", "format": "Parquet"}}}
+            if self.kind == "bootstrap"
+            else {}
+        )
         self.world.make_table(**copy.deepcopy({**self.table, **more}))
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
@@ -84,7 +100,9 @@ class Player:
     def _look(self, crash_after: int | None = None) -> None:
         self._whole(self.world.reconcile(crash_after))
         if self.kind == "overlaps":
-            assert len(self._running()) <= 1, f"{self._running()} run beside each other, and may write the same partition"
+            assert len(self._running()) <= 1, (
+                f"{self._running()} run beside each other, and may write the same partition"
+            )
 
     @staticmethod
     def _whole(plan: Plan) -> Plan:
@@ -116,7 +134,9 @@ class Player:
         self._look(crash_after=after)
 
     def _late_look(self, seconds: int) -> None:
-        """The operator looks, and acts some seconds later: another one may have acted, and the world has gone on."""
+        """The operator looks, and acts some seconds later: another one may have acted, and the
+        world has gone on.
+        """
         plan = self._whole(plan_table(self.world.observe(), CONFIG))
         self._live_on(seconds)
         self._perform(plan.actions)
@@ -175,19 +195,29 @@ class Player:
             self.world.force_delete(pods[number % len(pods)])
 
     def _known(self, pod: Pod) -> bool:
-        """Whether the operator has written down that there was such a pod. Who strips the finalizer off another one leaves no trace of it.
+        """Whether the operator has written down that there was such a pod.
 
-        That is a driver in the second of its birth, which is made again under its number, and an executor whose driver lives, which nobody
-        waits for then (docs/operate/operations.md).
+        Who strips the finalizer off another one leaves no trace of it.
+
+        That is a driver in the second of its birth, which is made again under its number, and an
+        executor whose driver lives, which nobody waits for then (docs/operate/operations.md).
         """
-        written = {entry.get("podUID") for writer in self.world.writers.values() for entry in writer.get("status", {}).get("attempts", [])}
+        written = {
+            entry.get("podUID")
+            for writer in self.world.writers.values()
+            for entry in writer.get("status", {}).get("attempts", [])
+        }
         registered = {key.value["podUID"] for key in self.world.names("writer").values()}
         settling = {uid for key in self.world.names("settle").values() for uid in key.value["pods"]}
         return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or pod.uid in written | registered | settling
 
     def _frozen_and_forced(self, number: int) -> None:
         """A process freezes, and a person forces its pod's object away."""
-        frozen = [p for p in self.world.processes if p.alive and p.pod in self.world.pods and self._known(self.world.pods[p.pod])]
+        frozen = [
+            p
+            for p in self.world.processes
+            if p.alive and p.pod in self.world.pods and self._known(self.world.pods[p.pod])
+        ]
         if frozen:
             process = frozen[number % len(frozen)]
             process.paused = True
@@ -215,7 +245,10 @@ class Player:
             self.world.kill(process)
 
     def _node_is_lost(self, how: str, node: str, collected: bool) -> None:
-        """Its processes die, freeze until it is back, or live on. ``collected``: the garbage collector calls its pods Failed."""
+        """Its processes die, freeze until it is back, or live on.
+
+        ``collected``: the garbage collector calls its pods Failed.
+        """
         self.world.fail_node(node, processes_die=how == "dies")
         for process in self.world.processes:
             process.paused = process.paused or (how == "freezes" and process.node == node)
@@ -280,14 +313,23 @@ class Player:
         asked = json.dumps([key.value for key in world.kv.values()], default=str)
         gone = sorted((p for p in world.processes if p.pod_uid not in there), key=lambda p: p.pod_uid not in asked)
         words = [
-            {"podUID": p.pod_uid, "node": p.node, "statement": "it is gone", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"} for p in gone[:ATTESTATIONS]
+            {
+                "podUID": p.pod_uid,
+                "node": p.node,
+                "statement": "it is gone",
+                "attestedBy": "ann",
+                "at": "2026-01-01T00:00:00Z",
+            }
+            for p in gone[:ATTESTATIONS]
         ]
         if world.table is not None:
             world.edit(world.table, fencing={**TABLE["fencing"], "attestations": words})
 
     @staticmethod
     def _over(world: Any) -> bool:
-        writers = all(world.is_true(w, "Finished") for w in world.writers.values() if not w["metadata"].get("deletionTimestamp"))
+        writers = all(
+            world.is_true(w, "Finished") for w in world.writers.values() if not w["metadata"].get("deletionTimestamp")
+        )
         gone = not any(w["metadata"].get("deletionTimestamp") for w in world.writers.values())
         settled = all(k.value["phase"] == "Settled" for k in world.names("settle").values())
         return writers and gone and settled and world.is_true(world.table, "Ready")
@@ -324,15 +366,28 @@ def drawn(seed: int) -> History:
 
 
 def _failure(c: random.Random) -> JsonDict:
-    return {"number": c.randrange(10), "how": c.choice(("kill", "kill", "pause", "resume", "stubborn")), "wire": c.choice((None, 0, 1, 2))}
+    return {
+        "number": c.randrange(10),
+        "how": c.choice(("kill", "kill", "pause", "resume", "stubborn")),
+        "wire": c.choice((None, 0, 1, 2)),
+    }
 
 
 def _writer(c: random.Random) -> JsonDict:
-    return {"name": c.choice(WRITERS), "hang": c.choice((None, None, 1, 3, 4, 5)), "code": c.choice((None, None, None, 11, 13)), "endless": c.random() < 0.2}
+    return {
+        "name": c.choice(WRITERS),
+        "hang": c.choice((None, None, 1, 3, 4, 5)),
+        "code": c.choice((None, None, None, 11, 13)),
+        "endless": c.random() < 0.2,
+    }
 
 
 def _loss(c: random.Random) -> JsonDict:
-    return {"how": c.choice(("dies", "freezes", "lives")), "node": c.choice(("n1", "n1", "n2")), "collected": c.random() < 0.4}
+    return {
+        "how": c.choice(("dies", "freezes", "lives")),
+        "node": c.choice(("n1", "n1", "n2")),
+        "collected": c.random() < 0.4,
+    }
 
 
 STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
@@ -396,7 +451,9 @@ def _without(history: History, size: int) -> Iterator[History]:
 
 
 def walk(seed: int, *, seconds: float = float("inf"), worlds: int = 1_000_000) -> int:
-    """Play the histories of seed, seed + 1, and so on, until the CPU time or the number is used up; returns how many.
+    """Play the histories of seed, seed + 1, and so on, until the CPU time or the number is used up.
+
+    Returns how many.
 
     Raises AssertionError with the seed and the shortened history of the first that fails.
     """

@@ -1,6 +1,8 @@
-"""A simulated world that judges whatever is done in it by what is true in it: which processes run, which requests are on the wire, what was acknowledged.
+"""A simulated world that judges whatever is done in it by what is true in it: which processes run,
+which requests are on the wire, what was acknowledged.
 
-Nothing here asks the operator's code or believes what a settle record says of itself; the records are only compared with the truth. Judged are
+Nothing here asks the operator's code or believes what a settle record says of itself; the records
+are only compared with the truth. Judged are
 
 | invariant | broken when |
 |---|---|
@@ -17,8 +19,9 @@ Nothing here asks the operator's code or believes what a settle record says of i
 | I12 | the agent settles for an incarnation of which a process runs; a table is bootstrapped twice |
 | availability | an incarnation is fenced, or its pod deleted, for no reason that the world knows |
 
-I10 (clocks) and I13 (keys) are the JVMs' alone, and so are the checks of I9 at the commit: no planner has a part in them.
-"""
+I10 (clocks) and I13 (keys) are the JVMs' alone, and so are the checks of I9 at the commit: no
+planner has a part in them.
+"""  # noqa: E501, W505 - a table
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ class Watched(set[str]):
 
 
 class JudgedWorld(World):
-    """The world with its judge. A rule that is broken is an AssertionError that names the invariant."""
+    """The world with its judge.
+
+    A rule that is broken is an AssertionError that names the invariant.
+    """
 
     def __init__(self, **settings: Any) -> None:
         self.actor = ""
@@ -76,7 +82,9 @@ class JudgedWorld(World):
         self.acknowledged: set[str] = set()
         self.wire: list[OnTheWire] = []
         self.wire_seconds: float | None = None
-        """How long the commit of the next process that is killed while it publishes is on the wire; None: it died with it."""
+        """How long the commit of the next process that is killed while it publishes is on the wire;
+        None: it died with it.
+        """
         self.last_beat: dict[str, float] = {}
         self.writer_uids: dict[str, str] = {}
         """Uid of the HudiWriter by that of its driver's pod."""
@@ -119,7 +127,9 @@ class JudgedWorld(World):
             self._is_unlocked(str(self.kv["lock"].value["inc"]))
         if key.startswith("instant/") and key in self.kv and self.actor == OPERATOR:
             instant = key.removeprefix("instant/")
-            assert instant in self.completed or instant in self.rolled_back, f"{instant} is forgotten, and nobody knows what became of it (I4)"
+            assert instant in self.completed or instant in self.rolled_back, (
+                f"{instant} is forgotten, and nobody knows what became of it (I4)"
+            )
         super().drop(key)
 
     def _acquires(self, inc: str) -> None:
@@ -138,7 +148,9 @@ class JudgedWorld(World):
         assert not running, f"the lock of {owner} is deleted while {running[0].pod} runs (I1)"
         drain = self.kv["gate"].value["lock"]["drainSeconds"]
         for process in self.bodies(owner):
-            assert self.now - process.died_at >= drain, f"the lock of {owner} is deleted {self.now - process.died_at} s after {process.pod} has died (I1)"
+            assert self.now - process.died_at >= drain, (
+                f"the lock of {owner} is deleted {self.now - process.died_at} s after {process.pod} has died (I1)"
+            )
 
     def _is_fenced(self, inc: str) -> None:
         assert self.actor == OPERATOR, f"{inc} is fenced by {self.actor} (I2)"
@@ -168,7 +180,9 @@ class JudgedWorld(World):
         if self.kv["gate"].value["mode"] == "PodTermination":
             running = self.living(owner)
             assert not running, f"{instant} is rolled back while {running[0].pod} runs (I7, I12)"
-            assert not [one for one in self.wire if one.process.inc == owner], f"{instant} is rolled back while its commit is on the wire (I3)"
+            assert not [one for one in self.wire if one.process.inc == owner], (
+                f"{instant} is rolled back while its commit is on the wire (I3)"
+            )
 
     # ---- processes
 
@@ -198,7 +212,11 @@ class JudgedWorld(World):
 
     def _check_alone(self, process: Process) -> None:
         for other in self.processes:
-            same = other is not process and other.role == "writer" and self.writer_uids.get(other.pod_uid) == self.writer_uids[process.pod_uid]
+            same = (
+                other is not process
+                and other.role == "writer"
+                and self.writer_uids.get(other.pod_uid) == self.writer_uids[process.pod_uid]
+            )
             if same and other.alive and other.inc not in self.fenced:
                 raise AssertionError(f"{process.pod} starts while {other.pod} runs and may commit (I9)")
             if same and "lock" in self.kv and self.kv["lock"].value["inc"] == other.inc:
@@ -235,7 +253,13 @@ class JudgedWorld(World):
 
     def _judge_deletion(self, name: str, uid: str) -> None:
         pod = self.pods.get(name)
-        if pod is None or pod.uid != uid or pod.process is None or not pod.process.alive or pod.deleting_since is not None:
+        if (
+            pod is None
+            or pod.uid != uid
+            or pod.process is None
+            or not pod.process.alive
+            or pod.deleting_since is not None
+        ):
             return
         inc = pod.process.inc
         refused = pod.phase not in ("Running", "Pending")
@@ -254,8 +278,12 @@ class JudgedWorld(World):
                 assert process.role == "executor" or f"writer/{process.inc}" not in self.kv, (
                     f"the evidence of {pod.name} is dropped before {process.inc} is settled (F14)"
                 )
-            elif ORDER.index(record.value["phase"]) < ORDER.index("Draining") and self.kv["gate"].value["mode"] == "PodTermination":
-                # An executor that has ended before the record was begun is not in it, and nobody waits for its proof.
+            elif (
+                ORDER.index(record.value["phase"]) < ORDER.index("Draining")
+                and self.kv["gate"].value["mode"] == "PodTermination"
+            ):
+                # An executor that has ended before the record was begun is not in it, and nobody
+                # waits for its proof.
                 needed = {record.value["podUID"], *record.value["pods"]} - set(record.value["proofs"])
                 assert pod.uid not in needed, f"the evidence of {pod.name} is dropped before its proof is written (F14)"
 
@@ -274,7 +302,11 @@ class JudgedWorld(World):
         if process.registered and self.now - self.last_beat.get(inc, self.now) >= SUSPECT_BEATS:
             return "its heart has stood still"
         lock = self.kv.get("lock")
-        if lock is not None and lock.value["inc"] == inc and self.now_ms - lock.value["sinceMs"] >= 1000 * self._max_hold():
+        if (
+            lock is not None
+            and lock.value["inc"] == inc
+            and self.now_ms - lock.value["sinceMs"] >= 1000 * self._max_hold()
+        ):
             return "it holds the lock for too long"
         return self._told_to_end(process, pod)
 
@@ -282,7 +314,12 @@ class JudgedWorld(World):
         return float((self.table or {}).get("spec", {}).get("lock", {}).get("maxHoldSeconds", 0))
 
     def _told_to_end(self, process: Process, pod: Pod) -> str:
-        if self.terminating or self.table is None or self.table["metadata"].get("deletionTimestamp") or self.table["spec"].get("suspend"):
+        if (
+            self.terminating
+            or self.table is None
+            or self.table["metadata"].get("deletionTimestamp")
+            or self.table["spec"].get("suspend")
+        ):
             return "the table is deleted or suspended"
         if process.role == "agent":
             newer = [p for p in self.processes if p.role == "agent" and p.alive and p.registered and p is not process]

@@ -1,7 +1,10 @@
-"""The operator's planners and the agent's own code in one world in memory: the one reads what the other has written, and nothing is typed in between.
+"""The operator's planners and the agent's own code in one world in memory: the one reads what the
+other has written, and nothing is typed in between.
 
-What is in memory here: API server, etcd, kubelet, table and Hudi (the fakes of `tests/tiers/unit/runtime`). Every value passes through JSON on its way. With
-real processes, etcd and storage: `tests/tiers/component/operator/test_together.py`; on real pods: `tests/tiers/e2e/test_requests.py`.
+What is in memory here: API server, etcd, kubelet, table and Hudi (the fakes of
+`tests/tiers/unit/runtime`). Every value passes through JSON on its way. With real processes, etcd
+and storage: `tests/tiers/component/operator/test_together.py`; on real pods:
+`tests/tiers/e2e/test_requests.py`.
 """
 
 from __future__ import annotations
@@ -77,7 +80,10 @@ class Etcd:
 
 
 class Meeting(World):
-    """The simulated world, whose agents do by the runtime's code what `serve` says; everything else of them is played as ever."""
+    """The simulated world, whose agents do by the runtime's code what `serve` says.
+
+    Everything else of them is played as ever.
+    """
 
     def __init__(self, serve: Serve | None = None, **more: Any) -> None:
         super().__init__(**more)

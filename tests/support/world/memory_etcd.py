@@ -11,9 +11,11 @@ PREFIX = "/hudi/tables/x/"
 
 
 class MemoryEtcd:
-    """What it cannot, and etcd can: a stale read, a lost answer, a denied permission, a lease that ends; several keys in one transaction.
+    """What it cannot, and etcd can: a stale read, a lost answer, a denied permission, a lease that
+    ends; several keys in one transaction.
 
-    Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set."""
+    Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set.
+    """
 
     def __init__(self) -> None:
         self.keys: dict[str, Entry] = {}
@@ -47,9 +49,11 @@ class MemoryEtcd:
 
 
 class MemorySession:
-    """Claims as the Java session does (`InstantProtocol.claim`, `ClaimTest`): only from the present executor of an instant, and only when it is settled.
+    """Claims as the Java session does (`InstantProtocol.claim`, `ClaimTest`): only from the present
+    executor of an instant, and only when it is settled.
 
-    What the real one can and this cannot: an answer that is lost, a key that changes between its read and its transaction, a fence, permissions.
+    What the real one can and this cannot: an answer that is lost, a key that changes between its
+    read and its transaction, a fence, permissions.
     """
 
     inc, table_id, state = "agent", "x", "LIVE"

@@ -41,7 +41,11 @@ class Play(Committer):
         return None if self.ends[0] == "done" else ValueError(self.ends[0])
 
     def _find(self, batch: Any, *, base: str) -> Any:
-        return (SimpleNamespace(requested="mine", completion="later"), SimpleNamespace(records=1)) if self.ends[0] == "done" else None
+        return (
+            (SimpleNamespace(requested="mine", completion="later"), SimpleNamespace(records=1))
+            if self.ends[0] == "done"
+            else None
+        )
 
     def abandon_pending(self) -> list[str]:
         return ["mine"]

@@ -1,4 +1,6 @@
-"""One moment of one table, laid out by a test: what the operator may see, without a world that goes on. For tests of single planners."""
+"""One moment of one table, laid out by a test: what the operator may see, without a world that goes
+on. For tests of single planners.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,26 @@ class Scene(Store):
         assert self.table is not None
         meta = self.table["metadata"]
         lock = {"drainSeconds": 10, "maxClockSkewSeconds": 5}
-        self.put("gate", {"state": "open", "mode": "PodTermination", "table": f"{NAMESPACE}/flights", "tableUID": meta["uid"], "lock": lock})
+        self.put(
+            "gate",
+            {
+                "state": "open",
+                "mode": "PodTermination",
+                "table": f"{NAMESPACE}/flights",
+                "tableUID": meta["uid"],
+                "lock": lock,
+            },
+        )
 
     @property
     def view(self) -> View:
         return build_view(self.observe(), CONFIG)
 
     def writer(self, name: str = "load") -> str:
-        """A HudiWriter with a first attempt in its status; returns the name of the attempt's pod."""
+        """A HudiWriter with a first attempt in its status.
+
+        Returns the name of the attempt's pod.
+        """
         self.make_writer(name)
         obj = self.writers[name]
         pod = f"{name}-{obj['metadata']['uid'][:8]}-1"
@@ -38,9 +52,23 @@ class Scene(Store):
         obj["status"] = {"attempt": 1, "attempts": [{"number": 1, "pod": pod, "podUID": f"uid-of-{pod}"}]}
         return pod
 
-    def pod(self, name: str = ATTEMPT_POD, *, role: str = naming.ROLE_DRIVER, phase: str = "Running", node: str = "n1", owner: str = "", **more: Any) -> Pod:
+    def pod(
+        self,
+        name: str = ATTEMPT_POD,
+        *,
+        role: str = naming.ROLE_DRIVER,
+        phase: str = "Running",
+        node: str = "n1",
+        owner: str = "",
+        **more: Any,
+    ) -> Pod:
         """A pod with our finalizer; `phase` terminal: its container has terminated."""
-        labels = {naming.LABEL_ROLE: role, naming.LABEL_TABLE: "flights", naming.LABEL_WRITER: name.split("-")[0], naming.LABEL_ATTEMPT: "1"}
+        labels = {
+            naming.LABEL_ROLE: role,
+            naming.LABEL_TABLE: "flights",
+            naming.LABEL_WRITER: name.split("-")[0],
+            naming.LABEL_ATTEMPT: "1",
+        }
         labels[naming.LABEL_DRIVER] = owner or name
         if role == naming.ROLE_AGENT:
             labels = {naming.LABEL_ROLE: role, naming.LABEL_AGENT: name.rpartition("-")[0], naming.LABEL_ATTEMPT: "1"}
@@ -51,16 +79,41 @@ class Scene(Store):
         self.pods[name] = made
         return made
 
-    def incarnation(self, inc: str = INC, *, pod: str = ATTEMPT_POD, role: str = "writer", alive: bool = True, clock_ahead: float = 0.0, **more: Any) -> None:
+    def incarnation(
+        self,
+        inc: str = INC,
+        *,
+        pod: str = ATTEMPT_POD,
+        role: str = "writer",
+        alive: bool = True,
+        clock_ahead: float = 0.0,
+        **more: Any,
+    ) -> None:
         """A registered incarnation of a pod, with its heartbeat unless it is not alive."""
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": role, "pod": pod, "namespace": NAMESPACE, "podUID": f"uid-of-{pod}"}
-        self.put(f"writer/{inc}", {**value, "node": "n1", "bootId": "boot-1", "wallClockMs": START_MS + int(clock_ahead * 1000), **more})
+        value = {
+            "inc": inc,
+            "attempt": naming.attempt_id(NAMESPACE, pod),
+            "role": role,
+            "pod": pod,
+            "namespace": NAMESPACE,
+            "podUID": f"uid-of-{pod}",
+        }
+        self.put(
+            f"writer/{inc}",
+            {**value, "node": "n1", "bootId": "boot-1", "wallClockMs": START_MS + int(clock_ahead * 1000), **more},
+        )
         if alive:
             self.put(f"alive/{inc}", {"inc": inc, "n": 3}, lease=inc)
 
     def lock(self, inc: str = INC, pod: str = ATTEMPT_POD) -> int:
         """The lock is this incarnation's; returns its create revision."""
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "podUID": f"uid-of-{pod}", "nonce": "x", "sinceMs": START_MS}
+        value = {
+            "inc": inc,
+            "attempt": naming.attempt_id(NAMESPACE, pod),
+            "podUID": f"uid-of-{pod}",
+            "nonce": "x",
+            "sinceMs": START_MS,
+        }
         return self.put("lock", value)
 
     def instant(self, instant: str, inc: str = INC, **more: Any) -> None:
@@ -69,6 +122,22 @@ class Scene(Store):
     def fenced(self, phase: str, inc: str = INC, *, pod: str = ATTEMPT_POD, **more: Any) -> int:
         """A fence and a settle record in that phase; returns the record's mod revision."""
         self.put(f"fence/{inc}", {"inc": inc, "reason": "LeaseGone"})
-        value = {"inc": inc, "attempt": naming.attempt_id(NAMESPACE, pod), "role": "writer", "namespace": NAMESPACE, "pod": pod, "podUID": f"uid-of-{pod}"}
-        value |= {"node": "n1", "bootId": "boot-1", "appId": "", "reason": "LeaseGone", "phase": phase, "proofs": {}, "pods": {}, "instants": {}}
+        value = {
+            "inc": inc,
+            "attempt": naming.attempt_id(NAMESPACE, pod),
+            "role": "writer",
+            "namespace": NAMESPACE,
+            "pod": pod,
+            "podUID": f"uid-of-{pod}",
+        }
+        value |= {
+            "node": "n1",
+            "bootId": "boot-1",
+            "appId": "",
+            "reason": "LeaseGone",
+            "phase": phase,
+            "proofs": {},
+            "pods": {},
+            "instants": {},
+        }
         return self.put(f"settle/{inc}", {**value, "abandoned": False, "times": {}, **more})

@@ -1,4 +1,6 @@
-"""What the operator's actions do to a simulated world: their preconditions, and each checked against the truth."""
+"""What the operator's actions do to a simulated world: their preconditions, and each checked
+against the truth.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,17 @@ from hudi_operator.plan.core import actions as act
 from tests.support import crds
 from tests.support.world.simulated_store import NAMESPACE, ConflictError, Pod, Store
 
-STATUS = {naming.TABLE_KIND: crds.schema("huditables", "status"), naming.WRITER_KIND: crds.schema("hudiwriters", "status")}
+STATUS = {
+    naming.TABLE_KIND: crds.schema("huditables", "status"),
+    naming.WRITER_KIND: crds.schema("hudiwriters", "status"),
+}
 
 
 class Effects(Store):
-    """`perform` does what an action says. Raises ConflictError when a precondition does not hold, AssertionError when a rule is broken."""
+    """`perform` does what an action says.
+
+    Raises ConflictError when a precondition does not hold, AssertionError when a rule is broken.
+    """
 
     def perform(self, action: act.Action) -> None:
         getattr(self, "_do_" + type(action).__name__)(action)
@@ -46,7 +54,9 @@ class Effects(Store):
         assert "lock" not in self.kv, "the HudiTable went while the lock stood"
         for inc, key in self.names("writer").items():
             phase = self.kv[f"settle/{inc}"].value["phase"] if f"settle/{inc}" in self.kv else "none"
-            assert phase in ("Unlocked", "RollingBack", "Swept", "Settled"), f"the HudiTable went while {key.value['attempt']} was {phase}"
+            assert phase in ("Unlocked", "RollingBack", "Swept", "Settled"), (
+                f"the HudiTable went while {key.value['attempt']} was {phase}"
+            )
 
     def _do_UpdateStatus(self, a: act.UpdateStatus) -> None:
         obj = self._target(a.kind, a.name)
@@ -67,7 +77,9 @@ class Effects(Store):
         if meta["name"] in self.pods:
             return
         # An agent's number may come back once nothing of the old one is left; an attempt's never.
-        again = meta["labels"][naming.LABEL_ROLE] != "agent" or any(k.value["pod"] == meta["name"] for k in self.names("settle").values())
+        again = meta["labels"][naming.LABEL_ROLE] != "agent" or any(
+            k.value["pod"] == meta["name"] for k in self.names("settle").values()
+        )
         assert meta["name"] not in self.created or not again, f"pod {meta['name']} is made a second time"
         self._check_successor(meta["name"], meta["labels"])
         self.created.append(meta["name"])
@@ -75,7 +87,9 @@ class Effects(Store):
         owners = tuple(o["uid"] for o in meta.get("ownerReferences", []))
         uid = self.pod_uid()
         grace = a.manifest["spec"].get("terminationGracePeriodSeconds", 30)
-        self.pods[meta["name"]] = Pod(meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), grace, beside=self.beside)
+        self.pods[meta["name"]] = Pod(
+            meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), grace, beside=self.beside
+        )
 
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
         """F5: when an attempt starts, no older one of its writer can hold or get the lock."""
@@ -83,11 +97,15 @@ class Effects(Store):
             return
         older = f"{NAMESPACE}.{name.rpartition('-')[0]}-"
         mine = f"{NAMESPACE}.{name}"
-        assert not [a for a in self.names("admit") if a.startswith(older) and a != mine], f"{name} starts while an older attempt may register"
+        assert not [a for a in self.names("admit") if a.startswith(older) and a != mine], (
+            f"{name} starts while an older attempt may register"
+        )
         for inc, key in self.names("writer").items():
             if key.value["attempt"].startswith(older) and key.value["attempt"] != mine:
                 assert f"fence/{inc}" in self.kv, f"{name} starts while {key.value['attempt']} is not fenced (F5)"
-                assert "lock" not in self.kv or self.kv["lock"].value["inc"] != inc, f"{name} starts while {key.value['attempt']} has the lock (F5)"
+                assert "lock" not in self.kv or self.kv["lock"].value["inc"] != inc, (
+                    f"{name} starts while {key.value['attempt']} has the lock (F5)"
+                )
 
     def _do_DeletePod(self, a: act.DeletePod) -> None:
         assert a.grace_seconds > 0, "never force"
@@ -101,7 +119,9 @@ class Effects(Store):
             return
         running = pod.process is not None and pod.process.alive
         assert not running, f"evidence of {a.name} dropped while its process runs"
-        assert pod.uid not in unproven_uids(self.etcd_facts()), f"evidence of {a.name} dropped before its proof was written"
+        assert pod.uid not in unproven_uids(self.etcd_facts()), (
+            f"evidence of {a.name} dropped before its proof was written"
+        )
         if naming.EVIDENCE_FINALIZER in pod.finalizers:
             pod.finalizers.remove(naming.EVIDENCE_FINALIZER)
         self._remove_if_done(pod)
@@ -119,7 +139,11 @@ class Effects(Store):
             raise ConflictError("gate")
         old = self.kv["gate"].value if "gate" in self.kv else None
         if old and any(old.get(k) != a.value.get(k) for k in ("mode", "lock")):
-            writers = [k.value["attempt"] for i, k in self.names("writer").items() if k.value["role"] == "writer" and f"settle/{i}" not in self.kv]
+            writers = [
+                k.value["attempt"]
+                for i, k in self.names("writer").items()
+                if k.value["role"] == "writer" and f"settle/{i}" not in self.kv
+            ]
             assert not writers, f"mode or durations changed under {writers} (F8)"
             assert old["state"] != "open", "mode or durations changed with an open gate (F8)"
         self.put("gate", a.value)
@@ -149,7 +173,11 @@ class Effects(Store):
         self.drop(f"admit/{a.attempt}")
 
     def _do_Adopt(self, a: act.Adopt) -> None:
-        if self.mod("gate") != a.gate_mod or f"settle/{a.inc}" in self.kv or any(f"instant/{t}" in self.kv for t in a.settle["instants"]):
+        if (
+            self.mod("gate") != a.gate_mod
+            or f"settle/{a.inc}" in self.kv
+            or any(f"instant/{t}" in self.kv for t in a.settle["instants"])
+        ):
             raise ConflictError("adopt")
         assert self.kv["gate"].value["state"] == "closed", "instants are adopted behind the closed gate only (I7)"
         assert not self.beating & set(a.settle["instants"]), "an instant of a living writer is adopted (I7)"
@@ -163,7 +191,9 @@ class Effects(Store):
     def _do_UpdateSettle(self, a: act.UpdateSettle) -> None:
         if self.mod(f"settle/{a.inc}") != a.expected_mod:
             raise ConflictError("settle")
-        before = settle.SettleRecord.known(self.kv[f"settle/{a.inc}"].value).phase if a.expected_mod else settle.Phase.Fenced
+        before = (
+            settle.SettleRecord.known(self.kv[f"settle/{a.inc}"].value).phase if a.expected_mod else settle.Phase.Fenced
+        )
         after = settle.SettleRecord.known(a.value).phase
         assert after >= before or before >= settle.Phase.Unlocked, f"{a.inc}: {before.name} → {after.name}"
         if after >= settle.Phase.Draining and self.kv["gate"].value["mode"] == "PodTermination":
@@ -190,7 +220,9 @@ class Effects(Store):
             if key is None or key.mod != mod:
                 raise ConflictError("instant")
             assert key.value["inc"] == a.inc, "an instant of somebody else is forgotten (I7)"
-            assert instant in self.completed or instant in self.rolled_back, f"{instant} is forgotten before it was settled (I4)"
+            assert instant in self.completed or instant in self.rolled_back, (
+                f"{instant} is forgotten before it was settled (I4)"
+            )
         self.put(f"settle/{a.inc}", a.value)
         for instant, _ in a.instants:
             self.drop(f"instant/{instant}")
@@ -199,7 +231,9 @@ class Effects(Store):
     def _do_Collect(self, a: act.Collect) -> None:
         if self.mod(f"settle/{a.inc}") != a.expected_mod or f"writer/{a.inc}" in self.kv:
             raise ConflictError("collect")
-        assert self.kv[f"settle/{a.inc}"].value["phase"] == "Settled", f"the fence of {a.inc} is collected before it is settled (I2)"
+        assert self.kv[f"settle/{a.inc}"].value["phase"] == "Settled", (
+            f"the fence of {a.inc} is collected before it is settled (I2)"
+        )
         self._check_dead(a.inc, "collect")
         self.drop(f"settle/{a.inc}")
         self.drop(f"fence/{a.inc}")

@@ -1,4 +1,6 @@
-"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs of drivers, agents."""
+"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs
+of drivers, agents.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Processes(Store):
                 self._sigterm_or_kill(pod.process)
 
     def _sigterm_or_kill(self, process: Process) -> None:
-        clean = (process.role == "agent" and "lock" in self.kv and self.kv["lock"].value["inc"] != process.inc) or "lock" not in self.kv
+        clean = (
+            process.role == "agent" and "lock" in self.kv and self.kv["lock"].value["inc"] != process.inc
+        ) or "lock" not in self.kv
         if process.role == "agent" and clean and not process.paused:
             self._clean_exit(process)
         self.kill(process, 143)
@@ -71,8 +75,15 @@ class Processes(Store):
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
             # The container's end is told a moment before the pod's.
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
-        elif pod.beside and not pod.beside_ended and pod.phase == "Running" and pod.process is not None and not pod.process.alive:
-            # The kubelet ends sidecars of its own kind and ephemeral containers with the last ordinary one; an ordinary one only when the pod is deleted.
+        elif (
+            pod.beside
+            and not pod.beside_ended
+            and pod.phase == "Running"
+            and pod.process is not None
+            and not pod.process.alive
+        ):
+            # The kubelet ends sidecars of its own kind and ephemeral containers with the last
+            # ordinary one; an ordinary one only when the pod is deleted.
             own_kind = pod.beside != "container" and self.now - pod.process.died_at >= SIDECAR_SECONDS
             pod.beside_ended = own_kind or pod.deleting_since is not None
         elif pod.phase == "Running" and pod.process is not None and not pod.process.alive:
@@ -84,12 +95,18 @@ class Processes(Store):
         self._remove_if_done(pod)
 
     def collect(self, pod: Pod) -> None:
-        """The garbage collector of a lost node's pods: Failed and deleted, whatever runs. The finalizer keeps it; its kubelet tells when it is back."""
+        """The garbage collector of a lost node's pods: Failed and deleted, whatever runs.
+
+        The finalizer keeps it; its kubelet tells when it is back.
+        """
         pod.phase, pod.collected = "Failed", True
         self._mark_deleted(pod, 0)
 
     def refuse(self, pod: Pod) -> None:
-        """The kubelet, perhaps restarted, does not admit the pod. What runs of it is ended later."""
+        """The kubelet, perhaps restarted, does not admit the pod.
+
+        What runs of it is ended later.
+        """
         pod.phase, pod.silent = "Failed", True
 
     def _kubelet_looks(self, pod: Pod) -> None:
@@ -112,12 +129,27 @@ class Processes(Store):
         return process
 
     def _make_executor(self, driver: Pod, number: int, inc: str) -> None:
-        labels = {**driver.labels, naming.LABEL_ROLE: "executor", naming.LABEL_COMPONENT: "executor", naming.LABEL_DRIVER: driver.name}
+        labels = {
+            **driver.labels,
+            naming.LABEL_ROLE: "executor",
+            naming.LABEL_COMPONENT: "executor",
+            naming.LABEL_DRIVER: driver.name,
+        }
         labels.pop(naming.LABEL_AGENT, None)
         if self.bare_executors:
             labels = {"spark-role": "executor"}
         name = f"{driver.name}-exec-{number}"
-        pod = Pod(name, self.pod_uid(), labels, (driver.uid,), [naming.EVIDENCE_FINALIZER], 30, node=driver.node, phase="Running", beside=self.beside)
+        pod = Pod(
+            name,
+            self.pod_uid(),
+            labels,
+            (driver.uid,),
+            [naming.EVIDENCE_FINALIZER],
+            30,
+            node=driver.node,
+            phase="Running",
+            beside=self.beside,
+        )
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)
         self.pods[name] = pod
@@ -165,9 +197,20 @@ class Processes(Store):
 
     def acquire(self, process: Process) -> bool:
         """The acquire transaction with its compares."""
-        if "lock" in self.kv or f"fence/{process.inc}" in self.kv or f"alive/{process.inc}" not in self.kv or not self._admits(process):
+        if (
+            "lock" in self.kv
+            or f"fence/{process.inc}" in self.kv
+            or f"alive/{process.inc}" not in self.kv
+            or not self._admits(process)
+        ):
             return False
-        value = {"inc": process.inc, "attempt": process.attempt, "podUID": process.pod_uid, "nonce": "x", "sinceMs": self.now_ms}
+        value = {
+            "inc": process.inc,
+            "attempt": process.attempt,
+            "podUID": process.pod_uid,
+            "nonce": "x",
+            "sinceMs": self.now_ms,
+        }
         process.token = self.put("lock", value)
         return True
 
@@ -178,7 +221,11 @@ class Processes(Store):
         process.registered = False
 
     def holds(self, process: Process) -> bool:
-        return "lock" in self.kv and self.kv["lock"].create == process.token and self.kv["lock"].value["inc"] == process.inc
+        return (
+            "lock" in self.kv
+            and self.kv["lock"].create == process.token
+            and self.kv["lock"].value["inc"] == process.inc
+        )
 
     def _writer(self, process: Process) -> None:
         """register, acquire, record, check, PUT, release, clean exit: one step per tick."""
@@ -199,7 +246,11 @@ class Processes(Store):
                     self.kill(process, 11)
                 return process.alive
             case 1:
-                if process.endless and self.kv["gate"].value["state"] == "closed" and self.kv["gate"].value.get("closedFor"):
+                if (
+                    process.endless
+                    and self.kv["gate"].value["state"] == "closed"
+                    and self.kv["gate"].value.get("closedFor")
+                ):
                     self._end_at_boundary(process)
                     return True
                 return self.acquire(process)
@@ -218,7 +269,13 @@ class Processes(Store):
                 self.drop("lock")
                 self.drop(f"instant/{process.instant}")
                 process.commits += 1
-                value = {"inc": process.inc, "records": 10, "commits": process.commits, "lastInstant": process.instant, "conflicts": []}
+                value = {
+                    "inc": process.inc,
+                    "records": 10,
+                    "commits": process.commits,
+                    "lastInstant": process.instant,
+                    "conflicts": [],
+                }
                 value["lastCompletionTime"] = str(int(process.instant) + 500)
                 self.put(f"report/attempt/{process.attempt}", value)
                 process.step = 0 if process.endless else process.step
@@ -232,7 +289,13 @@ class Processes(Store):
     def _end_at_boundary(self, process: Process) -> None:
         """What a run with commit boundaries does when it sees the closed gate (run.py)."""
         pod = next(p for p in self.pods.values() if p.uid == process.pod_uid)
-        pod.message = json.dumps({"outcome": "Failed", "class": "EndedForChange", "message": f"the gate is closed for {self.kv['gate'].value['closedFor']}"})
+        pod.message = json.dumps(
+            {
+                "outcome": "Failed",
+                "class": "EndedForChange",
+                "message": f"the gate is closed for {self.kv['gate'].value['closedFor']}",
+            }
+        )
         self._clean_exit(process)
         self.kill(process, 12)
 
@@ -244,16 +307,30 @@ class Processes(Store):
         if not process.registered:
             self._register(process)
             return
-        report: dict[str, Any] = {"agentInc": process.inc, "exists": self.table_error is None, "pendingCount": len(self.names("instant"))}
+        report: dict[str, Any] = {
+            "agentInc": process.inc,
+            "exists": self.table_error is None,
+            "pendingCount": len(self.names("instant")),
+        }
         if self.table_error is not None:
             report["error"] = self.table_error
-        left = {t: action for t, action in self.foreign.items() if t not in self.rolled_back and f"instant/{t}" not in self.kv}
+        left = {
+            t: action
+            for t, action in self.foreign.items()
+            if t not in self.rolled_back and f"instant/{t}" not in self.kv
+        }
         if left:
-            report["foreign"] = [{"instant": t, "action": left[t], **({"beating": True} if t in self.beating else {})} for t in sorted(left)]
+            report["foreign"] = [
+                {"instant": t, "action": left[t], **({"beating": True} if t in self.beating else {})}
+                for t in sorted(left)
+            ]
             gate = self.kv["gate"].value
             if not gate.get("adopted") and gate["state"] != "open":
                 report["error"] = {"code": "PendingInstants", "message": "pending instants"}
-        elif any(k.value["reason"] == "Adopted" and k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+        elif any(
+            k.value["reason"] == "Adopted" and k.value["phase"] not in ("Swept", "Settled")
+            for k in self.names("settle").values()
+        ):
             self._settle_all(process)
             return
         if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
@@ -273,22 +350,44 @@ class Processes(Store):
             self._bootstrap(process, self.kv["request/bootstrap"].value)
 
     def _bootstrap(self, process: Process, request: dict[str, Any]) -> None:
-        """Written ahead, acquire, record, PUT, release, done: one step per tick, each but the first only when nothing is left of another agent."""
+        """Written ahead, acquire, record, PUT, release, done: one step per tick, each but the first
+        only when nothing is left of another agent.
+        """
         done = self.kv["done/bootstrap"].value if "done/bootstrap" in self.kv else {}
-        if done.get("result") == "Completed" or (self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at):
+        if done.get("result") == "Completed" or (
+            self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at
+        ):
             return
         gate = self.kv["gate"].value
         if gate["state"] == "frozen":
             return  # as the real one does: nobody acquires, and the table may be another's soon
         assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
         assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive], "a bootstrap is asked for while a writer runs (R14)"
-        base = {"tableUID": request["tableUID"], "mode": request["mode"], "source": request["path"], "beginMs": done.get("beginMs") or self.now_ms}
-        if process.step == 0 and any(k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()):
+        assert not [p for p in self.processes if p.role == "writer" and p.alive], (
+            "a bootstrap is asked for while a writer runs (R14)"
+        )
+        base = {
+            "tableUID": request["tableUID"],
+            "mode": request["mode"],
+            "source": request["path"],
+            "beginMs": done.get("beginMs") or self.now_ms,
+        }
+        if process.step == 0 and any(
+            k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()
+        ):
             return
         if process.step == 0 and self.bootstrap_error:
             failures = int(done.get("failures") or 0) + 1
-            self.put("done/bootstrap", {**base, "result": "Failed", "code": "SourceInvalid", "message": self.bootstrap_error, "failures": failures})
+            self.put(
+                "done/bootstrap",
+                {
+                    **base,
+                    "result": "Failed",
+                    "code": "SourceInvalid",
+                    "message": self.bootstrap_error,
+                    "failures": failures,
+                },
+            )
             return
         if process.step == 0 and not self.bootstrapped:
             self.put("done/bootstrap", {**base, "result": "Running", "failures": int(done.get("failures") or 0) + 1})
@@ -314,7 +413,17 @@ class Processes(Store):
                 self.drop(f"instant/{process.instant}")
             case 5:
                 counts = {"records": 7, "files": 2, "bytes": 100}
-                self.put("done/bootstrap", {**base, **counts, "result": "Completed", "instant": self.bootstrapped[0], "endMs": self.now_ms, "failures": 0})
+                self.put(
+                    "done/bootstrap",
+                    {
+                        **base,
+                        **counts,
+                        "result": "Completed",
+                        "instant": self.bootstrapped[0],
+                        "endMs": self.now_ms,
+                        "failures": 0,
+                    },
+                )
             case _:
                 pass
         return True
@@ -322,8 +431,12 @@ class Processes(Store):
     def _savepoint(self, id: str) -> None:
         gate = self.kv["gate"].value
         assert gate["state"] == "closed", f"{id} is asked for while the gate is open"
-        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], f"{id} is asked for while an attempt may still register"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], f"{id} is asked for while a writer runs"
+        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], (
+            f"{id} is asked for while an attempt may still register"
+        )
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
+            f"{id} is asked for while a writer runs"
+        )
         if self.names("instant"):
             return  # a dead writer's: it is settled first
         instants = max(self.completed, default="")
@@ -333,15 +446,25 @@ class Processes(Store):
         self.put(f"done/{id}", {"name": id, "atMs": self.now_ms, **value})
 
     def _restore(self, process: Process, id: str) -> None:
-        """Written ahead, recorded, undone in two steps, done: one step per tick, alone, under the gate that is closed for it."""
+        """Written ahead, recorded, undone in two steps, done: one step per tick, alone, under the
+        gate that is closed for it.
+        """
         request, gate = self.kv[f"request/{id}"].value, self.kv["gate"].value
         done = self.kv[f"done/{id}"].value if f"done/{id}" in self.kv else {}
-        over = done.get("result") in ("Completed", "Failed") or (self.restore_hang_at is not None and process.step >= self.restore_hang_at)
+        over = done.get("result") in ("Completed", "Failed") or (
+            self.restore_hang_at is not None and process.step >= self.restore_hang_at
+        )
         if over or gate["state"] != "closed" or gate.get("restoring") != request["nonce"]:
             return
-        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], f"{id} is asked for while an attempt may still register"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], f"{id} is asked for while a writer runs"
-        unsettled = [k for k in self.names("settle").values() if k.value["phase"] not in ("RollingBack", "Swept", "Settled")]
+        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], (
+            f"{id} is asked for while an attempt may still register"
+        )
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
+            f"{id} is asked for while a writer runs"
+        )
+        unsettled = [
+            k for k in self.names("settle").values() if k.value["phase"] not in ("RollingBack", "Swept", "Settled")
+        ]
         begun = next((t for t, k in self.names("instant").items() if k.value["action"] == "restore"), "")
         if process.step == 0 and (unsettled or (self.names("instant") and not begun)):
             return
@@ -361,11 +484,21 @@ class Processes(Store):
                     return False
                 process.instant = begun
             case 1:
-                self.put(f"done/{id}", {**base, "result": "Running", "boundary": boundary, "undone": len([t for t in self.completed if t > boundary])})
+                self.put(
+                    f"done/{id}",
+                    {
+                        **base,
+                        "result": "Running",
+                        "boundary": boundary,
+                        "undone": len([t for t in self.completed if t > boundary]),
+                    },
+                )
             case 2:
                 if not process.instant and nonce not in self.restored:
                     process.instant = f"2026010100000{next(self.counter):04d}"
-                    self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "restore", "state": "Pending"})
+                    self.put(
+                        f"instant/{process.instant}", {"inc": process.inc, "action": "restore", "state": "Pending"}
+                    )
             case 3 | 4:
                 assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
                 going = sorted(t for t in self.completed if t > boundary)
@@ -388,15 +521,23 @@ class Processes(Store):
             self.drop(f"instant/{process.instant}")
 
     def _metadata(self, request: dict[str, Any]) -> None:
-        """R16: nobody writes while it is changed, and nobody who keeps another one up comes after it."""
+        """R16: nobody writes while it is changed, and nobody who keeps another one up
+        comes after it.
+        """
         done = self.kv["done/metadata"].value if "done/metadata" in self.kv else {}
         if (done.get("nonce"), done.get("result")) == (request["nonce"], "Completed"):
             return
         assert self.kv["gate"].value["state"] == "closed", "the metadata table is changed while the gate is open"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], "the metadata table is changed while a writer runs"
+        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
+            "the metadata table is changed while a writer runs"
+        )
         if self.names("instant"):
             return
-        told = {"result": "Failed", "message": self.metadata_error, "failures": 1} if self.metadata_error else {"result": "Completed", "partitions": ["files"]}
+        told = (
+            {"result": "Failed", "message": self.metadata_error, "failures": 1}
+            if self.metadata_error
+            else {"result": "Completed", "partitions": ["files"]}
+        )
         self.put("done/metadata", {"nonce": request["nonce"], "atMs": self.now_ms, **told})
 
     def _settle_all(self, process: Process) -> None:

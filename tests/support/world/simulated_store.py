@@ -1,9 +1,11 @@
-"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API server, the keys of etcd.
+"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API
+server, the keys of etcd.
 
-Each action of the operator has the effect here that it has on a real etcd (`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and
-the
-real things can: a read that is old, an answer that is lost or late, a permission that is denied, values that are too large; API server and etcd are seen at
-one moment, there is one table, and what is written is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
+Each action of the operator has the effect here that it has on a real etcd
+(`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and the real things
+can: a read that is old, an answer that is lost or late, a permission that is denied, values that
+are too large; API server and etcd are seen at one moment, there is one table, and what is written
+is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
 """
 
 from __future__ import annotations
@@ -52,12 +54,16 @@ class Pod:
     process: Process | None = None
     ended_at: str = ""
     beside: str = ""
-    """Kind of another container that was put into the pod and does not end by itself; empty: none."""
+    """Kind of another container that was put into the pod and does not end by
+    itself; empty: none.
+    """
     beside_ended: bool = False
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
     collected: bool = False
-    """The garbage collector has called it Failed because its node is lost; of its containers nobody has said anything since."""
+    """The garbage collector has called it Failed because its node is lost; of its containers nobody
+    has said anything since.
+    """
 
 
 @dataclass
@@ -107,7 +113,10 @@ class Key:
 
 
 class Garbage(dict[str, Any]):
-    """A value in etcd that nobody of ours writes, as bytes or JSON; the world's own checks read empty texts in it."""
+    """A value in etcd that nobody of ours writes, as bytes or JSON.
+
+    The world's own checks read empty texts in it.
+    """
 
     def __init__(self, written: object = None) -> None:
         super().__init__()
@@ -124,7 +133,10 @@ def raw(value: dict[str, Any]) -> object:
 
 @dataclass
 class Store:
-    """API server and etcd: what is written there, and what the operator may see of it; beside it the truth."""
+    """API server and etcd: what is written there, and what the operator may see of it.
+
+    Beside it the truth.
+    """
 
     schedulable: bool = True
     now: float = 0.0
@@ -171,11 +183,17 @@ class Store:
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
-    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the node has."""
+    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the
+    node has.
+    """
     bare_executors: bool = False
-    """Executors come with Spark's own label and none of ours: a pod template has taken them away."""
+    """Executors come with Spark's own label and none of ours: a pod template has
+    taken them away.
+    """
     beside: str = ""
-    """Kind of a container that somebody's webhook puts into every new pod of a driver, executor or agent: it never ends by itself."""
+    """Kind of a container that somebody's webhook puts into every new pod of a driver, executor or
+    agent: it never ends by itself.
+    """
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     exit_codes: list[int] = field(default_factory=list)
@@ -186,12 +204,16 @@ class Store:
     # ---- set-up
 
     def make_table(self, **spec: Any) -> None:
-        self.table = self._object("HudiTable", "flights", {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec})
+        self.table = self._object(
+            "HudiTable", "flights", {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec}
+        )
         self.nodes.setdefault("n1", Node("n1", "node-uid-1", "boot-1"))
 
     def make_writer(self, name: str, **spec: Any) -> None:
         source = {"files": {"format": "csv", "paths": ["s3a://landing/x/"]}}
-        self.writers[name] = self._object("HudiWriter", name, {"tableRef": {"name": "flights"}, "source": source, **spec})
+        self.writers[name] = self._object(
+            "HudiWriter", name, {"tableRef": {"name": "flights"}, "source": source, **spec}
+        )
 
     def _object(self, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         meta = {
@@ -221,7 +243,11 @@ class Store:
         obj["metadata"]["resourceVersion"] = str(next(self.counter))
 
     def _collect_objects(self) -> None:
-        if self.table is not None and self.table["metadata"].get("deletionTimestamp") and not self.table["metadata"].get("finalizers"):
+        if (
+            self.table is not None
+            and self.table["metadata"].get("deletionTimestamp")
+            and not self.table["metadata"].get("finalizers")
+        ):
             self.table = None
         for name, obj in list(self.writers.items()):
             if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
@@ -250,13 +276,19 @@ class Store:
 
     def _stored(self, kind: str) -> dict[str, Stored]:
         return {
-            n: records.stored(kind, n, raw(k.value), create_revision=k.create, mod_revision=k.mod, lease=7 if k.lease else 0)
+            n: records.stored(
+                kind, n, raw(k.value), create_revision=k.create, mod_revision=k.mod, lease=7 if k.lease else 0
+            )
             for n, k in self.names(kind).items()
         }
 
     def _one(self, key: str) -> Stored | None:
         found = self.kv.get(key)
-        return records.stored(key, "", raw(found.value), create_revision=found.create, mod_revision=found.mod) if found else None
+        return (
+            records.stored(key, "", raw(found.value), create_revision=found.create, mod_revision=found.mod)
+            if found
+            else None
+        )
 
     def etcd_facts(self) -> EtcdFacts:
         return EtcdFacts(
@@ -282,7 +314,11 @@ class Store:
     # ---- what the operator sees
 
     def pod_facts(self, pod: Pod) -> PodFacts:
-        started = (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None) or pod.phase == "Running" or pod.collected
+        started = (
+            (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None)
+            or pod.phase == "Running"
+            or pod.collected
+        )
         return PodFacts(
             namespace=NAMESPACE,
             name=pod.name,
@@ -310,7 +346,10 @@ class Store:
         return Observed(
             objects=Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers))),
             pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
-            nodes={n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine) for n in self.nodes.values()},
+            nodes={
+                n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
+                for n in self.nodes.values()
+            },
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
             now_ms=self.now_ms + self.operator_clock_ms,

@@ -1,8 +1,11 @@
-"""A world in memory for the planner: API server, kubelet, etcd, JVMs and agents, with the truth beside what the operator may see.
+"""A world in memory for the planner: API server, kubelet, etcd, JVMs and agents, with the truth
+beside what the operator may see.
 
-The operator sees only what `World.observe` returns. `World.perform` executes actions with their preconditions and checks each one against
-the truth: a lock is deleted only when its owner's processes are dead and drained (I1), nothing fenced acquires (I2), an instant is forgotten
-only with an outcome (I4, I7), no pod of an attempt is made twice, evidence goes only when it is needed no more (F14).
+The operator sees only what `World.observe` returns. `World.perform` executes actions with their
+preconditions and checks each one against the truth: a lock is deleted only when its owner's
+processes are dead and drained (I1), nothing fenced acquires (I2), an instant is forgotten only with
+an outcome (I4, I7), no pod of an attempt is made twice, evidence goes only when it is needed no
+more (F14).
 """
 
 from __future__ import annotations
@@ -14,7 +17,16 @@ from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_effects import Effects
 from tests.support.world.simulated_processes import Processes
-from tests.support.world.simulated_store import CONFIG, NAMESPACE, START_MS, ConflictError, Node, OperatorCrashError, Pod, Process
+from tests.support.world.simulated_store import (
+    CONFIG,
+    NAMESPACE,
+    START_MS,
+    ConflictError,
+    Node,
+    OperatorCrashError,
+    Pod,
+    Process,
+)
 
 
 class World(Effects, Processes):
@@ -61,7 +73,10 @@ class World(Effects, Processes):
 
     def summary(self) -> str:
         keys = {k: v.value.get("phase") or v.value.get("state") or "" for k, v in self.kv.items()}
-        pods = {p.name: (p.phase, p.node, "deleting" if p.deleting_since is not None else "", p.finalizers) for p in self.pods.values()}
+        pods = {
+            p.name: (p.phase, p.node, "deleting" if p.deleting_since is not None else "", p.finalizers)
+            for p in self.pods.values()
+        }
         return f"{keys}\n{pods}"
 
     def condition(self, obj: dict[str, Any] | None, kind: str) -> dict[str, Any]:
@@ -136,4 +151,17 @@ def no_evidence_left(world: World, writer: str) -> bool:
     return not any(p.finalizers for n, p in world.pods.items() if n.startswith(writer + "-"))
 
 
-__all__ = ["CONFIG", "NAMESPACE", "START_MS", "Node", "Process", "World", "all_settled", "at_step", "finished", "in_phase", "no_evidence_left", "ready_world"]
+__all__ = [
+    "CONFIG",
+    "NAMESPACE",
+    "START_MS",
+    "Node",
+    "Process",
+    "World",
+    "all_settled",
+    "at_step",
+    "finished",
+    "in_phase",
+    "no_evidence_left",
+    "ready_world",
+]

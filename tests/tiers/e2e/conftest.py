@@ -27,7 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def installed() -> None:
-    """The cluster is up and the chart is installed: from these sources, unless E2E_INSTALLED says that it is there as it should be."""
+    """The cluster is up and the chart is installed: from these sources, unless E2E_INSTALLED says
+    that it is there as it should be.
+    """
     if not os.environ.get("E2E_INSTALLED"):
         run("demo/run", "install", seconds=1800)
     os.environ["KUBECONFIG"] = run("hack/cluster/cluster", "kubeconfig").strip()
@@ -52,7 +54,9 @@ def operator_logs(installed: None) -> Iterator[NodeLogs]:
 
 @pytest.fixture(autouse=True)
 def conform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What operator, drivers and agents say that they did with the tables of the shared namespace is what the protocol allows; with this test's, to its end."""
+    """What operator, drivers and agents say that they did with the tables of the shared namespace
+    is what the protocol allows; with this test's, to its end.
+    """
     shared = "space" in request.fixturenames
     before = request.getfixturevalue("space").tables if shared else set[str]()
     yield
@@ -74,7 +78,10 @@ def watch(installed: None) -> Iterator[Watch]:
 
 @pytest.fixture(scope="session")
 def space(lake: Lake, watch: Watch, operator_logs: NodeLogs) -> Iterator[Space]:
-    """The namespace that most tests share, so that one agent serves them all. The wrong-credentials table is there from the start."""
+    """The namespace that most tests share, so that one agent serves them all.
+
+    The wrong-credentials table is there from the start.
+    """
     found = make_space(NAMESPACE, lake, watch)
     found.logs.start()
     yield found
@@ -84,7 +91,10 @@ def space(lake: Lake, watch: Watch, operator_logs: NodeLogs) -> Iterator[Space]:
 
 @pytest.fixture(scope="session")
 def proxy(lake: Lake) -> Iterator[Proxy]:
-    """A proxy before the S3 server, for tables whose requests a test wants to hold; one for all, so that one agent serves those tables."""
+    """A proxy before the S3 server, for tables whose requests a test wants to hold.
+
+    One for all, so that one agent serves those tables.
+    """
     server = urlparse(lake.endpoint)
     found = Proxy(HOST, (str(server.hostname), int(server.port or 80)))
     yield found

@@ -1,4 +1,7 @@
-"""F45: a container that never ends is put beside ours in every pod. Attempts end all the same, and what has to be proven is proven."""
+"""F45: a container that never ends is put beside ours in every pod.
+
+Attempts end all the same, and what has to be proven is proven.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def beside(space: Space, pod: str) -> dict[str, object]:
 
 
 def test_attempts_end_with_their_driver(crowded: Space) -> None:
-    """One writer after the other (a single slot); the pods end, too, and leave no evidence behind."""
+    """One writer after the other (a single slot).
+
+    The pods end, too, and leave no evidence behind.
+    """
     crowded.table("t", concurrency={"maxWriters": 1})
     for number in range(2):
         crowded.writer(f"w{number}", "t", batches=1, rows=20, first=1000 * number)
@@ -48,7 +54,9 @@ def test_attempts_end_with_their_driver(crowded: Space) -> None:
 
     def over() -> bool:
         left = [pod for number in range(2) for pod in crowded.drivers(f"w{number}")]
-        return all(pod["status"]["phase"] in ("Succeeded", "Failed") and not pod["metadata"].get("finalizers") for pod in left)
+        return all(
+            pod["status"]["phase"] in ("Succeeded", "Failed") and not pod["metadata"].get("finalizers") for pod in left
+        )
 
     wait_for("the end of the drivers' pods", over, seconds=90)
     crowded.audited("t", pd.concat([written(batches=1, rows=20, first=1000 * number) for number in range(2)]))
@@ -65,7 +73,11 @@ def test_a_killed_driver_is_proven_dead_with_what_runs_beside_it(crowded: Space)
     record = crowded.wait_settled(pod, seconds=180)
     print(f"\ndriver killed beside an endless container: settled after {time.time() - at:.1f} s")
     assert record.outcomes == {instant: "RolledBack"}, record
-    changes = [change.value for change in crowded.watch.changes("/settle/") if change.value and change.value.get("podUID") == uid]
+    changes = [
+        change.value
+        for change in crowded.watch.changes("/settle/")
+        if change.value and change.value.get("podUID") == uid
+    ]
     assert changes[-1]["proofs"][uid]["kind"] == "PodTerminated"
     crowded.wait("hudiwriter/victim", "Succeeded", seconds=400)
     crowded.audited("t", written(batches=1, rows=60))

@@ -19,7 +19,9 @@ KILLS = int(os.environ.get("KILLS", "2"))
 
 
 BOUNDS = {"Fenced": 10.0, "Unlocked": 60.0, "Settled": 120.0}
-"""Seconds from the kill, many times what a quiet machine needs (docs/results/kills.md: at most 1.3, 13.4 and 31)."""
+"""Seconds from the kill, many times what a quiet machine needs (docs/results/kills.md: at most 1.3,
+13.4 and 31).
+"""
 
 
 def ready_table(space: Space, name: str) -> None:
@@ -29,7 +31,9 @@ def ready_table(space: Space, name: str) -> None:
 
 
 def assert_gone(space: Space, table: str, instant: str) -> None:
-    """Nothing of the instant is on the timeline or among the files (the audit would also accept a living one)."""
+    """Nothing of the instant is on the timeline or among the files (the audit would also accept a
+    living one).
+    """
     path = space.path(table)
     assert instant not in {i.requested for i in space.lake.timeline(path)}
     assert not [f for f in data_files(space.lake.files(path)) if f.instant == instant]
@@ -37,7 +41,10 @@ def assert_gone(space: Space, table: str, instant: str) -> None:
 
 @pytest.mark.timeout(300 + 120 * KILLS)
 def test_each_kill_is_settled(space: Space) -> None:
-    """Each attempt is killed while its instant is inflight; the last one finishes, and every row is there once."""
+    """Each attempt is killed while its instant is inflight.
+
+    The last one finishes, and every row is there once.
+    """
     ready_table(space, "kills")
     space.writer("victim", "kills", batches=KILLS + 1, rows=20, delay=0.25)
     times: dict[str, list[float]] = {}
@@ -62,19 +69,29 @@ def test_each_kill_is_settled(space: Space) -> None:
     space.wait("hudiwriter/victim", "Finished", seconds=300)
     writer = space.get("hudiwriter", "victim")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
-    assert len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"]) == KILLS + 1
+    assert (
+        len([i for i in space.lake.timeline(space.path("kills")) if i.completed and i.action == "deltacommit"])
+        == KILLS + 1
+    )
     space.audited("kills", written(batches=KILLS + 1, rows=20))
 
 
 @pytest.mark.extra
 def test_force_deletion_is_no_proof(space: Space) -> None:
-    """The pod object of a living driver is force-deleted: it is settled when the kubelet says that its process has ended; the next one writes its rows."""
+    """The pod object of a living driver is force-deleted: it is settled when the kubelet says that
+    its process has ended; the next one writes its rows.
+    """
     ready_table(space, "forced")
     space.writer("forced", "forced", rows=40, delay=0.5)
     _, pod = space.wait_inflight("forced", "forced")
     kubectl("delete", "pod", pod, "-n", space.namespace, "--force", "--grace-period=0", "--wait=false")
     space.wait_settled(pod)
-    proofs = [p for c in space.watch.changes("/settle/") if c.value and c.value.get("pod") == pod for p in (c.value.get("proofs") or {}).values()]
+    proofs = [
+        p
+        for c in space.watch.changes("/settle/")
+        if c.value and c.value.get("pod") == pod
+        for p in (c.value.get("proofs") or {}).values()
+    ]
     assert proofs, "settled without proof"
     assert {proof["kind"] for proof in proofs} == {"PodTerminated"}, proofs
     space.wait("hudiwriter/forced", "Finished", seconds=300)
@@ -93,7 +110,9 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
         return record is not None and "RollingBack" in record.phases
 
     wait_for("RollingBack", rolling, seconds=90, every=0.05)
-    agents = cluster.items("pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running")
+    agents = cluster.items(
+        "pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running"
+    )
     assert len(agents) == 1
     agent = agents[0]["metadata"]["name"]
     space.signal_all(agent, signal.SIGKILL)
@@ -101,7 +120,9 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
     assert_gone(space, "orphaned", instant)
 
     def replaced() -> bool:
-        pods = cluster.items("pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running")
+        pods = cluster.items(
+            "pods", "-n", space.namespace, "-l", "hudioperator.io/role=agent", "--field-selector=status.phase=Running"
+        )
         return bool(pods) and all(p["metadata"]["name"] != agent for p in pods)
 
     wait_for("another agent", replaced, seconds=60)

@@ -1,4 +1,6 @@
-"""What tests without a kubelet take for granted of a kubelet's words, held against a real one: running, ended, killed, with init and side containers."""
+"""What tests without a kubelet take for granted of a kubelet's words, held against a real one:
+running, ended, killed, with init and side containers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ IMAGE = "hudi-operator/spark:dev"
 
 
 def start(space: Space, name: str, command: str, **spec: Any) -> None:
-    container = {"name": "main", "image": IMAGE, "command": ["sh", "-c", command], "terminationMessagePolicy": "FallbackToLogsOnError"}
+    container = {
+        "name": "main",
+        "image": IMAGE,
+        "command": ["sh", "-c", command],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
     meta = {"name": name, "namespace": space.namespace}
     body = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 2, "containers": [container], **spec}
     cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body}))

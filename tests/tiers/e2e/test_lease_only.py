@@ -1,8 +1,10 @@
 """Why a lease is no lock: the same pause with a lock that ends with its lease, and with ours.
 
-A writer's completed file is on its way (a proxy holds the PUT), its JVM is frozen, its lease runs out, a second writer of the same file group
-comes, and then the PUT arrives. With `fencing.mode: LeaseOnly` both commits stand although they overlap. With the default the second
-writer gets the lock only after the first one's death is proven and drained, sees its commit, and conflicts.
+A writer's completed file is on its way (a proxy holds the PUT), its JVM is frozen, its lease runs
+out, a second writer of the same file group comes, and then the PUT arrives. With
+`fencing.mode: LeaseOnly` both commits stand although they overlap. With the default the second
+writer gets the lock only after the first one's death is proven and drained, sees its
+commit, and conflicts.
 """
 
 from __future__ import annotations
@@ -40,13 +42,19 @@ def table_of(mode: str) -> str:
 
 
 def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
-    """Up to the point where the first writer is frozen with its completed file held; returns table, its driver pod, the held PUT."""
+    """Up to the point where the first writer is frozen with its completed file held.
+
+    Returns table, its driver pod, the held PUT.
+    """
     name = table_of(mode)
-    # No second attempt of the first writer comes between. Both begin their commits at about the same time; the second one writes for longer.
+    # No second attempt of the first writer comes between. Both begin their commits at about the
+    # same time; the second one writes for longer.
     space.writer(f"{name}-second", name, rows=20, delay=2.5, operation="Upsert")
     wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
     space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
-    recorded = wait_for("the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1)
+    recorded = wait_for(
+        "the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1
+    )
     published = f"/{list(recorded)[-1]}_"
     held = proxy.hold_next(lambda line: completed(line) and published in line)
     assert held.arrived.wait(120), "the first writer did not come to its commit"
@@ -65,7 +73,8 @@ def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Prox
     held.deliver.set()
     assert held.delivered.wait(20)
     assert " 200 " in held.answer, held.answer
-    # Both wrote the same rows, so none is missing or wrong; with other rows one of the two would be lost.
+    # Both wrote the same rows, so none is missing or wrong; with other rows one of the two
+    # would be lost.
     outcomes = space.audit(name, written(batches=1, rows=20)).outcomes
     assert outcomes["overlap"] == "violated", "LeaseOnly was expected to let two overlapping commits stand"
     assert (outcomes["rows"], outcomes["unique"]) == ("ok", "ok"), outcomes

@@ -15,7 +15,10 @@ from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, make_space, r
 
 
 def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
-    """`helm uninstall` while a writer runs, the writer dies meanwhile; after `helm install` it is settled and goes on."""
+    """`helm uninstall` while a writer runs, the writer dies meanwhile.
+
+    After `helm install` it is settled and goes on.
+    """
     space.table("moved")
     space.wait("huditable/moved", "Ready", seconds=300)
     space.writer("nomad", "moved", batches=2, rows=40, delay=0.4)
@@ -25,7 +28,18 @@ def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
     for driver in space.drivers("nomad"):
         if driver["status"].get("phase") == "Running":
             space.signal_all(driver["metadata"]["name"], signal.SIGKILL)
-    run("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m")
+    run(
+        "helm",
+        "upgrade",
+        "--install",
+        "hudi-operator",
+        "charts/hudi-operator",
+        "-n",
+        OPERATOR_NAMESPACE,
+        "--wait",
+        "--timeout",
+        "5m",
+    )
     space.wait_settled(pod, seconds=300)
     space.wait("hudiwriter/nomad", "Finished", seconds=300)
     assert cluster.is_true(space.get("hudiwriter", "nomad"), "Succeeded")
@@ -44,17 +58,21 @@ def test_namespace_deletion_in_the_middle_of_a_write(lake: Lake, watch: Watch) -
     kubectl("delete", "namespace", "e2e-doomed", "--wait=false")
     wait_for("the end of the namespace", lambda: not cluster.exists("namespace", "e2e-doomed"), seconds=120, every=1)
     print(f"namespace gone after {time.monotonic() - begin:.0f} s")
-    # Nobody can hold the lock any more, the gate belongs to nobody, and what the writer has left waits for the next HudiTable of that path.
+    # Nobody can hold the lock any more, the gate belongs to nobody, and what the writer has left
+    # waits for the next HudiTable of that path.
     keys = space.keys("doomed")
     assert "lock" not in keys
     assert (keys["gate"]["state"], keys["gate"]["table"]) == ("frozen", ""), keys["gate"]
     assert not [key for key in keys if key.startswith("admit/")], sorted(keys)
     records = [value for key, value in keys.items() if key.startswith("settle/") and value["attempt"] == attempt]
-    if f"instant/{instant}" in keys or records:  # a driver that has left in order within its grace has given everything back
+    # A driver that has left in order within its grace has given everything back
+    if f"instant/{instant}" in keys or records:
         (record,) = records
         assert record["phase"] in ("Unlocked", "RollingBack", "Settled"), record
         assert record["proofs"][uid]["kind"] == "PodTerminated", record
     left = {key.partition("/")[2] for key in keys if key.startswith("writer/")}
     done = ("Unlocked", "RollingBack", "Swept", "Settled")
-    unlocked = {key.partition("/")[2] for key, value in keys.items() if key.startswith("settle/") and value["phase"] in done}
+    unlocked = {
+        key.partition("/")[2] for key, value in keys.items() if key.startswith("settle/") and value["phase"] in done
+    }
     assert left <= unlocked, "somebody is registered who was not settled as far as Unlocked"

@@ -1,4 +1,7 @@
-"""The node's kubelet, or the cluster's API server, is frozen while a writer dies. Nothing else should run on the cluster meanwhile."""
+"""The node's kubelet, or the cluster's API server, is frozen while a writer dies.
+
+Nothing else should run on the cluster meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ API_SERVER_DOWN_SECONDS = 60
 
 
 def test_node_lost_and_back(space: Space, proxy: Proxy) -> None:
-    """A writer is frozen in the critical section on a node whose kubelet is frozen: no takeover; when the kubelet is back, all goes on."""
+    """A writer is frozen in the critical section on a node whose kubelet is frozen: no takeover.
+
+    When the kubelet is back, all goes on.
+    """
     scene = Scene(space, proxy, "nodeback", victim={"retryPolicy": {"limit": 0}})
     instant, pod = scene.inflight()
     held = scene.hold(completed_in_metadata, instant)
@@ -44,7 +50,9 @@ def test_node_lost_and_back(space: Space, proxy: Proxy) -> None:
 
 
 def test_node_lost_and_a_person_attests(space: Space, proxy: Proxy) -> None:
-    """The same, and the machine is off, as a person says: settled on that word while the kubelet is still away."""
+    """The same, and the machine is off, as a person says: settled on that word while the kubelet is
+    still away.
+    """
     scene = Scene(space, proxy, "attested", victim={"retryPolicy": {"limit": 0}})
     instant, pod = scene.inflight()
     scene.hold(completed_in_metadata, instant)
@@ -55,7 +63,13 @@ def test_node_lost_and_a_person_attests(space: Space, proxy: Proxy) -> None:
             space.signal_all(pod, signal.SIGKILL)
             record = stuck(scene, pod)
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            word = {"podUID": record["podUID"], "node": record["node"], "statement": "its processes were killed", "attestedBy": who, "at": now}
+            word = {
+                "podUID": record["podUID"],
+                "node": record["node"],
+                "statement": "its processes were killed",
+                "attestedBy": who,
+                "at": now,
+            }
             patch = json.dumps({"spec": {"fencing": {"attestations": [word]}}})
             attested = time.time()
             kubectl("patch", "huditable", scene.name, "-n", space.namespace, "--type=merge", "-p", patch)
@@ -71,7 +85,10 @@ def test_node_lost_and_a_person_attests(space: Space, proxy: Proxy) -> None:
 
 
 def test_api_server_down_while_a_writer_dies(space: Space, proxy: Proxy) -> None:
-    """Without the API server nothing can be proven: the lock stays. When it is back, settling catches up."""
+    """Without the API server nothing can be proven: the lock stays.
+
+    When it is back, settling catches up.
+    """
     scene = Scene(space, proxy, "noapi", victim={"retryPolicy": {"limit": 0}})
     instant, pod = scene.inflight()
     scene.hold(completed_in_metadata, instant)

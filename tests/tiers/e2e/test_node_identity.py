@@ -1,4 +1,8 @@
-"""F43: what looks like a reboot and is none. The writer holds the lock and is frozen, its kubelet too. Nothing else should run on the cluster meanwhile."""
+"""F43: what looks like a reboot and is none.
+
+The writer holds the lock and is frozen, its kubelet too. Nothing else should run on
+the cluster meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,11 @@ def image() -> str:
 
 
 def registration(scene: Scene, pod: str) -> dict[str, Any]:
-    found = [c.value for c in scene.space.watch.changes(f"/{scene.table_id}/writer/") if c.value and c.value.get("pod") == pod]
+    found = [
+        c.value
+        for c in scene.space.watch.changes(f"/{scene.table_id}/writer/")
+        if c.value and c.value.get("pod") == pod
+    ]
     assert found, f"{pod} has not registered"
     return dict(found[-1])
 
@@ -43,11 +51,17 @@ def boot_id(node: str) -> str:
 
 @contextmanager
 def made_again(name: str) -> Iterator[None]:
-    """The Node is deleted and made again at once, as another machine's kubelet would register under its name; its own kubelet must be frozen."""
+    """The Node is deleted and made again at once, as another machine's kubelet would register under
+    its name; its own kubelet must be frozen.
+    """
     old = cluster.get("node", name)
     kubectl("delete", "node", name)
     spec = {key: value for key, value in old["spec"].items() if key in ("podCIDR", "podCIDRs", "providerID")}
-    meta = {"name": name, "labels": old["metadata"].get("labels", {}), "annotations": old["metadata"].get("annotations", {})}
+    meta = {
+        "name": name,
+        "labels": old["metadata"].get("labels", {}),
+        "annotations": old["metadata"].get("annotations", {}),
+    }
     cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec}))
     status = {**old["status"], "nodeInfo": {**old["status"]["nodeInfo"], "bootID": OTHER, "systemUUID": OTHER}}
     kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))

@@ -1,4 +1,6 @@
-"""A table's own agent with an executor, on a real node: the executor does the compaction, and outlives its agent."""
+"""A table's own agent with an executor, on a real node: the executor does the compaction, and
+outlives its agent.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def batches(spark, context):
     for batch in range(int(context.arguments["batches"])):
         rows = spark.range(0, int(context.arguments["rows"]), 1, 1)
         yield rows.select(col("id"), lit("p").alias("part"), (col("id") + 1000 * batch).alias("value"), lit(batch).cast("long").alias("ts"))
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def updated_table(space: Space, proxy: Proxy, name: str) -> None:
@@ -41,23 +43,44 @@ def updated_table(space: Space, proxy: Proxy, name: str) -> None:
     storage["options"]["fs.s3a.endpoint"] = f"http://{HOST}:{proxy.port}"
     agent = {**SMALL, "executors": {"instances": 1, **EXECUTOR}}
     space.table(name, storage=storage, agent=agent, services={**SERVICES, "compaction": {"enabled": False}})
-    code = kubectl("create", "configmap", "updates", "-n", space.namespace, f"--from-literal=updates.py={UPDATES}", "--dry-run=client", "-o", "yaml")
+    code = kubectl(
+        "create",
+        "configmap",
+        "updates",
+        "-n",
+        space.namespace,
+        f"--from-literal=updates.py={UPDATES}",
+        "--dry-run=client",
+        "-o",
+        "yaml",
+    )
     cluster.apply(code)
     arguments = {"batches": str(BATCHES), "rows": str(ROWS)}
-    source = {"python": {"configMapKeyRef": {"name": "updates", "key": "updates.py"}, "function": "batches", "arguments": arguments}}
+    source = {
+        "python": {
+            "configMapKeyRef": {"name": "updates", "key": "updates.py"},
+            "function": "batches",
+            "arguments": arguments,
+        }
+    }
     space.writer(f"{name}-writer", name, source=source, operation="Upsert")
     space.wait(f"hudiwriter/{name}-writer", "Succeeded", seconds=300)
 
 
 def agents(space: Space, name: str) -> list[dict[str, Any]]:
     """Pods of the table's own agent that are not at their end, by generation."""
-    pods = cluster.items("pods", "-n", space.namespace, "-l", f"hudioperator.io/role=agent,hudioperator.io/table={name}")
+    pods = cluster.items(
+        "pods", "-n", space.namespace, "-l", f"hudioperator.io/role=agent,hudioperator.io/table={name}"
+    )
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     return sorted(running, key=lambda pod: int(pod["metadata"]["labels"]["hudioperator.io/attempt"]))
 
 
 def compacts(space: Space, executor: str) -> str:
-    """Stack of a task in the executor's JVM that is at a compaction; the JVM prints all its stacks when it is asked to."""
+    """Stack of a task in the executor's JVM that is at a compaction.
+
+    The JVM prints all its stacks when it is asked to.
+    """
     pid = cluster.jvm_pid(space.namespace, executor)
     assert pid is not None
     os.kill(pid, signal.SIGQUIT)
@@ -69,15 +92,29 @@ def compacts(space: Space, executor: str) -> str:
     return wait_for(f"a task of a compaction in {executor}", stack, seconds=30)
 
 
-def test_a_compaction_of_an_agent_that_died_is_finished_once_after_its_executors_end(space: Space, proxy: Proxy) -> None:
-    """The executor has sent its base file, and is frozen; the agent's JVM is killed. The file arrives in the drain. The next generation has an executor
-    of its own, does not touch the plan before both are proven dead, and completes it; the table's end leaves no pod."""
+def test_a_compaction_of_an_agent_that_died_is_finished_once_after_its_executors_end(
+    space: Space, proxy: Proxy
+) -> None:
+    """The executor has sent its base file, and is frozen; the agent's JVM is killed.
+
+    The file arrives in the drain. The next generation has an executor of its own, does not touch
+    the plan before both are proven dead, and completes it; the table's end leaves no pod.
+    """
     name = "heavy"
     updated_table(space, proxy, name)
     path = space.path(name)
     held = proxy.hold_next(lambda line: data_file(line) and f"/{path}/" in line)
     services = {**SERVICES, "compaction": {"enabled": True, "afterCommits": 1}}
-    kubectl("patch", "huditable", name, "-n", space.namespace, "--type=merge", "-p", json.dumps({"spec": {"services": services}}))
+    kubectl(
+        "patch",
+        "huditable",
+        name,
+        "-n",
+        space.namespace,
+        "--type=merge",
+        "-p",
+        json.dumps({"spec": {"services": services}}),
+    )
     assert held.arrived.wait(120), "no compaction wrote a base file"
     found = re.search(r"_(\d{17})\.parquet", held.line)
     assert found, held.line
@@ -101,7 +138,11 @@ def test_a_compaction_of_an_agent_that_died_is_finished_once_after_its_executors
     phase("Fenced")
     space.signal_all(executor, signal.SIGCONT)
     record = phase("Draining")
-    (kept,) = [c.value for c in space.watch.changes("/settle/") if c.value and c.value.get("pod") == pod and c.value.get("phase") == "Draining"][:1]
+    (kept,) = [
+        c.value
+        for c in space.watch.changes("/settle/")
+        if c.value and c.value.get("pod") == pod and c.value.get("phase") == "Draining"
+    ][:1]
     assert uid in kept["proofs"], f"proven dead without proof of {executor}: {kept['proofs']}"
     assert kept["proofs"][uid]["atMs"] <= kept["times"]["Draining"]
     claims = [c for c in space.watch.changes(f"/instant/{instant}") if c.value and c.value.get("claimedBy")]
@@ -113,7 +154,9 @@ def test_a_compaction_of_an_agent_that_died_is_finished_once_after_its_executors
     wait_for("the end of the compaction", lambda: _completed(space, path, instant), seconds=120)
     seconds = {p: round(t - at, 1) for p, t in (space.settling(pod) or record).phases.items()}
     print(f"agent killed in a compaction, executor frozen and resumed: {seconds}")
-    (claim,) = {c.value["claimedBy"] for c in space.watch.changes(f"/instant/{instant}") if c.value and c.value.get("claimedBy")}
+    (claim,) = {
+        c.value["claimedBy"] for c in space.watch.changes(f"/instant/{instant}") if c.value and c.value.get("claimedBy")
+    }
     assert claim != record.inc
     (second,) = [a["metadata"]["name"] for a in agents(space, name)]
     assert second != pod
@@ -135,4 +178,8 @@ def _completed(space: Space, path: str, instant: str) -> bool:
 
 def _left(space: Space, name: str) -> list[str]:
     """Pods and ConfigMaps of the table's agent."""
-    return [o["metadata"]["name"] for kind in ("pods", "configmaps") for o in cluster.items(kind, "-n", space.namespace, "-l", f"hudioperator.io/table={name}")]
+    return [
+        o["metadata"]["name"]
+        for kind in ("pods", "configmaps")
+        for o in cluster.items(kind, "-n", space.namespace, "-l", f"hudioperator.io/table={name}")
+    ]

@@ -1,5 +1,5 @@
-"""A driver whose wall clock is not everybody's (maxClockSkewSeconds is 5): 4 s ahead it writes, 6 s ahead it is fenced; 4 s behind it waits and writes,
-30 s behind it is refused the lock.
+"""A driver whose wall clock is not everybody's (maxClockSkewSeconds is 5): 4 s ahead it writes, 6 s
+ahead it is fenced; 4 s behind it waits and writes, 30 s behind it is refused the lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ def victim(seconds: int, **more: Any) -> dict[str, Any]:
 
 def registered(scene: Scene) -> dict[str, Any] | None:
     """The victim's registration, and when this program saw it (Unix milliseconds)."""
-    found = [c for c in scene.space.watch.changes(f"/{scene.table_id}/writer/") if c.value and "-victim-" in c.value.get("pod", "")]
+    found = [
+        c
+        for c in scene.space.watch.changes(f"/{scene.table_id}/writer/")
+        if c.value and "-victim-" in c.value.get("pod", "")
+    ]
     return {**(found[0].value or {}), "seenMs": found[0].at * 1000} if found else None
 
 
@@ -61,7 +65,9 @@ def test_a_clock_that_is_ahead_by_more_than_the_bound(space: Space, proxy: Proxy
 
 
 def test_a_clock_that_is_behind_by_less_than_the_bound(space: Space, proxy: Proxy, image: str) -> None:
-    """It waits until its clock is past the table's, which the other writer moves on, and its times are past those of the commits before it (I10)."""
+    """It waits until its clock is past the table's, which the other writer moves on, and its times
+    are past those of the commits before it (I10).
+    """
     scene = Scene(space, proxy, "behind4", batches=2, victim=victim(-4), image=image)
     instant, pod = scene.inflight()
     said = wait_for("its registration", lambda: registered(scene), seconds=10)
@@ -81,7 +87,9 @@ def test_a_clock_that_is_behind_by_more_than_the_bound(space: Space, proxy: Prox
     """It is told so, and does not get the lock; nobody waits for it."""
     scene = Scene(space, proxy, "behind30", image=image, victim=victim(-30, suspend=True))
     scene.goes_on(time.time())
-    kubectl("patch", "hudiwriter", scene.victim, "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    kubectl(
+        "patch", "hudiwriter", scene.victim, "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":false}}'
+    )
     said = wait_for("its registration", lambda: registered(scene), seconds=240)
     ended = scene.attempt(said["pod"])
     assert ended["class"] == "ClockSkew", ended

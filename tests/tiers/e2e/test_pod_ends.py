@@ -35,10 +35,21 @@ threading.Thread(target=eat, daemon=True).start()
 
 
 def test_out_of_memory_in_the_critical_section(space: Space, proxy: Proxy) -> None:
-    code = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hungry", "namespace": space.namespace}, "data": {"hungry.py": HUNGRY + SLOW_SOURCE}}
+    code = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "hungry", "namespace": space.namespace},
+        "data": {"hungry.py": HUNGRY + SLOW_SOURCE},
+    }
     cluster.apply(json.dumps(code))
     arguments = {"batches": "1", "rows": "20", "delay": "0.3"}
-    source = {"python": {"configMapKeyRef": {"name": "hungry", "key": "hungry.py"}, "function": "batches", "arguments": arguments}}
+    source = {
+        "python": {
+            "configMapKeyRef": {"name": "hungry", "key": "hungry.py"},
+            "function": "batches",
+            "arguments": arguments,
+        }
+    }
     scene = Scene(space, proxy, "memory", victim={"source": source})
     instant, pod = scene.inflight()
     scene.hold(completed_in_metadata, instant)
@@ -53,14 +64,23 @@ def test_out_of_memory_in_the_critical_section(space: Space, proxy: Proxy) -> No
 
 
 def test_evicted_while_it_holds_the_lock(space: Space, proxy: Proxy) -> None:
-    """Eviction with 30 s of grace: the commit at hand is finished, the lock given back, nothing to be proven; another pod goes on."""
+    """Eviction with 30 s of grace: the commit at hand is finished, the lock given back, nothing to
+    be proven; another pod goes on.
+    """
     scene = Scene(space, proxy, "evicted", batches=2, victim={"stop": {"graceSeconds": 30}})
     instant, pod = scene.inflight()
     held = scene.hold(completed, instant)
     assert scene.holds_lock(pod)
     at = time.time()
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": space.namespace}}
-    kubectl("create", "--raw", f"/api/v1/namespaces/{space.namespace}/pods/{pod}/eviction", "-f", "-", stdin=json.dumps(eviction))
+    kubectl(
+        "create",
+        "--raw",
+        f"/api/v1/namespaces/{space.namespace}/pods/{pod}/eviction",
+        "-f",
+        "-",
+        stdin=json.dumps(eviction),
+    )
     wait_for("the deletion of the pod", lambda: space.get("pod", pod)["metadata"].get("deletionTimestamp"), seconds=20)
     time.sleep(5)
     held.deliver.set()
@@ -70,6 +90,7 @@ def test_evicted_while_it_holds_the_lock(space: Space, proxy: Proxy) -> None:
     scene.goes_on(at)
     scene.finish()
     assert space.settling(pod) is None, f"an evicted writer had to be settled: {scene.record(pod)}"
-    attempts = [attempt["pod"] for attempt in space.get("hudiwriter", scene.victim)["status"]["attempts"]]  # the evicted pod itself is gone
+    # The evicted pod itself is gone
+    attempts = [attempt["pod"] for attempt in space.get("hudiwriter", scene.victim)["status"]["attempts"]]
     assert len(attempts) == 2, attempts
     assert attempts[0] == pod

@@ -43,7 +43,9 @@ def scene_with_executors(space: Space, proxy: Proxy, name: str, instances: int, 
 
 
 def test_loss_of_an_executor_is_no_fault_of_the_writer(space: Space, proxy: Proxy) -> None:
-    """The executor that writes is killed, its file arrives afterwards: nobody is fenced, Spark writes again, every row is there once."""
+    """The executor that writes is killed, its file arrives afterwards: nobody is fenced, Spark
+    writes again, every row is there once.
+    """
     scene = scene_with_executors(space, proxy, "lost", 2)
     instant, pod = scene.inflight()
     executor = at_work(space, pod)
@@ -58,7 +60,10 @@ def test_loss_of_an_executor_is_no_fault_of_the_writer(space: Space, proxy: Prox
 
 
 def test_an_executor_that_outlives_its_driver(space: Space, proxy: Proxy) -> None:
-    """It is frozen when its driver dies, and goes on; its file arrives in the drain. Settling waits for its proof, and the file goes."""
+    """It is frozen when its driver dies, and goes on; its file arrives in the drain.
+
+    Settling waits for its proof, and the file goes.
+    """
     scene = scene_with_executors(space, proxy, "orphans", 1)
     instant, pod = scene.inflight()
     executor = at_work(space, pod)

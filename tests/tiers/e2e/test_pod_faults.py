@@ -1,7 +1,9 @@
-"""What happens to driver processes on a real node: killed and frozen at named points, cut from the network, hung.
+"""What happens to driver processes on a real node: killed and frozen at named points, cut from the
+network, hung.
 
-A named point is a request to the store that the proxy holds (or the answer to it): the first thing that a commit writes under the lock, the
-completed file, its answer. After each: every acknowledged row once, nothing else, by the audit; and the protocol log conforms.
+A named point is a request to the store that the proxy holds (or the answer to it): the first thing
+that a commit writes under the lock, the completed file, its answer. After each: every acknowledged
+row once, nothing else, by the audit; and the protocol log conforms.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.timeout(1200)
 
 @pytest.mark.extra
 def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
-    """The container of the first attempt is killed after acquire, the second one's JVM before its completed file, the third one's before release."""
+    """The container of the first attempt is killed after acquire, the second one's JVM before its
+    completed file, the third one's before release.
+    """
     scene = Scene(space, proxy, "points", batches=3)
     points = (
         ("killed after acquire", begun_in_metadata, False, "RolledBack"),
@@ -48,18 +52,31 @@ def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
     drivers = space.drivers(scene.victim)
     statuses = [status for driver in drivers for status in driver["status"]["containerStatuses"]]
     assert all(status["restartCount"] == 0 for status in statuses), "a container was restarted in its pod"
-    incs = {c.value["inc"] for c in space.watch.changes(f"/{scene.table_id}/writer/") if c.value and c.value.get("pod") in pods}
+    incs = {
+        c.value["inc"]
+        for c in space.watch.changes(f"/{scene.table_id}/writer/")
+        if c.value and c.value.get("pod") in pods
+    }
     assert len(incs) == len(set(pods)) == len(points)
 
 
 @pytest.mark.extra
 def test_frozen_before_acquire(space: Space, proxy: Proxy) -> None:
-    """Frozen until its lease is over and resumed: no consequences. Frozen until it is fenced and resumed: it halts, its late file goes."""
+    """Frozen until its lease is over and resumed: no consequences.
+
+    Frozen until it is fenced and resumed: it halts, its late file goes.
+    """
     scene = Scene(space, proxy, "frozen", batches=2)
     _, pod = scene.inflight()
-    inc = next(c.value["inc"] for c in space.watch.changes(f"/{scene.table_id}/writer/") if c.value and c.value.get("pod") == pod)
+    inc = next(
+        c.value["inc"]
+        for c in space.watch.changes(f"/{scene.table_id}/writer/")
+        if c.value and c.value.get("pod") == pod
+    )
     space.signal_all(pod, signal.SIGSTOP)
-    wait_for("the end of its lease", lambda: not space.watch.latest(f"/{scene.table_id}/alive/{inc}"), seconds=30, every=0.1)
+    wait_for(
+        "the end of its lease", lambda: not space.watch.latest(f"/{scene.table_id}/alive/{inc}"), seconds=30, every=0.1
+    )
     space.signal_all(pod, signal.SIGCONT)
     instant, same = scene.inflight()
     assert same == pod, "a pause shorter than lease and suspicion has cost an attempt"
@@ -80,7 +97,10 @@ def test_frozen_before_acquire(space: Space, proxy: Proxy) -> None:
 
 
 def test_frozen_in_the_critical_section(space: Space, proxy: Proxy) -> None:
-    """The writer wakes up fenced, its next step would be the completed file: it never comes. Others waited for the proof."""
+    """The writer wakes up fenced, its next step would be the completed file: it never comes.
+
+    Others waited for the proof.
+    """
     scene = Scene(space, proxy, "section")
     instant, pod = scene.inflight()
     held = scene.hold(completed_in_metadata, instant)
@@ -100,9 +120,15 @@ def test_frozen_in_the_critical_section(space: Space, proxy: Proxy) -> None:
 
 @pytest.mark.extra
 def test_frozen_while_it_publishes(space: Space, proxy: Proxy) -> None:
-    """Frozen with its completed file on the wire, then before release, each until it is fenced; then it goes on and halts."""
+    """Frozen with its completed file on the wire, then before release, each until it is fenced.
+
+    Then it goes on and halts.
+    """
     scene = Scene(space, proxy, "publishing", batches=2)
-    for what, answer, outcome in (("frozen before the completed file", False, "RolledBack"), ("frozen before release", True, "Completed")):
+    for what, answer, outcome in (
+        ("frozen before the completed file", False, "RolledBack"),
+        ("frozen before release", True, "Completed"),
+    ):
         instant, pod = scene.inflight()
         scene.hold(completed, instant, answer=answer)
         assert scene.holds_lock(pod), f"{pod} does not hold the lock"
@@ -121,7 +147,10 @@ def test_frozen_while_it_publishes(space: Space, proxy: Proxy) -> None:
 
 @pytest.mark.extra
 def test_cut_from_etcd(space: Space, proxy: Proxy) -> None:
-    """For 5 s: it goes on. For longer than lease and suspicion: fenced, ended, settled; others are not blocked."""
+    """For 5 s: it goes on.
+
+    For longer than lease and suspicion: fenced, ended, settled; others are not blocked.
+    """
     scene = Scene(space, proxy, "noetcd", batches=2)
     _, pod = scene.inflight()
     with cut(scene.pid(pod), etcd_addresses()):
@@ -141,7 +170,9 @@ def test_cut_from_etcd(space: Space, proxy: Proxy) -> None:
 
 @pytest.mark.extra
 def test_cut_from_storage_while_it_publishes(space: Space, proxy: Proxy) -> None:
-    """The completed file arrives, its answer does not, and the store cannot be asked: the lock stays; when it can, the commit stands."""
+    """The completed file arrives, its answer does not, and the store cannot be asked: the lock
+    stays; when it can, the commit stands.
+    """
     scene = Scene(space, proxy, "nostore")
     instant, pod = scene.inflight()
     held = scene.hold(completed, instant)
@@ -154,13 +185,17 @@ def test_cut_from_storage_while_it_publishes(space: Space, proxy: Proxy) -> None
         assert scene.commits(at, time.time()) == 0
     scene.goes_on(at)
     scene.finish()
-    assert [driver["metadata"]["name"] for driver in space.drivers(scene.victim)] == [pod], "the commit was not taken for one"
+    assert [driver["metadata"]["name"] for driver in space.drivers(scene.victim)] == [pod], (
+        "the commit was not taken for one"
+    )
     assert space.settling(pod) is None
 
 
 @pytest.mark.extra
 def test_cut_from_everything_in_the_critical_section(space: Space, proxy: Proxy) -> None:
-    """A driver without network holds the lock: fenced when its lease is over, proven dead by the kubelet, rolled back."""
+    """A driver without network holds the lock: fenced when its lease is over, proven dead by the
+    kubelet, rolled back.
+    """
     scene = Scene(space, proxy, "nothing")
     instant, pod = scene.inflight()
     held = scene.hold(completed_in_metadata, instant)
@@ -177,8 +212,13 @@ def test_cut_from_everything_in_the_critical_section(space: Space, proxy: Proxy)
 
 @pytest.mark.extra
 def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
-    """A driver that hangs with a living heartbeat is no suspect and blocks nobody; its deadline ends it, or a person with `suspend`."""
-    scene = Scene(space, proxy, "hung", rows=1, delay=3600, victim={"stop": {"graceSeconds": 5}, "activeDeadlineSeconds": 120})
+    """A driver that hangs with a living heartbeat is no suspect and blocks nobody.
+
+    Its deadline ends it, or a person with `suspend`.
+    """
+    scene = Scene(
+        space, proxy, "hung", rows=1, delay=3600, victim={"stop": {"graceSeconds": 5}, "activeDeadlineSeconds": 120}
+    )
     first, pod = scene.inflight()
     at = time.time()
     time.sleep(20)  # longer than lease and suspicion
@@ -191,7 +231,9 @@ def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
     at = time.time()
     wait_for(f"the end of {pod}", lambda: scene.attempt(pod)["class"] == "Cancelled", seconds=60)
     print(f"\nhung in user code: suspended after {time.time() - at:.1f} s")
-    wait_for("the instant to go", lambda: instant not in {i.requested for i in space.lake.timeline(scene.path)}, seconds=90)
+    wait_for(
+        "the instant to go", lambda: instant not in {i.requested for i in space.lake.timeline(scene.path)}, seconds=90
+    )
     scene.assert_gone(first)
     scene.assert_gone(instant)
     scene.finish(batches=0, end="Suspended")
@@ -199,8 +241,11 @@ def test_hung_in_user_code(space: Space, proxy: Proxy) -> None:
 
 @pytest.mark.extra
 def test_hung_in_the_critical_section(space: Space, proxy: Proxy) -> None:
-    """A driver with a living heartbeat that holds the lock for longer than maxHoldSeconds is fenced, and settled after proof."""
-    scene = Scene(space, proxy, "holds", lock={"maxHoldSeconds": 60})  # on a busy machine the table's first commit holds it for half a minute
+    """A driver with a living heartbeat that holds the lock for longer than maxHoldSeconds is
+    fenced, and settled after proof.
+    """
+    # On a busy machine the table's first commit holds it for half a minute
+    scene = Scene(space, proxy, "holds", lock={"maxHoldSeconds": 60})
     instant, pod = scene.inflight()
     scene.hold(completed_in_metadata, instant)
     at = time.time()

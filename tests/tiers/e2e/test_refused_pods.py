@@ -1,4 +1,6 @@
-"""F52: what a real kubelet writes of a pod that it refuses, and what when that pod is deleted: the evidence that the operator goes by."""
+"""F52: what a real kubelet writes of a pod that it refuses, and what when that pod is deleted: the
+evidence that the operator goes by.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ pytestmark = [pytest.mark.extra, pytest.mark.timeout(300)]
 def test_a_refused_pod_is_proven_when_it_was_deleted(space: Space) -> None:
     """More CPU than the node has, and no scheduler that would mind."""
     node = cluster.items("nodes")[0]["metadata"]["name"]
-    container = {"name": "executor", "image": "hudi-operator/spark:dev", "command": ["sleep", "60"], "resources": {"requests": {"cpu": "1000"}}}
+    container = {
+        "name": "executor",
+        "image": "hudi-operator/spark:dev",
+        "command": ["sleep", "60"],
+        "resources": {"requests": {"cpu": "1000"}},
+    }
     meta = {"name": "refused", "namespace": space.namespace, "finalizers": [EVIDENCE_FINALIZER]}
     spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
     cluster.apply(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}))
@@ -42,4 +49,6 @@ def test_a_refused_pod_is_proven_when_it_was_deleted(space: Space) -> None:
         print(json.dumps(found()["status"], indent=1))
         assert kind() == "PodTerminated", found()["status"]
     finally:
-        kubectl("patch", "pod", "refused", "-n", space.namespace, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        kubectl(
+            "patch", "pod", "refused", "-n", space.namespace, "--type=merge", "-p", '{"metadata":{"finalizers":null}}'
+        )

@@ -1,7 +1,8 @@
-"""What a HudiTable asks of its agent, on real pods: operator, API server, driver and agent with the chart's etcd (TLS, users, roles) between them.
+"""What a HudiTable asks of its agent, on real pods: operator, API server, driver and agent with the
+chart's etcd (TLS, users, roles) between them.
 
-Each test ends with the audit and the rows that are due. The halves of each feature have tests of their own; these are about what one half
-writes and the other one reads.
+Each test ends with the audit and the rows that are due. The halves of each feature have tests of
+their own; these are about what one half writes and the other one reads.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ def _gate(space: Space, table: str) -> dict[str, Any]:
     """The table's gate as it stands in etcd."""
     for pair in json.loads(space.watch.keys())["kvs"]:
         value = base64.b64decode(pair["value"])
-        if base64.b64decode(pair["key"]).endswith(b"/gate") and json.loads(value)["table"] == f"{space.namespace}/{table}":
+        if (
+            base64.b64decode(pair["key"]).endswith(b"/gate")
+            and json.loads(value)["table"] == f"{space.namespace}/{table}"
+        ):
             return dict(json.loads(value))
     raise AssertionError(f"no gate of {table}")
 
@@ -67,7 +71,10 @@ def _rows(*firsts: int, rows: int = 10) -> pd.DataFrame:
 
 
 def test_savepoint_restore_and_metadata_table(space: Space) -> None:
-    """A savepoint, commits after it, a restore that undoes these alone; then the metadata table off, on and made anew."""
+    """A savepoint, commits after it, a restore that undoes these alone.
+
+    Then the metadata table off, on and made anew.
+    """
     space.table("kept")
     space.wait("huditable/kept", "Ready", seconds=300)
     _once(space, "kept-before", "kept", first=0)
@@ -100,18 +107,34 @@ def test_savepoint_restore_and_metadata_table(space: Space) -> None:
 
 
 def test_changes_of_the_gate_end_a_writer_between_commits_and_it_goes_on(space: Space) -> None:
-    """concurrency.mode, insertConflicts and durations of a living table: the gate in etcd has them, no batch is lost or written twice."""
+    """concurrency.mode, insertConflicts and durations of a living table: the gate in etcd has them,
+    no batch is lost or written twice.
+    """
     space.table("moving", concurrency={"mode": "Optimistic"})
     space.wait("huditable/moving", "Ready", seconds=300)
-    space.writer("mover", "moving", batches=25, rows=5, delay=0.05, retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 2})
+    space.writer(
+        "mover",
+        "moving",
+        batches=25,
+        rows=5,
+        delay=0.05,
+        retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 2},
+    )
     changes: list[tuple[dict[str, Any], Any]] = [
         ({"concurrency": {"mode": "SingleWriter"}}, lambda gate: gate["concurrency"] == "SingleWriter"),
-        ({"concurrency": {"mode": "Optimistic", "insertConflicts": "Partition"}}, lambda gate: gate["insertConflicts"] == "Partition"),
+        (
+            {"concurrency": {"mode": "Optimistic", "insertConflicts": "Partition"}},
+            lambda gate: gate["insertConflicts"] == "Partition",
+        ),
         ({"lock": {"leaseSeconds": 12}}, lambda gate: gate["lock"]["leaseSeconds"] == 12),
     ]
     for number, (change, seen) in enumerate(changes):
         done = len([i for i in space.lake.timeline(space.path("moving")) if i.completed])
-        wait_for("a commit before the change", lambda done=done: len([i for i in space.lake.timeline(space.path("moving")) if i.completed]) > done, seconds=200)
+        wait_for(
+            "a commit before the change",
+            lambda done=done: len([i for i in space.lake.timeline(space.path("moving")) if i.completed]) > done,
+            seconds=200,
+        )
         _patch(space, "moving", change)
 
         def opened(seen: Any = seen) -> bool:
@@ -128,7 +151,10 @@ def test_changes_of_the_gate_end_a_writer_between_commits_and_it_goes_on(space: 
 
 
 def test_bootstrap_release_and_adoption(space: Space) -> None:
-    """A table that begins with a Parquet dataset, is given back, and is adopted again; a spec that does not fit is refused meanwhile."""
+    """A table that begins with a Parquet dataset, is given back, and is adopted again.
+
+    A spec that does not fit is refused meanwhile.
+    """
     source = f"e2e/{space.namespace}-dataset"
     first = written(batches=1, rows=30)
     space.lake.upload_parquet(f"{source}/part-0.parquet", first)
@@ -144,7 +170,9 @@ def test_bootstrap_release_and_adoption(space: Space) -> None:
     kubectl("delete", "hudiwriter", "begun-more", "-n", space.namespace, "--timeout=60s")
     kubectl("delete", "huditable", "begun", "-n", space.namespace, "--timeout=120s")
     assert space.lake.exists(f"{path}/.hoodie/hoodie.properties"), "the data of a released table stays"
-    space.table("refused", path=f"s3a://{path}", adoption={"policy": "Adopt"}, tableName="begun", recordKeyFields=["value"])
+    space.table(
+        "refused", path=f"s3a://{path}", adoption={"policy": "Adopt"}, tableName="begun", recordKeyFields=["value"]
+    )
 
     def stalled() -> dict[str, str] | None:
         condition = space.condition("huditable", "refused", "Stalled")
@@ -203,12 +231,23 @@ def _service(space: Space, name: str, port: int) -> str:
 
 
 def test_callback_and_services(space: Space) -> None:
-    """Commits are told to a receiver once and in order; services run by number of commits and by schedule, and say so in status."""
+    """Commits are told to a receiver once and in order.
+
+    Services run by number of commits and by schedule, and say so in status.
+    """
     with _receiver() as (port, told):
-        services = {"compaction": {"afterCommits": 2}, "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2}, "archive": {"enabled": False}}
+        services = {
+            "compaction": {"afterCommits": 2},
+            "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2},
+            "archive": {"enabled": False},
+        }
         space.table("tended", commitCallback={"url": _service(space, "commits", port)}, services=services)
         space.wait("huditable/tended", "Ready", seconds=300)
-        wait_for("the callback's first event", lambda: any(event["type"].endswith("started.v1") for event in told), seconds=120)
+        wait_for(
+            "the callback's first event",
+            lambda: any(event["type"].endswith("started.v1") for event in told),
+            seconds=120,
+        )
         for number in range(3):
             _once(space, f"tended-{number}", "tended", first=0, rows=10, operation="Upsert")
 
@@ -226,10 +265,16 @@ def test_callback_and_services(space: Space) -> None:
     def ran() -> dict[str, Any] | None:
         found = _status(space, "tended", "services") or {}
         outcomes = {name: (found.get(name) or {}).get("outcome") for name in ("compaction", "clean")}
-        return found if outcomes["compaction"] == "Completed" and outcomes["clean"] in ("Completed", "NothingToDo") else None
+        return (
+            found
+            if outcomes["compaction"] == "Completed" and outcomes["clean"] in ("Completed", "NothingToDo")
+            else None
+        )
 
     wait_for("compaction and clean in status.services", ran, seconds=300, every=2)
-    assert any(i.completed and i.action == "commit" for i in space.lake.timeline(space.path("tended"))), "a compaction completes as a commit"
+    assert any(i.completed and i.action == "commit" for i in space.lake.timeline(space.path("tended"))), (
+        "a compaction completes as a commit"
+    )
     space.audited("tended", written(batches=1, rows=10))
 
 
@@ -237,19 +282,34 @@ def test_callback_and_services(space: Space) -> None:
     ("name", "table"),
     [
         ("together", {"concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 2}}),
-        ("in-turns", {"type": "CopyOnWrite", "concurrency": {"serializeAfterConflicts": 2, "earlyConflictDetection": True}}),
+        (
+            "in-turns",
+            {"type": "CopyOnWrite", "concurrency": {"serializeAfterConflicts": 2, "earlyConflictDetection": True}},
+        ),
     ],
 )
 def test_two_writers_of_the_same_keys(space: Space, name: str, table: dict[str, Any]) -> None:
-    """NonBlocking; and optimistic control with turns and early detection: both writers succeed, and every row is there once, the newest one."""
+    """NonBlocking; and optimistic control with turns and early detection: both writers succeed, and
+    every row is there once, the newest one.
+    """
     space.table(name, **table)
     space.wait(f"huditable/{name}", "Ready", seconds=300)
     retry = {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2}
     for number in range(2):
-        space.writer(f"{name}-{number}", name, batches=4, rows=20, delay=0.02, first=10 * number, operation="Upsert", retryPolicy=retry)
+        space.writer(
+            f"{name}-{number}",
+            name,
+            batches=4,
+            rows=20,
+            delay=0.02,
+            first=10 * number,
+            operation="Upsert",
+            retryPolicy=retry,
+        )
     for number in range(2):
         space.wait(f"hudiwriter/{name}-{number}", "Finished", seconds=500)
         assert cluster.is_true(space.get("hudiwriter", f"{name}-{number}"), "Succeeded")
     every = pd.concat([written(batches=4, rows=20, first=10 * number) for number in range(2)])
-    free = {"overlap": "not asked"} if name == "together" else {}  # NonBlocking lets commits of one file group stand side by side
+    # NonBlocking lets commits of one file group stand side by side
+    free = {"overlap": "not asked"} if name == "together" else {}
     space.audited(name, every.sort_values("ts").drop_duplicates("id", keep="last"), **free)

@@ -25,11 +25,21 @@ def test_table_and_writer(space: Space) -> None:
     assert len(done) == 2
     last = max(done, key=lambda i: i.completed)
     shown = writer["status"]["lastCommit"]
-    assert (shown["instant"], shown["completionTime"]) == (last.requested, last.completed), "its start and its end, as the timeline has them"
+    assert (shown["instant"], shown["completionTime"]) == (last.requested, last.completed), (
+        "its start and its end, as the timeline has them"
+    )
     assert shown["time"].startswith(moment(last.completed).strftime("%Y-%m-%dT%H:%M:%S"))
     table = wait_for("both commits in the table's status", lambda: _commits(space, "plain", 2), seconds=60)
     assert [(c["writer"], c["records"]) for c in table] == [(f"{space.namespace}/once", 20)] * 2
-    published = kubectl("get", "events", "-n", space.namespace, "--field-selector=reason=Committed", "-o", "jsonpath={.items[*].message}")
+    published = kubectl(
+        "get",
+        "events",
+        "-n",
+        space.namespace,
+        "--field-selector=reason=Committed",
+        "-o",
+        "jsonpath={.items[*].message}",
+    )
     newest = max(table, key=lambda c: str(c["completionTime"]))  # one event tells of all that a look finds
     assert f"deltacommit {newest['instant']}" in published, published
     assert f"by {space.namespace}/once: " in published, published
@@ -45,15 +55,21 @@ def _commits(space: Space, table: str, number: int) -> list[dict[str, Any]]:
 
 
 def test_audit_as_a_job(space: Space) -> None:
-    """The audit of docs/operate/operations.md, in the image, with the keys that a pod may read: ok for a good table, exit code 1 after damage."""
+    """The audit of docs/operate/operations.md, in the image, with the keys that a pod may read: ok
+    for a good table, exit code 1 after damage.
+    """
     if not cluster.exists("huditable", "plain", "-n", space.namespace):
         space.table("plain")
         space.writer("once", "plain", batches=2, rows=20)
         space.wait("hudiwriter/once", "Finished", seconds=300)
     job = (cluster.ROOT / "examples" / "flights" / "audit.yaml").read_text()
-    job = job.replace("namespace: flights", f"namespace: {space.namespace}").replace("s3a://lake/flights", f"s3a://{space.path('plain')}")
+    job = job.replace("namespace: flights", f"namespace: {space.namespace}").replace(
+        "s3a://lake/flights", f"s3a://{space.path('plain')}"
+    )
     cluster.apply(job)
-    kubectl("wait", "-n", space.namespace, "--for=condition=Complete", "job/audit-flights", "--timeout=300s", timeout=310)
+    kubectl(
+        "wait", "-n", space.namespace, "--for=condition=Complete", "job/audit-flights", "--timeout=300s", timeout=310
+    )
     said = kubectl("logs", "-n", space.namespace, "job/audit-flights")
     assert f"s3a://{space.path('plain')}: ok" in said, said
     kubectl("delete", "job", "audit-flights", "-n", space.namespace, "--wait=true")
@@ -123,7 +139,8 @@ def test_etcd_and_storage_survive_the_end_of_their_pods(space: Space) -> None:
         except OSError:
             return False
 
-    wait_for("the object after the restart", there, seconds=120)  # a request on a connection to the old pod is given up after its own time first
+    # A request on a connection to the old pod is given up after its own time first
+    wait_for("the object after the restart", there, seconds=120)
     key = "/hudi/tables/0000000000000000/done/e2e"
     space.watch.ask("put", key, "{}")
     kubectl("delete", "pod", "hudi-operator-etcd-0", "-n", OPERATOR_NAMESPACE, "--wait=true")

@@ -1,1 +1,4 @@
-"""Tests with real Spark, Hudi, etcd and the Java module in local processes; the test plays the operator (`tests.support.harness.local`)."""
+"""Tests with real Spark, Hudi, etcd and the Java module in local processes.
+
+The test plays the operator (`tests.support.harness.local`).
+"""

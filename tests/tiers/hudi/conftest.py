@@ -27,7 +27,9 @@ def agent(world: World) -> Process:
 
 @pytest.fixture(autouse=True)
 def conform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What the JVMs and agents say that they did with this test's tables is what the protocol allows, to its end (the test has played the operator)."""
+    """What the JVMs and agents say that they did with this test's tables is what the protocol
+    allows, to its end (the test has played the operator).
+    """
     before = set(request.getfixturevalue("world").tables) if "world" in request.fixturenames else set()
     yield
     if "world" in request.fixturenames:
@@ -35,7 +37,9 @@ def conform(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Several JVMs share the machine: the bounds of the waits inside a test (`processes.TIMEOUT`) are what tells a failure."""
+    """Several JVMs share the machine: the bounds of the waits inside a test (`processes.TIMEOUT`)
+    are what tells a failure.
+    """
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(900))

@@ -1,4 +1,6 @@
-"""From stock Hudi to us and back: an existing table with what a dead writer has left is adopted, written, released and written by stock Hudi."""
+"""From stock Hudi to us and back: an existing table with what a dead writer has left is adopted,
+written, released and written by stock Hudi.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ CHECKS = ("rows", "hudi-rs", "files", "metadata")
 
 
 def refusal(table: Table, agent: Process, code: str) -> dict[str, Any]:
-    report = until(f"the agent reports {code}", lambda: table.report() if (table.report().get("error") or {}).get("code") == code else None, alive=agent)
+    report = until(
+        f"the agent reports {code}",
+        lambda: table.report() if (table.report().get("error") or {}).get("code") == code else None,
+        alive=agent,
+    )
     return dict(report)
 
 
@@ -36,7 +42,9 @@ def test_there_and_back(world: World, type: str) -> None:
     left = table.data_files(stale)
 
     # Adopted: refused first, with the instants by name; nothing has changed then.
-    before = sorted((path.relative_to(table.folder), path.stat().st_mtime_ns) for path in table.folder.rglob("*") if path.is_file())
+    before = sorted(
+        (path.relative_to(table.folder), path.stat().st_mtime_ns) for path in table.folder.rglob("*") if path.is_file()
+    )
     name = f"agent-{table.spec.ref.name}"
     agent = world.agent(name)
     table.gate("closed")
@@ -44,7 +52,14 @@ def test_there_and_back(world: World, type: str) -> None:
     report = refusal(table, agent, "PendingInstants")
     action = "commit" if type == "CopyOnWrite" else "deltacommit"
     assert report["foreign"] == [{"instant": stale, "action": action}]
-    assert sorted((path.relative_to(table.folder), path.stat().st_mtime_ns) for path in table.folder.rglob("*") if path.is_file()) == before
+    assert (
+        sorted(
+            (path.relative_to(table.folder), path.stat().st_mtime_ns)
+            for path in table.folder.rglob("*")
+            if path.is_file()
+        )
+        == before
+    )
     inc = adopt(table, {stale: action})
     assert until("the stale instant is settled", lambda: table.outcomes(inc), alive=agent) == {stale: "RolledBack"}
     table.settled(inc)
@@ -59,11 +74,17 @@ def test_there_and_back(world: World, type: str) -> None:
     mixed = rows(range(5), "a", "ours", 3) + rows(range(5, 10), "a", "stock", 1)
     table.audited(mixed, only=CHECKS)
 
-    # Somebody who was not told writes with stock Hudi: shown within a minute, although his commit is complete, and not touched.
+    # Somebody who was not told writes with stock Hudi: shown within a minute, although his commit
+    # is complete, and not touched.
     known = {i.requested for i in table.timeline().instants}
     stock.upsert(rows(range(9, 10), "a", "stranger", 4))
     (stranger,) = {i.requested for i in table.timeline().completed if i.action in WRITE_ACTIONS} - known
-    until("the stranger is shown", lambda: stranger in {item["instant"] for item in table.report()["foreign"]}, timeout=60, alive=agent)
+    until(
+        "the stranger is shown",
+        lambda: stranger in {item["instant"] for item in table.report()["foreign"]},
+        timeout=60,
+        alive=agent,
+    )
     mixed = mixed[:-1] + rows(range(9, 10), "a", "stranger", 4)
     table.audited(mixed, only=CHECKS)
 
@@ -81,7 +102,10 @@ def test_there_and_back(world: World, type: str) -> None:
     assert (table.get("clock") or {})["value"] >= newest
     writer = table.writer("ours", python={"batches": [{"rows": rows(range(3), "a", "more", 6)}]}, run=2)
     assert writer.wait() == 0, writer.log()[-4000:]
-    table.audited(rows(range(3), "a", "more", 6) + rows(range(3, 5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 5), only=CHECKS)
+    table.audited(
+        rows(range(3), "a", "more", 6) + rows(range(3, 5), "a", "ours", 3) + rows(range(5, 15), "a", "again", 5),
+        only=CHECKS,
+    )
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]
 
@@ -100,14 +124,21 @@ def test_what_does_not_fit_is_refused_by_name_and_value(world: World) -> None:
     for table in (keyed, bucket, missing):
         table.gate("closed")
         world.admit_agent(table, "agent-refusals")
-    assert "hoodie.table.keygenerator: needed 'SimpleKeyGenerator'" in refusal(keyed, agent, "TableMismatch")["error"]["message"]
+    assert (
+        "hoodie.table.keygenerator: needed 'SimpleKeyGenerator'"
+        in refusal(keyed, agent, "TableMismatch")["error"]["message"]
+    )
     assert "table has a bucket index" in refusal(bucket, agent, "TableMismatch")["error"]["message"]
     assert "no Hudi table at" in refusal(missing, agent, "TableNotFound")["error"]["message"]
     assert not missing.folder.exists()
     properties = keyed.folder / ".hoodie" / "hoodie.properties"
     properties.write_text(properties.read_text() + "hoodie.write.concurrency.mode=SINGLE_WRITER\n")
     hostile = "hoodie.write.concurrency.mode: the operator sets 'OPTIMISTIC_CONCURRENCY_CONTROL', table 'SINGLE_WRITER'"
-    until("the hostile property is named", lambda: hostile in refusal(keyed, agent, "TableMismatch")["error"]["message"], alive=agent)
+    until(
+        "the hostile property is named",
+        lambda: hostile in refusal(keyed, agent, "TableMismatch")["error"]["message"],
+        alive=agent,
+    )
     refused.assign("agent-refusals")
     assert "policy is Create" in refusal(refused, agent, "TableExists")["error"]["message"]
     assert not (keyed.folder / ".hoodie" / "hudi-operator").exists()

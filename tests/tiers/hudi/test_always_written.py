@@ -1,4 +1,6 @@
-"""Clustering beside a partition that is written without a pause: that one is left out, and clustered when it is quiet."""
+"""Clustering beside a partition that is written without a pause: that one is left out, and
+clustered when it is quiet.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,16 @@ from tests.support.harness.local import AGENT, Process, Table, World, rows, unti
 
 #: Each commit of new rows begins a file group of its own.
 SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.parquet.compression.codec": "snappy"}
-SERVICES = {"clustering": {"afterCommits": 1}, **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")}}
+SERVICES = {
+    "clustering": {"afterCommits": 1},
+    **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")},
+}
 HOT, QUIET = "always", "1,2"
 """A name with a comma: what Hudi's own list of partitions cannot hold."""
 RUNS = 6
-"""One is lost because of the partition that is written, and a later one only when the writer takes long to say where it writes."""
+"""One is lost because of the partition that is written, and a later one only when the writer takes
+long to say where it writes.
+"""
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 
@@ -68,12 +75,25 @@ def test_the_quiet_partition_is_clustered(world: World, agent: Process, kind: st
     assert writer.wait(WAIT) == 0, writer.log()[-4000:]
     ended_with = writer.termination()
     assert ended_with["conflicts"] == 0, "no commit was refused"
-    world.etcd.put(table.key("done/service-clustering"), {**record(table), "upTo": "99991231235959999"})  # from now on no commit makes it due
+    # From now on no commit makes it due
+    world.etcd.put(table.key("done/service-clustering"), {**record(table), "upTo": "99991231235959999"})
 
     def clustered() -> bool:
-        return any(name.startswith(f"{HOT}/") for i in table.timeline().completed if i.action == "replacecommit" for name in table.data_files(i.requested))
+        return any(
+            name.startswith(f"{HOT}/")
+            for i in table.timeline().completed
+            if i.action == "replacecommit"
+            for name in table.data_files(i.requested)
+        )
 
     until("the other partition is clustered, too", clustered, alive=agent, timeout=WAIT)
-    until("it is on record", lambda: record(table).get("result") == "Completed" and record(table)["leftOut"] == 0, alive=agent, timeout=WAIT)
+    until(
+        "it is on record",
+        lambda: record(table).get("result") == "Completed" and record(table)["leftOut"] == 0,
+        alive=agent,
+        timeout=WAIT,
+    )
     last = ended_with["commits"] - 1
-    table.audited([*((number, HOT, f"hot-{last}", 1 + last) for number, *_ in hot), *(row for batch in still for row in batch)])
+    table.audited(
+        [*((number, HOT, f"hot-{last}", 1 + last) for number, *_ in hot), *(row for batch in still for row in batch)]
+    )

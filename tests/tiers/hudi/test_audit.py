@@ -1,4 +1,6 @@
-"""The audit on real tables: a good one passes all checks, and each damage is found by the check that is named for it."""
+"""The audit on real tables: a good one passes all checks, and each damage is found by the check
+that is named for it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ OPTIONS = {
     "hoodie.clean.automatic": "false",
 }
 SCHEMA = "id int, p string, v string, ts long"
-BEFORE = [*rows(range(5), "a", "second", 2), *rows(range(5, 10), "a", "first", 1), *rows(range(10, 12), "b", "second", 2)]
+BEFORE = [
+    *rows(range(5), "a", "second", 2),
+    *rows(range(5, 10), "a", "first", 1),
+    *rows(range(10, 12), "b", "second", 2),
+]
 FINAL = [*rows(range(3), "a", "third", 3), *BEFORE[3:]]
 MARKER = "0123456789abcdef"
 KINDS = ("audit-cow", "audit-mor")
@@ -80,7 +86,14 @@ class Lake:
         given = keys or Keys({}, {"gate": {"state": "open"}})
         options = self.world.s3_reader_options()
         wants = None if expected is None else wanted
-        return audit(self.spark, self.url(table.name), expected=wants, keys=lambda table_id: given, hudi_rs_options=options, **more)
+        return audit(
+            self.spark,
+            self.url(table.name),
+            expected=wants,
+            keys=lambda table_id: given,
+            hudi_rs_options=options,
+            **more,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +147,11 @@ def foreign_file(table: Path) -> None:
 def foreign_log_file(table: Path) -> None:
     newest = newest_file(table)
     instant = timeline(table).completed[-1].requested
-    name = newest.name.replace(instant, "20250101000000000") if log_files(table) else f"{newest.name.rsplit('_', 1)[0]}_20250101000000000.parquet"
+    name = (
+        newest.name.replace(instant, "20250101000000000")
+        if log_files(table)
+        else f"{newest.name.rsplit('_', 1)[0]}_20250101000000000.parquet"
+    )
     shutil.copy(newest, newest.with_name(name))
 
 
@@ -146,14 +163,19 @@ def forget_in_metadata(table: Path) -> None:
 
 
 def forget_first_instant(table: Path) -> None:
-    """The first commit's rows, copied on by the second or still in its own files, are then rows of nobody."""
+    """The first commit's rows, copied on by the second or still in its own files, are then
+    rows of nobody.
+    """
     for path in (table / ".hoodie" / "timeline").glob(f"{timeline(table).completed[0].requested}*"):
         path.unlink()
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a data file is deleted": (lambda table: newest_file(table).unlink(), "files"),
-    "a data file is cut off": (lambda table: write_raw(newest_file(table), newest_file(table).read_bytes()[:-7]), "files"),
+    "a data file is cut off": (
+        lambda table: write_raw(newest_file(table), newest_file(table).read_bytes()[:-7]),
+        "files",
+    ),
     "a base file is deleted": (lambda table: data_files(table)[-1].unlink(), "files"),
     "a data file holds something else": (overwrite, "files"),
     "a file that belongs to no instant": (foreign_file, "stray"),
@@ -185,12 +207,18 @@ def test_each_damage_is_found(lake: Lake, damage: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_spark_sees_otherwise_than_hudi_rs(lake: Lake, kind: str) -> None:
-    """Nothing that damages a table has made the two differ, so Spark is made to miss a row, to see one twice, and to see another value."""
+    """Nothing that damages a table has made the two differ, so Spark is made to miss a row, to see
+    one twice, and to see another value.
+    """
     path, options = lake.url(kind), lake.world.s3_reader_options()
     facts = Look(lake.spark, path, keys=None, open_files=False).facts()
     snapshot = row_checks.read(lake.spark, path)
     assert row_checks.hudi_rs(lake.spark, path, snapshot, facts, options).outcome is Outcome.OK
-    for wrong in (snapshot.where("id <> 0"), snapshot.union(snapshot.where("id = 0")), snapshot.withColumn("v", functions.lit("other"))):
+    for wrong in (
+        snapshot.where("id <> 0"),
+        snapshot.union(snapshot.where("id = 0")),
+        snapshot.withColumn("v", functions.lit("other")),
+    ):
         check = row_checks.hudi_rs(lake.spark, path, wrong, facts, options)
         assert check.outcome is Outcome.VIOLATED
         assert check.findings
@@ -217,7 +245,9 @@ def test_other_rows_than_expected(lake: Lake, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
-    """I9: A and B write one file group from the same start and both are completed, as behind a lease lock: CopyOnWrite loses A's rows."""
+    """I9: A and B write one file group from the same start and both are completed, as behind a
+    lease lock: CopyOnWrite loses A's rows.
+    """
     copy_on_write, action = kind == "audit-cow", "commit" if kind == "audit-cow" else "deltacommit"
     table, other = lake.copy(kind, f"{kind}-overlap"), lake.copy(kind, f"{kind}-overlap-other")
     lake.write(other.name, rows(range(2), "a", "A", 4), **of_kind(kind))
@@ -225,7 +255,13 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
     first, second = timeline(other).completed[-1], timeline(table).completed[-1]
     for path in (other / ".hoodie" / "timeline").glob(f"{first.requested}*"):
         done = path.name.startswith(f"{first.requested}_")
-        shutil.copy(path, table / ".hoodie" / "timeline" / (f"{first.requested}_{int(second.completion) + 1}.{action}" if done else path.name))
+        shutil.copy(
+            path,
+            table
+            / ".hoodie"
+            / "timeline"
+            / (f"{first.requested}_{int(second.completion) + 1}.{action}" if done else path.name),
+        )
     for path in (other / "a").glob(f"*_{first.requested}.*"):
         shutil.copy(path, table / "a" / path.name)
     report = lake.audit(table)
@@ -240,7 +276,9 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
     for number in range(5, 9):
         frame = lake.spark.createDataFrame(rows(range(40, 42), "b", f"v{number}", number), SCHEMA)
         frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(lake.url(table.name))
-    assert not {first.requested, second.requested} & {i.requested for i in timeline(table).instants}, "both are archived"
+    assert not {first.requested, second.requested} & {i.requested for i in timeline(table).instants}, (
+        "both are archived"
+    )
     report = lake.audit(table, only=["overlap"])
     assert report.get("overlap").outcome is Outcome.VIOLATED, report.text()
     assert first.requested in report.get("overlap").findings[0]
@@ -248,19 +286,29 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_completed_after_it_was_rolled_back(lake: Lake, kind: str) -> None:
-    """I3: the completed file arrives later than D: the rollback on the timeline tells, and so does the settle record."""
+    """I3: the completed file arrives later than D: the rollback on the timeline tells, and so does
+    the settle record.
+    """
     table = lake.copy(kind, f"{kind}-late")
     victim = timeline(table).completed[-1]
     (done,) = (table / ".hoodie" / "timeline").glob(f"{victim.requested}_*.{victim.action}")
     held = done.read_bytes()
     jvm: Any = lake.spark.sparkContext._jvm
-    config = jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(lake.url(table.name)).forTable("audited")
-    config = config.withEngineType(jvm.org.apache.hudi.common.engine.EngineType.SPARK).withEmbeddedTimelineServerEnabled(False).build()
+    config = (
+        jvm.org.apache.hudi.config.HoodieWriteConfig.newBuilder().withPath(lake.url(table.name)).forTable("audited")
+    )
+    config = (
+        config.withEngineType(jvm.org.apache.hudi.common.engine.EngineType.SPARK)
+        .withEmbeddedTimelineServerEnabled(False)
+        .build()
+    )
     engine = jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(lake.spark.sparkContext._jsc)
     client = jvm.org.apache.hudi.client.SparkRDDWriteClient(engine, config)
     assert client.rollback(victim.requested)
     client.close()
-    settled = Keys({"settle/x": {"phase": "Settled", "instants": {victim.requested: {"outcome": "RolledBack"}}}}, {"gate": {}})
+    settled = Keys(
+        {"settle/x": {"phase": "Settled", "instants": {victim.requested: {"outcome": "RolledBack"}}}}, {"gate": {}}
+    )
     report = lake.audit(table, expected=BEFORE, keys=settled)
     assert report.exit_code == 0, report.text()
     write_raw(done, held)
@@ -272,7 +320,9 @@ def test_completed_after_it_was_rolled_back(lake: Lake, kind: str) -> None:
 
 
 def test_cleaned_and_archived_files_are_not_missed(lake: Lake) -> None:
-    """After cleaning and archiving, what is gone by a clean is no damage, and the incremental pull begins behind it."""
+    """After cleaning and archiving, what is gone by a clean is no damage, and the incremental pull
+    begins behind it.
+    """
     table = lake.copy("audit-cow", "audit-old")
     keep = {"hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
     for number in range(4, 8):
@@ -287,9 +337,14 @@ def test_cleaned_and_archived_files_are_not_missed(lake: Lake) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_key_that_stands_twice(lake: Lake, kind: str) -> None:
-    """Hudi's bulk insert looks no key up: the key gets a second file group. Who has asked for that is not told of it."""
+    """Hudi's bulk insert looks no key up: the key gets a second file group.
+
+    Who has asked for that is not told of it.
+    """
     table = lake.copy(kind, f"{kind}-twice")
-    lake.write(table.name, rows([3], "a", "again", 9), **of_kind(kind), **{"hoodie.datasource.write.operation": "bulk_insert"})
+    lake.write(
+        table.name, rows([3], "a", "again", 9), **of_kind(kind), **{"hoodie.datasource.write.operation": "bulk_insert"}
+    )
     report = lake.audit(table, only=["unique"])
     assert report.get("unique").outcome is Outcome.VIOLATED, report.text()
     assert report.get("unique").findings == ("2 × key 3 in partition a",)
@@ -298,9 +353,19 @@ def test_a_key_that_stands_twice(lake: Lake, kind: str) -> None:
 
 
 def test_a_late_commit_that_brings_an_older_version_is_no_damage(lake: Lake) -> None:
-    """Hudi's own pull gives what a log file holds, whatever the table has: a healthy table, from the beginning and from behind a clean."""
-    bucket = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-    tidy = {"hoodie.clean.automatic": "true", "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+    """Hudi's own pull gives what a log file holds, whatever the table has: a healthy table, from
+    the beginning and from behind a clean.
+    """
+    bucket = {
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "1",
+    }
+    tidy = {
+        "hoodie.clean.automatic": "true",
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.max.delta.commits": "1",
+    }
     lake.write("audit-late-version", rows(range(3), "a", "newest", 9), **bucket)
     lake.write("audit-late-version", rows(range(2), "a", "older", 4), **bucket)
     table, newest = lake.folder / "audit-late-version", rows(range(3), "a", "newest", 9)
@@ -318,7 +383,12 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 2; a table and JSON; the expected rows from a file."""
     expected = tmp_path / "expected.json"
     expected.write_text("\n".join(json.dumps({"id": i, "p": p, "v": v, "ts": ts}) for i, p, v, ts in FINAL))
-    settings = ["--conf", f"spark.driver.extraClassPath={CLASS_PATH}", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+    settings = [
+        "--conf",
+        f"spark.driver.extraClassPath={CLASS_PATH}",
+        "--conf",
+        f"spark.driver.extraJavaOptions={JAVA_OPTIONS}",
+    ]
     options = [f"--option={key}={value}" for key, value in lake.world.s3_settings().items() if not key.endswith(".key")]
 
     def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -332,7 +402,10 @@ def test_command(lake: Lake, tmp_path: Path) -> None:
     assert good.returncode == 0, good.stdout + good.stderr[-3000:]
     found = json.loads(good.stdout)
     assert found["outcome"] == "ok"
-    assert {check["name"]: check["outcome"] for check in found["checks"]} == {**dict.fromkeys([c["name"] for c in found["checks"]], "ok"), "late": "not asked"}
+    assert {check["name"]: check["outcome"] for check in found["checks"]} == {
+        **dict.fromkeys([c["name"] for c in found["checks"]], "ok"),
+        "late": "not asked",
+    }
     broken = lake.copy("audit-cow", "audit-command")
     data_files(broken)[-1].unlink()
     bad = run(broken, "--only", "files")

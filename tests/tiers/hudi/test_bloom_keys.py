@@ -13,8 +13,11 @@ SCHEMA = "id string, p string, v string, ts long"
 
 @pytest.mark.extra
 def test_an_upsert_finds_keys_of_every_script(world: World, agent: Process) -> None:
-    """The row writer of a bulk insert names the least and greatest key of a file by one order, and the index compares by the other one."""
-    no_small_files = {"hoodie.parquet.small.file.limit": "0"}  # a record that was not found is merged, if it happens to come into the file that has it
+    """The row writer of a bulk insert names the least and greatest key of a file by one order, and
+    the index compares by the other one.
+    """
+    # A record that was not found is merged, if it happens to come into the file that has it
+    no_small_files = {"hoodie.parquet.small.file.limit": "0"}
     table = world.table("scripts", index={"type": "Bloom"}, hudiOptions=no_small_files)
     world.create(table, agent=AGENT, process=agent)
     for operation, v, ts in (("bulk_insert", "old", 1), ("upsert", "new", 2)):

@@ -1,4 +1,6 @@
-"""A table that begins with a plain Parquet dataset: written by the agent alone, whatever it dies in, and then by writers like any other."""
+"""A table that begins with a plain Parquet dataset: written by the agent alone, whatever it dies
+in, and then by writers like any other.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,20 @@ PARTITIONS = ("02", "a", "b")
 
 
 def plain(folder: Path, ids: range = range(ROWS), *, name: str = "part-0", **columns: Any) -> Path:
-    """A dataset as Spark or pandas would leave it: the partitions are directories `p=...`, and no column of the files."""
+    """A dataset as Spark or pandas would leave it: the partitions are directories `p=...`, and no
+    column of the files.
+    """
     for number, partition in enumerate(PARTITIONS):
         mine = [id for id in ids if id % len(PARTITIONS) == number]
         if ids and not mine:
             continue
         ints = pa.array(mine, pa.int32())
-        made = {"id": ints, "v": pa.array([f"plain {id}" for id in mine]), "ts": pa.array([1] * len(mine), pa.int64()), **columns}
+        made = {
+            "id": ints,
+            "v": pa.array([f"plain {id}" for id in mine]),
+            "ts": pa.array([1] * len(mine), pa.int64()),
+            **columns,
+        }
         (folder / f"p={partition}").mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(made), folder / f"p={partition}" / f"{name}.parquet")
     return folder
@@ -42,7 +51,10 @@ def plain(folder: Path, ids: range = range(ROWS), *, name: str = "part-0", **col
 
 def expected(folder: Path) -> list[tuple[int, str, str, int]]:
     """The dataset's rows, as pandas reads its files."""
-    frames = [pandas.read_parquet(file).assign(p=file.parent.name.removeprefix("p=")) for file in sorted(folder.glob("p=*/*.parquet"))]
+    frames = [
+        pandas.read_parquet(file).assign(p=file.parent.name.removeprefix("p="))
+        for file in sorted(folder.glob("p=*/*.parquet"))
+    ]
     whole = pandas.concat(frames)
     return [(int(r.id), str(r.p), str(r.v), int(r.ts)) for r in whole.itertuples()]
 
@@ -52,7 +64,9 @@ def beginning(world: World, name: str, source: Path, **spec: Any) -> Table:
 
 
 def ask(table: Table) -> None:
-    """What the operator asks for when the agent has reported the empty table behind the gate that was never open."""
+    """What the operator asks for when the agent has reported the empty table behind the gate that
+    was never open.
+    """
     source = table.spec.bootstrap
     assert source is not None
     table.ask(operators_bootstrap.request(table.spec.ref.uid, source).to_json())
@@ -70,12 +84,19 @@ def record(table: Table) -> dict[str, Any]:
 
 
 def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
-    return until(f"the bootstrap: {result}", lambda: record(table) if record(table).get("result") == result else None, alive=agent)
+    return until(
+        f"the bootstrap: {result}",
+        lambda: record(table) if record(table).get("result") == result else None,
+        alive=agent,
+    )
 
 
 @pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
 def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
-    """The agent is killed in the middle of it; the next one rolls its instant back and writes; then a writer upserts."""
+    """The agent is killed in the middle of it; the next one rolls its instant back and writes.
+
+    Then a writer upserts.
+    """
     name = f"begun-{type.lower()}"
     source = plain(world.lake / "plain" / name)
     table = beginning(world, name, source, type=type)
@@ -101,14 +122,17 @@ def test_a_table_begins_with_a_plain_dataset(world: World, type: str) -> None:
     assert (commit.requested, commit.completion) == (done["instant"], done["completionTime"])
     table.audited(expected(source))
 
-    # An agent that dies between its commit and its word finds the commit, and does not write the rows twice.
+    # An agent that dies between its commit and its word finds the commit, and does not write the
+    # rows twice.
     table.world.etcd.delete(table.key("done/bootstrap"))
     again = ended(table, agent, "Completed")
     assert again["instant"] == commit.requested
     assert len([i for i in table.timeline().completed if i.action != "rollback"]) == 1
 
     table.gate("open")
-    writer = table.writer("upserts", python={"batches": [{"rows": [*rows(range(0, 30, 3), "02", "ours", 2), (ROWS, "a", "ours", 2)]}]})
+    writer = table.writer(
+        "upserts", python={"batches": [{"rows": [*rows(range(0, 30, 3), "02", "ours", 2), (ROWS, "a", "ours", 2)]}]}
+    )
     assert writer.wait() == 0, writer.log()[-4000:]
     changed = {*range(0, 30, 3)}
     rest = [row for row in expected(source) if row[0] not in changed]
@@ -131,7 +155,9 @@ def test_a_table_of_buckets_begins_with_a_plain_dataset(world: World) -> None:
     writer = table.writer("upserts", python={"batches": [{"rows": rows(range(0, 30, 3), "02", "ours", 2)}]})
     assert writer.wait() == 0, writer.log()[-4000:]
     rest = [row for row in expected(source) if row[0] not in {*range(0, 30, 3)}]
-    table.audited([*rest, *rows(range(0, 30, 3), "02", "ours", 2)], only=("rows", "origin", "files", "metadata", "owners"))
+    table.audited(
+        [*rest, *rows(range(0, 30, 3), "02", "ours", 2)], only=("rows", "origin", "files", "metadata", "owners")
+    )
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]
 
@@ -207,7 +233,9 @@ def test_the_dataset_is_looked_at_first(world: World) -> None:
     for month in ("01", "02"):
         (place / "months" / f"p={month}").mkdir(parents=True)
         pq.write_table(pa.table({"id": [1], "ts": [1]}), place / "months" / f"p={month}" / "x.parquet")
-    assert {row.p for row in read(place / "months").frame.select("p").collect()} == {"01", "02"}, "text, although they look like numbers"
+    assert {row.p for row in read(place / "months").frame.select("p").collect()} == {"01", "02"}, (
+        "text, although they look like numbers"
+    )
 
     def refused(folder: Path) -> str:
         with pytest.raises(RuntimeFailure) as raised:
@@ -217,7 +245,9 @@ def test_the_dataset_is_looked_at_first(world: World) -> None:
 
     assert "Path does not exist" in refused(place / "nothing")
     assert "holds no rows" in refused(plain(place / "empty", range(0)))
-    assert "1 of 4 rows have no value in id" in refused(plain(plain(place / "null", range(3)), range(1), name="n", id=pa.array([None], pa.int32())))
+    assert "1 of 4 rows have no value in id" in refused(
+        plain(plain(place / "null", range(3)), range(1), name="n", id=pa.array([None], pa.int32()))
+    )
     other = place / "other"
     other.mkdir()
     pq.write_table(pa.table({"key": [1], "_hoodie_commit_time": ["1"]}), other / "x.parquet")
@@ -230,7 +260,10 @@ def test_the_dataset_is_looked_at_first(world: World) -> None:
 
 
 def test_why_a_metadata_only_bootstrap_is_not_offered(world: World) -> None:
-    """Stock Hudi 1.2.0: what docs/use/migrate.md says of `MetadataOnly`. When one of these ends with another Hudi, it can be thought over again."""
+    """Stock Hudi 1.2.0: what docs/use/migrate.md says of `MetadataOnly`.
+
+    When one of these ends with another Hudi, it can be thought over again.
+    """
     spark, place = world.spark(), world.lake / "skeletons"
     source, path = plain(place / "plain", range(30)), place / "table"
     options = {
@@ -250,7 +283,11 @@ def test_why_a_metadata_only_bootstrap_is_not_offered(world: World) -> None:
 
     def bootstrap(target: Path, **more: str) -> list[str]:
         empty.write.format("hudi").options(**options, **more).mode("overwrite").save(world.url(target))
-        return [file.name for file in (target / ".hoodie" / "timeline").iterdir() if file.name.endswith(".commit") and "_" in file.name]
+        return [
+            file.name
+            for file in (target / ".hoodie" / "timeline").iterdir()
+            if file.name.endswith(".commit") and "_" in file.name
+        ]
 
     # Column statistics: it fails when its commit is there.
     with pytest.raises(Exception, match="col stats"):
@@ -268,12 +305,18 @@ def test_why_a_metadata_only_bootstrap_is_not_offered(world: World) -> None:
     assert all(row.v == f"plain {row.id}" for row in read())
 
     # hudi-rs: rows without their columns, and no error.
-    table = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(for_hudi_rs(world.url(path))).with_options(world.s3_reader_options()).build()
+    table = (
+        importlib.import_module("hudi")
+        .HudiTableBuilder.from_base_uri(for_hudi_rs(world.url(path)))
+        .with_options(world.s3_reader_options())
+        .build()
+    )
     batches = pa.Table.from_batches([pa.record_batch(batch) for batch in table.read_stream()])
     assert batches.num_rows == 30
     assert batches.column("v").null_count == 30
 
-    # A file that a first try has left bears the instant of the second: it is committed for whoever lists files.
+    # A file that a first try has left bears the instant of the second: it is committed for whoever
+    # lists files.
     skeleton = next((path / "p=a").glob("*_00000000000001.parquet"))
     shutil.copy(skeleton, skeleton.with_name(f"{uuid.uuid4()}_0-1-1_00000000000001.parquet"))
     late = read(**{"hoodie.metadata.enable": "false"})

@@ -1,4 +1,6 @@
-"""Inserts and bulk inserts into buckets that have rows already: a bucket stays one file group, and no row is hidden."""
+"""Inserts and bulk inserts into buckets that have rows already: a bucket stays one file group, and
+no row is hidden.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,19 @@ pytestmark = pytest.mark.extra
     [
         ("copy", {"index": {"type": "Bucket", "buckets": 1}}),
         ("merge", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}}),
-        ("free", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}, "concurrency": {"mode": "NonBlocking"}}),
+        (
+            "free",
+            {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}, "concurrency": {"mode": "NonBlocking"}},
+        ),
     ],
 )
-def test_rows_are_inserted_into_the_bucket_that_is_there(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
-    """F75: a bulk insert is refused and commits nothing; inserts go to the bucket's one file group, and an upsert finds all of them."""
+def test_rows_are_inserted_into_the_bucket_that_is_there(
+    world: World, agent: Process, name: str, spec: dict[str, Any]
+) -> None:
+    """F75: a bulk insert is refused and commits nothing.
+
+    Inserts go to the bucket's one file group, and an upsert finds all of them.
+    """
     table = world.table(f"bucket-{name}", **spec)
     world.create(table, agent=AGENT, process=agent)
     bulk = table.writer("bulk", operation="bulk_insert", python={"batches": [{"rows": rows(range(5), "a", "bulk", 1)}]})

@@ -1,4 +1,6 @@
-"""Commits are told to a receiver (R20): real commits, the agent's own HTTP, the receiver of examples/callback; and agents that are killed."""
+"""Commits are told to a receiver (R20): real commits, the agent's own HTTP, the receiver of
+examples/callback; and agents that are killed.
+"""
 
 from __future__ import annotations
 
@@ -59,23 +61,37 @@ def _events(folder: Path) -> list[dict[str, Any]]:
 
 
 def _commits(table: Table) -> list[str]:
-    return [instant.requested for instant in table.timeline().completed if instant.action in ("commit", "deltacommit", "replacecommit")]
+    return [
+        instant.requested
+        for instant in table.timeline().completed
+        if instant.action in ("commit", "deltacommit", "replacecommit")
+    ]
 
 
 def test_every_commit_is_told_once_over_dead_receivers_and_dead_agents(world: World, tmp_path: Path) -> None:
     host = _address()
     with socket.create_server((host, 0)) as free:
         port = free.getsockname()[1]
-    table = world.table("told", type="MergeOnRead", commitCallback={"url": f"http://{host}:{port}/hook", "timeoutSeconds": 5})
+    table = world.table(
+        "told", type="MergeOnRead", commitCallback={"url": f"http://{host}:{port}/hook", "timeoutSeconds": 5}
+    )
     first = world.agent("agent-told", pod="agent-told-1")
     world.create(table, agent="agent-told", process=first, pod="agent-told-1")
     assert (table.get("done/callback") or {})["completionTime"] == "0"
     gate = world.folder / "gate-told"
-    batches = [{"rows": rows(range(5), "a", "one", 1)}, {"rows": rows(range(3, 9), "a", "two", 2)}, {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)}]
+    batches = [
+        {"rows": rows(range(5), "a", "one", 1)},
+        {"rows": rows(range(3, 9), "a", "two", 2)},
+        {"rows": rows(range(5), "a", "dead", 9), "gate": str(gate)},
+    ]
     writer = table.writer("writer", python={"batches": batches})
     until("the third write is under way", Path(f"{gate}.reached").exists, alive=writer)
     (victim,) = table.pending()
-    waiting = until("the agent says what waits", lambda: (r := table.get("report/callback") or {}).get("undelivered") == 2 and r, alive=first)
+    waiting = until(
+        "the agent says what waits",
+        lambda: (r := table.get("report/callback") or {}).get("undelivered") == 2 and r,
+        alive=first,
+    )
     assert (waiting["reason"], waiting["delivered"]) == ("ConnectionFailed", 0)
     first.kill()
     writer.kill()
@@ -98,11 +114,21 @@ def test_every_commit_is_told_once_over_dead_receivers_and_dead_agents(world: Wo
     for event in events:
         data = event["data"]
         assert data["completionTime"] == event["sequence"] == completions[event["subject"]]
-        assert (data["table"], data["writer"], data["action"], data["operation"]) == ("told", "default/writer", "deltacommit", "UPSERT")
+        assert (data["table"], data["writer"], data["action"], data["operation"]) == (
+            "told",
+            "default/writer",
+            "deltacommit",
+            "UPSERT",
+        )
     assert events[0]["data"]["attempt"] == writer.name
     assert events[-1]["data"]["attempt"] == next_writer.name
-    assert [event["data"]["records"] for event in events[:2]] == [{"inserted": 5, "updated": 0, "deleted": 0}, {"inserted": 4, "updated": 2, "deleted": 0}]
-    done = until("all is delivered", lambda: (r := table.get("report/callback") or {}).get("delivered") == 5 and r, alive=second)
+    assert [event["data"]["records"] for event in events[:2]] == [
+        {"inserted": 5, "updated": 0, "deleted": 0},
+        {"inserted": 4, "updated": 2, "deleted": 0},
+    ]
+    done = until(
+        "all is delivered", lambda: (r := table.get("report/callback") or {}).get("delivered") == 5 and r, alive=second
+    )
     assert (done["undelivered"], done["failures"], done["message"]) == (0, 0, "")
     second.terminate()
     assert second.wait() == 0, second.log()[-3000:]
@@ -131,15 +157,24 @@ def test_a_restore_is_told(world: World, agent: Process, tmp_path: Path) -> None
     assert [e["subject"] for e in _events(tmp_path)[1:]] == [kept, undone, done["instant"]]
     assert event["type"] == "io.hudioperator.table.restored.v1"
     told = {key: event["data"][key] for key in ("boundaryCompletionTime", "undone", "undoneInstants", "savepoint")}
-    assert told == {"boundaryCompletionTime": done["boundary"], "undone": 1, "undoneInstants": [undone], "savepoint": "before"}
+    assert told == {
+        "boundaryCompletionTime": done["boundary"],
+        "undone": 1,
+        "undoneInstants": [undone],
+        "savepoint": "before",
+    }
 
 
 def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     """Hudi's own archive, and the numbers of its commits."""
     spark, path = world.spark(), world.url(world.lake / "gap")
     for number in range(5):
-        frame = spark.createDataFrame([(number, "a", "v", number), (100, "a", "v", number)], "id int, p string, v string, ts long")
-        frame.write.format("hudi").options(**{**OPTIONS, "hoodie.table.name": "gap", "hudioperator.writer": "lake/live"}).mode("append").save(path)
+        frame = spark.createDataFrame(
+            [(number, "a", "v", number), (100, "a", "v", number)], "id int, p string, v string, ts long"
+        )
+        frame.write.format("hudi").options(
+            **{**OPTIONS, "hoodie.table.name": "gap", "hudioperator.writer": "lake/live"}
+        ).mode("append").save(path)
     table = Hudi(spark, path)
     timeline, lost = table.timeline(), table.archived_instants()
     assert lost
@@ -148,14 +183,19 @@ def test_what_hudi_has_archived_is_told_as_a_gap(world: World) -> None:
     etcd: Any = store
     with receiver() as server:
         sender = Sender(server.url, timeout=10, folder=None, refused=lambda address: False)
-        callback_sender = CallbackSender(table, etcd, Source("lake", "gap", "0" * 16, path), sender, table_services=False)
+        callback_sender = CallbackSender(
+            table, etcd, Source("lake", "gap", "0" * 16, path), sender, table_services=False
+        )
         callback_sender._thread = threading.current_thread()
         callback_sender.consider(timeline, "9" * 17)
         callback_sender.step()
         gap, *events = server.events
     assert gap["type"] == "io.hudioperator.table.archived.v1"
     assert gap["data"]["commits"] == len(lost)
-    assert (gap["data"]["firstCompletionTime"], gap["data"]["lastCompletionTime"]) == (min(i.completion for i in lost), max(i.completion for i in lost))
+    assert (gap["data"]["firstCompletionTime"], gap["data"]["lastCompletionTime"]) == (
+        min(i.completion for i in lost),
+        max(i.completion for i in lost),
+    )
     assert [event["subject"] for event in events] == [i.requested for i in timeline.completed if i.action == "commit"]
     assert len(events) + len(lost) == 5
     assert events[-1]["data"]["writer"] == "lake/live"

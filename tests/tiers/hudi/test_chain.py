@@ -1,4 +1,6 @@
-"""Tables chain: writers whose source is another Hudi table, as real processes, in each of the three orders (RFC-22, incremental reads)."""
+"""Tables chain: writers whose source is another Hudi table, as real processes, in each of the three
+orders (RFC-22, incremental reads).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ BEFORE: dict[str, list[list[Row]]] = {
 
 def reader(table: Table, source: Table, order: str, *, run: int) -> Process:
     """An attempt that copies row by row: what is given twice would be there twice."""
-    return table.writer("chain", run=run, hudi={"path": source.path, "order": order, "maxCommitsPerBatch": 1}, operation="insert")
+    return table.writer(
+        "chain", run=run, hudi={"path": source.path, "order": order, "maxCommitsPerBatch": 1}, operation="insert"
+    )
 
 
 def killed_in_its_second_commit(table: Table, source: Table, order: str) -> tuple[Process, str]:
@@ -47,14 +51,19 @@ def ended(process: Process) -> dict[str, Any]:
 @pytest.mark.extra
 @pytest.mark.timeout(6 * LIMIT)
 def test_chained_tables_in_three_orders(world: World, agent: Process) -> None:
-    """I9: a reader that is killed in its second commit is continued exactly once; a writer of the source that began first and ends last, after
-    readers have passed it, is lost in no order."""
+    """I9: a reader that is killed in its second commit is continued exactly once.
+
+    A writer of the source that began first and ends last, after readers have passed it, is lost in
+    no order.
+    """
     source = world.table("chain-source")
     targets = {order: world.table(f"chain-{order.lower()}") for order in BEFORE}
     for table in (source, *targets.values()):
         world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-chain"
-    long = source.writer("long", python={"batches": [*({"rows": part} for part in SEED), {"rows": LONG, "gate": str(gate)}]})
+    long = source.writer(
+        "long", python={"batches": [*({"rows": part} for part in SEED), {"rows": LONG, "gate": str(gate)}]}
+    )
     until("the long write is under way", Path(f"{gate}.reached").exists, alive=long, timeout=LIMIT)
     (first_begun,) = source.pending()
     ended(source.writer("quick", python={"batches": [{"rows": QUICK}]}))
@@ -65,7 +74,9 @@ def test_chained_tables_in_three_orders(world: World, agent: Process) -> None:
         inc = table.fence(killed)
         told = ended(reader(table, source, order, run=1))
         assert (told["commits"], told["records"]) == (len(commits) - 1, 10 * (len(commits) - 1)), order
-        assert until("swept", lambda table=table, inc=inc: table.outcomes(inc), alive=agent, timeout=LIMIT) == {dead: "RolledBack"}
+        assert until("swept", lambda table=table, inc=inc: table.outcomes(inc), alive=agent, timeout=LIMIT) == {
+            dead: "RolledBack"
+        }
         table.audited([row for part in commits for row in part])
 
     gate.touch()

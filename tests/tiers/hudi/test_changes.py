@@ -1,4 +1,6 @@
-"""A change of the table beside real runs that do not end (F44): they end at a commit boundary, and go on after it exactly once (I9)."""
+"""A change of the table beside real runs that do not end (F44): they end at a commit boundary, and
+go on after it exactly once (I9).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ FILES = 12
 
 
 def land(folder: Path, ids: range) -> list[Row]:
-    """A file for each row, all in one partition of their own: runs that meet on a file group are another test's matter."""
+    """A file for each row, all in one partition of their own: runs that meet on a file group are
+    another test's matter.
+    """
     folder.mkdir(exist_ok=True)
     for number in ids:
         row = {"id": number, "p": folder.name, "v": "file", "ts": 1}
@@ -29,7 +33,9 @@ def land(folder: Path, ids: range) -> list[Row]:
 
 def start(table: Table, name: str, folder: Path, **job: object) -> Process:
     files = {"format": "json", "paths": [f"{table.world.url(folder)}/*.json"], "options": {}, "maxFilesPerCommit": 1}
-    return table.writer(name, files=files, operation="insert", transform="SELECT int(id) AS id, p, v, ts FROM source", **job)
+    return table.writer(
+        name, files=files, operation="insert", transform="SELECT int(id) AS id, p, v, ts FROM source", **job
+    )
 
 
 def said(table: Table, process: Process) -> dict[str, object]:
@@ -41,13 +47,18 @@ def ended(table: Table, process: Process) -> dict[str, object]:
     assert process.wait(90) == 12, process.log()[-4000:]
     assert table.get(f"writer/{process.inc}") is None
     told = process.termination()
-    assert (told["class"], told["message"]) == ("EndedForChange", f"ended at a commit boundary: the table's gate is closed for {CHANGE}")
+    assert (told["class"], told["message"]) == (
+        "EndedForChange",
+        f"ended at a commit boundary: the table's gate is closed for {CHANGE}",
+    )
     return told
 
 
 @pytest.mark.timeout(4 * LIMIT)
 def test_runs_end_for_a_change_and_go_on(world: World, agent: Process) -> None:
-    """One that is in the middle of its files, one that waits for more, and one that ends with its source."""
+    """One that is in the middle of its files, one that waits for more, and one that ends
+    with its source.
+    """
     table = world.table("changing")
     world.create(table, agent=AGENT, process=agent)
     folders = {name: world.lake / f"landing-{name}" for name in ("busy", "idle", "once")}
@@ -58,7 +69,12 @@ def test_runs_end_for_a_change_and_go_on(world: World, agent: Process) -> None:
     busy = start(table, "busy", folders["busy"], streaming=1)
     once = start(table, "once", folders["once"])
     for process in (busy, once):
-        until(f"{process.name} has committed", lambda p=process: int(said(table, p).get("commits") or 0) >= 2, alive=process, timeout=LIMIT)
+        until(
+            f"{process.name} has committed",
+            lambda p=process: int(said(table, p).get("commits") or 0) >= 2,
+            alive=process,
+            timeout=LIMIT,
+        )
 
     attempts = (idle, busy, once)
     table.gate("closed", admitted=[process.name for process in attempts], closedFor=CHANGE)
@@ -80,7 +96,12 @@ def test_runs_end_for_a_change_and_go_on(world: World, agent: Process) -> None:
     rest = start(table, "once", folders["once"])
     assert rest.wait(LIMIT) == 0, rest.log()[-4000:]
     for process, more in zip(again, (1, FILES - int(str(told[1]["commits"]))), strict=True):
-        until(f"{process.name} goes on", lambda p=process, n=more: said(table, p).get("records") == n, alive=process, timeout=LIMIT)
+        until(
+            f"{process.name} goes on",
+            lambda p=process, n=more: said(table, p).get("records") == n,
+            alive=process,
+            timeout=LIMIT,
+        )
         process.terminate()
         assert process.wait(60) == 11
     assert rest.termination()["commits"] == FILES - int(str(told[2]["commits"]))

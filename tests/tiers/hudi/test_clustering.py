@@ -1,4 +1,6 @@
-"""Clustering beside writers: it loses against whoever changes its file groups, no row is lost, and no commit fails because of it (RFC-22 R50)."""
+"""Clustering beside writers: it loses against whoever changes its file groups, no row is lost, and
+no commit fails because of it (RFC-22 R50).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from tests.support.harness.local import Process, Row, Table, World, rows, until
 AGENT = "agent-clustered"
 #: Each commit of new rows begins a file group of its own; clustering merges them.
 SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.parquet.compression.codec": "snappy"}
-SERVICES = {"clustering": {"afterCommits": 1, "sortColumns": ["id"]}, **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")}}
+SERVICES = {
+    "clustering": {"afterCommits": 1, "sortColumns": ["id"]},
+    **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")},
+}
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 
@@ -41,20 +46,29 @@ def again(table: Table) -> None:
 
 
 def postponed(table: Table, agent: Process) -> dict[str, Any]:
-    found = until("the clustering is postponed", lambda: record(table) if record(table).get("result") == "Postponed" else None, alive=agent, timeout=WAIT)
+    found = until(
+        "the clustering is postponed",
+        lambda: record(table) if record(table).get("result") == "Postponed" else None,
+        alive=agent,
+        timeout=WAIT,
+    )
     assert found["failures"] == 0, "what a writer wins is no failure"
     until("nothing of it is left", lambda: not clustering_left(table), alive=agent, timeout=WAIT)
     return found
 
 
 def clustering_left(table: Table) -> bool:
-    kinds = {i.action for i in table.timeline().pending} | {str(key.value.get("action")) for key in table.keys("instant/")}
+    kinds = {i.action for i in table.timeline().pending} | {
+        str(key.value.get("action")) for key in table.keys("instant/")
+    }
     return bool(kinds & {"clustering", "rollback"})
 
 
 def stopped_in_a_clustering(table: Table, agent: Process) -> Instant:
     """The agent stands still between plan and publication, without the lock."""
-    found = until("a clustering is under way", lambda: clustering(table, State.INFLIGHT), alive=agent, every=0.002, timeout=WAIT)
+    found = until(
+        "a clustering is under way", lambda: clustering(table, State.INFLIGHT), alive=agent, every=0.002, timeout=WAIT
+    )
 
     def without_the_lock() -> bool:
         agent.signal(signal.SIGSTOP)
@@ -76,15 +90,21 @@ def instants(text: str) -> set[str]:
 @pytest.mark.parametrize("kind", ["CopyOnWrite", pytest.param("MergeOnRead", marks=pytest.mark.extra)])
 @pytest.mark.timeout(6 * WAIT)
 def test_updates_beside_clustering(world: World, kind: str) -> None:
-    """I9, I12: it yields to a writer that has begun, and to commits that were begun and completed since its plan; one that nobody disturbs merges the
-    file groups; one whose agent dies is executed again by the next agent."""
+    """I9, I12: it yields to a writer that has begun, and to commits that were begun and completed
+    since its plan; one that nobody disturbs merges the file groups; one whose agent dies is
+    executed again by the next agent.
+    """
     name = f"clustered-{kind.lower()}"
     agent_name = f"{AGENT}-{kind.lower()}"
     table = world.table(name, type=kind, hudiOptions=SMALL)
     first = world.agent(agent_name, pod=f"{agent_name}-1")
     world.create(table, agent=agent_name, process=first, pod=f"{agent_name}-1")
     begun = world.folder / f"gate-{name}"
-    changes = [{"rows": part(0, "begun before", 2), "gate": str(begun)}, {"rows": part(1, "begun after", 2)}, {"rows": part(3)}]
+    changes = [
+        {"rows": part(0, "begun before", 2), "gate": str(begun)},
+        {"rows": part(1, "begun after", 2)},
+        {"rows": part(3)},
+    ]
     batches = [*({"rows": part(number)} for number in range(3)), *changes]
     writer = table.writer("writer", python={"batches": batches}, retries=0)
     rewritten = world.table(name, type=kind, hudiOptions=SMALL, services=SERVICES)
@@ -106,24 +126,37 @@ def test_updates_beside_clustering(world: World, kind: str) -> None:
     assert (told["commits"], told["conflicts"]) == (len(batches), 0), "no commit was refused"
     first.signal(signal.SIGCONT)
     found = postponed(table, first)
-    assert {i.requested for i in table.timeline().completed if i.completion > lost.requested} & instants(found["message"])
+    assert {i.requested for i in table.timeline().completed if i.completion > lost.requested} & instants(
+        found["message"]
+    )
     assert table.data_files(lost.requested) == []
     if kind == "MergeOnRead":
-        cost = until("what readers have to merge is counted", lambda: merged_by_readers(table), alive=first, timeout=WAIT)
+        cost = until(
+            "what readers have to merge is counted", lambda: merged_by_readers(table), alive=first, timeout=WAIT
+        )
         assert (cost["fileGroups"], cost["fileGroupsWithLogs"]) == (4, 2)
         assert cost["baseBytes"] > 0
 
     again(table)
-    merged = until("the file groups are clustered", lambda: clustering(table, State.COMPLETED), alive=first, timeout=WAIT)
+    merged = until(
+        "the file groups are clustered", lambda: clustering(table, State.COMPLETED), alive=first, timeout=WAIT
+    )
     assert len(file_groups(table, merged.requested)) == 1
     expected = [*part(0, "begun before", 2), *part(1, "begun after", 2), *part(2), *part(3)]
     table.audited(expected)
     if kind == "MergeOnRead":
-        until("nothing is to be merged any more", lambda: table.report()["readCost"]["logBytes"] == 0, alive=first, timeout=WAIT)
+        until(
+            "nothing is to be merged any more",
+            lambda: table.report()["readCost"]["logBytes"] == 0,
+            alive=first,
+            timeout=WAIT,
+        )
     until("its record is gone", lambda: not table.names("instant/"), alive=first, timeout=WAIT)
 
     quick = table.writer("quick", python={"batches": [{"rows": part(4)}]})
-    died = until("a clustering is under way", lambda: clustering(table, State.INFLIGHT), alive=first, every=0.002, timeout=WAIT)
+    died = until(
+        "a clustering is under way", lambda: clustering(table, State.INFLIGHT), alive=first, every=0.002, timeout=WAIT
+    )
     first.kill()
     assert quick.wait(WAIT) == 0
     assert table.pending() == {died.requested}

@@ -1,4 +1,5 @@
-"""One contract for etcd, the session and the store as the runtime sees them, which the real ones and each fake of the unit tests pass (I4, I7, I12).
+"""One contract for etcd, the session and the store as the runtime sees them, which the real ones
+and each fake of the unit tests pass (I4, I7, I12).
 
 What a fake cannot do at all is said at its top: lost answers, stale reads, permissions, leases.
 """
@@ -38,7 +39,8 @@ def gateway() -> Iterator[Any]:
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {CLASS_PATH} pyspark-shell"
     gateway = launch_gateway()
     others = SparkContext._gateway, SparkContext._jvm
-    SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm  # PySpark reads every Java exception through these, whichever JVM threw it
+    # PySpark reads every Java exception through these, whichever JVM threw it
+    SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
     try:
         yield gateway
     finally:
@@ -77,8 +79,22 @@ def real(world: World, jvm: Any, name: str) -> Side:
     table.admit(f"default.{name}", "agent")
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
     files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
-    who = {"tableId": table.id, "basePath": table.path, "attempt": f"default.{name}", "role": "agent", "podName": name, "namespace": "default"}
-    settings = {**who, "podUID": f"uid-{name}", "node": "node", "bootId": "boot", "endpoints": world.etcd.url, **{k: str(v) for k, v in files.items()}}
+    who = {
+        "tableId": table.id,
+        "basePath": table.path,
+        "attempt": f"default.{name}",
+        "role": "agent",
+        "podName": name,
+        "namespace": "default",
+    }
+    settings = {
+        **who,
+        "podUID": f"uid-{name}",
+        "node": "node",
+        "bootId": "boot",
+        "endpoints": world.etcd.url,
+        **{k: str(v) for k, v in files.items()},
+    }
     session = AgentSession.open(spark, settings)
     return Side(session.etcd, session)
 
@@ -102,7 +118,9 @@ def keys(request: pytest.FixtureRequest, world: World, jvm: Any) -> Iterator[Sid
     if request.param != "real":
         yield Side(KEYS[request.param](), None)
         return
-    side = real(world, jvm, f"contract-keys-{request.node.name.partition('[')[0].removeprefix('test_').replace('_', '-')}")
+    side = real(
+        world, jvm, f"contract-keys-{request.node.name.partition('[')[0].removeprefix('test_').replace('_', '-')}"
+    )
     yield side
     assert side.session.close()
 
@@ -187,7 +205,12 @@ def test_taken_over_from_one_that_is_proven_dead(side: Side, phase: str) -> None
     settle(side, phase)
     assert side.session.claim(T1, OTHER)
     found = side.etcd.get(f"instant/{T1}").value
-    assert (found["claimedBy"], found["inc"], found["action"], found["state"]) == (side.session.inc, OTHER, "clean", "Pending"), "the owner stays"
+    assert (found["claimedBy"], found["inc"], found["action"], found["state"]) == (
+        side.session.inc,
+        OTHER,
+        "clean",
+        "Pending",
+    ), "the owner stays"
 
 
 @pytest.mark.parametrize("phase", ["", "Fenced", "Terminating", "Draining", "Unlocked"])
@@ -218,7 +241,12 @@ def test_nothing_to_claim(side: Side) -> None:
 # ---- the store
 
 MINE = [f"a/f_0-1-2_{T1}.parquet", f"a/.f_{T1}.log.1_0-1-2"]
-OTHERS = [f"a/f_0-1-2_{T2}.parquet", f"b/g_0-1-2_{T1}.parquet", f".hoodie/metadata/files/.x_{T1}.log.1_0-1-2", "a/.hoodie_partition_metadata"]
+OTHERS = [
+    f"a/f_0-1-2_{T2}.parquet",
+    f"b/g_0-1-2_{T1}.parquet",
+    f".hoodie/metadata/files/.x_{T1}.log.1_0-1-2",
+    "a/.hoodie_partition_metadata",
+]
 STRANGE = "p=x; isDirectory=true; length=7; y"
 """A partition whose value looks like a part of a listing."""
 OTHERS.append(f"{STRANGE}/h_0-1-2_{T1}.parquet")
@@ -234,7 +262,9 @@ def store(request: pytest.FixtureRequest, world: World, gateway: Any) -> Any:
     configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
     for key, value in {**world.s3_settings(), "fs.s3a.retry.limit": "2"}.items():
         configuration.set(key, value)
-    context = SimpleNamespace(_jvm=gateway.jvm, _gateway=gateway, _jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration))
+    context = SimpleNamespace(
+        _jvm=gateway.jvm, _gateway=gateway, _jsc=SimpleNamespace(hadoopConfiguration=lambda: configuration)
+    )
     spark: Any = SimpleNamespace(sparkContext=context)
     name = f"contract-{abs(hash(request.node.name)) % 10**8}"
     # local files: the store's contract is one for S3 and for a file system
@@ -270,7 +300,10 @@ def test_a_walk_finds_every_file_with_its_size(store: Any) -> None:
 
 
 def test_a_pattern_finds_one_instants_files_in_one_folder(store: Any) -> None:
-    """Log files begin with a dot; what bears another instant, or lies in another folder, is not this one's to sweep."""
+    """Log files begin with a dot.
+
+    What bears another instant, or lies in another folder, is not this one's to sweep.
+    """
     assert names_of(store.glob(f"a/*_{T1}.*")) == names_of(MINE)
     assert names_of(store.glob(f".hoodie/metadata/*/*_{T1}.*")) == [f".x_{T1}.log.1_0-1-2"]
     assert store.glob(f"c/*_{T1}.*") == []
@@ -287,4 +320,6 @@ def test_the_real_ones_are_what_the_runtime_uses() -> None:
     """So that a method that the runtime calls and a fake lacks shows here, not in a pod."""
     wanted = {name for name in vars(Etcd) if not name.startswith("_")} - {"prefix"}
     missing = {name: sorted(wanted - set(dir(make()))) for name, make in KEYS.items()}
-    assert missing == {"settler's": ["put"], "services'": [], "callback's": [], "meeting's": []}, "settling puts nothing without a compare"
+    assert missing == {"settler's": ["put"], "services'": [], "callback's": [], "meeting's": []}, (
+        "settling puts nothing without a compare"
+    )

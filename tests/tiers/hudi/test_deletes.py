@@ -1,4 +1,6 @@
-"""Deletes are carried over by readers of a table, once each, whatever its type and the reader's order (R55, I9)."""
+"""Deletes are carried over by readers of a table, once each, whatever its type and the reader's
+order (R55, I9).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class Source:
         frame.write.format("hudi").options(**chosen).mode("append").save(self.path)
 
     def rows(self) -> dict[Key, str]:
-        return {(row.id, row.p): row.v for row in self.spark.read.format("hudi").load(self.path).select("id", "p", "v").collect()}
+        return {
+            (row.id, row.p): row.v
+            for row in self.spark.read.format("hudi").load(self.path).select("id", "p", "v").collect()
+        }
 
 
 class Follower:
@@ -86,11 +91,16 @@ HISTORY: tuple[tuple[str, tuple[tuple[Any, ...], ...], set[Key]], ...] = (
     ("delete_partition", ((1, B, "", 0),), {(1, B), (2, B)}),
     ("insert_overwrite", ((6, "a", "kept", 4), (8, "a", "fresh", 4)), {(1, "a"), (3, "a"), (4, "a")}),
 )
-"""Operation, rows, and the keys that are not there any more. A delete that is older than its row deletes nothing (4: it goes with the partition)."""
+"""Operation, rows, and the keys that are not there any more. A delete that is older than its row
+deletes nothing (4: it goes with the partition).
+"""
 
 
 def values(table: Table) -> dict[int, tuple[str, int]]:
-    return {row.id: (row.v, row.ts) for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v", "ts").collect()}
+    return {
+        row.id: (row.v, row.ts)
+        for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v", "ts").collect()
+    }
 
 
 def ended(process: Process) -> dict[str, Any]:
@@ -100,9 +110,12 @@ def ended(process: Process) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("kind", "target_kind"), [("CopyOnWrite", "MergeOnRead"), ("MergeOnRead", "CopyOnWrite")])
 def test_a_chained_table_follows_its_source(world: World, agent: Process, kind: str, target_kind: str) -> None:
-    """Upserts and deletes in one commit, once each: the attempt is killed in its second commit, and what another writer of the target
-    inserted after the first one stays."""
-    source, target = (world.table(f"deletes-{name}-{kind.lower()}", type=type) for name, type in (("from", kind), ("to", target_kind)))
+    """Upserts and deletes in one commit, once each: the attempt is killed in its second commit, and
+    what another writer of the target inserted after the first one stays.
+    """
+    source, target = (
+        world.table(f"deletes-{name}-{kind.lower()}", type=type) for name, type in (("from", kind), ("to", target_kind))
+    )
     for table in (source, target):
         world.create(table, agent=AGENT, process=agent)
     carry = {"path": source.path, "maxCommitsPerBatch": 1, "deletes": "Carry"}
@@ -113,7 +126,11 @@ def test_a_chained_table_follows_its_source(world: World, agent: Process, kind: 
     marked = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
     mixed = [(2, "a", "gone", 2, True), (3, "a", "new", 2, False), (9, "a", "added", 2, False)]
     ended(source.writer("deletes", operation="delete", python={"batches": [{"rows": rows([1, 4], "a", "", 0)}]}))
-    ended(source.writer("mixed", python={"batches": [{"schema": marked, "rows": mixed}, {"rows": rows([4], "a", "again", 3)}]}))
+    ended(
+        source.writer(
+            "mixed", python={"batches": [{"schema": marked, "rows": mixed}, {"rows": rows([4], "a", "again", 3)}]}
+        )
+    )
     ended(source.writer("deletes", run=2, operation="delete", python={"batches": [{"rows": rows([9, 5], "a", "", 0)}]}))
     process = target.writer("chain", run=2, hudi=carry)
     begun = len(target.timeline().completed)
@@ -143,7 +160,12 @@ def test_a_chained_table_follows_its_source(world: World, agent: Process, kind: 
     assert bad.wait() == 10
     assert bad.termination()["class"] == "UserError"
     assert "the result has no column _hoodie_is_deleted" in bad.termination()["message"]
-    assert ended(target.writer("chain", run=5, hudi=carry, transform="SELECT *, 1 AS one FROM source WHERE id < 100"))["commits"] == 1
+    assert (
+        ended(target.writer("chain", run=5, hudi=carry, transform="SELECT *, 1 AS one FROM source WHERE id < 100"))[
+            "commits"
+        ]
+        == 1
+    )
     assert 6 not in values(target)
 
 
@@ -183,7 +205,9 @@ def test_what_a_cleaned_file_would_have_told_is_a_lost_position(world: World) ->
     assert rest is not None
     assert (rest.frame.count(), rest.deletes) == (0, None)
     assert rest.deleting == rest.instants, "who does not carry deletes over is told that there are some"
-    source.write((1, "b", "", 0), operation="delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "p=b"})
+    source.write(
+        (1, "b", "", 0), operation="delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "p=b"}
+    )
     (replaced,) = source.folder.glob("p=b/*.parquet")
     replaced.rename(f"{replaced}.away")
     with pytest.raises(PositionLost, match=r"in partition p=b of .* was replaced by .* and then cleaned"):

@@ -1,4 +1,6 @@
-"""The operation RemoveDuplicates: of doubled keys one record stays, the one that the table's merge keeps, and nothing else changes (F68)."""
+"""The operation RemoveDuplicates: of doubled keys one record stays, the one that the table's merge
+keeps, and nothing else changes (F68).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def done(writer: Process, *, commits: int = 1, conflicts: int = 0) -> None:
 
 
 def stopped_in_its_write(table: Table, writer: Process) -> None:
-    """Stop it between its two holds of the lock: it has read the table and begun its instant, and not committed."""
+    """Stop it between its two holds of the lock: it has read the table and begun its instant, and
+    not committed.
+    """
 
     def begun() -> bool:
         return any(instant.state.name == "INFLIGHT" for instant in table.timeline().pending)
@@ -43,14 +47,24 @@ def files_of(table: Table, partition: str) -> list[str]:
     return [name for name in table.data_files() if name.startswith((f"{partition}/", f"p={partition}/"))]
 
 
-META = "_hoodie_commit_time string, _hoodie_commit_seqno string, _hoodie_record_key string, _hoodie_partition_path string, _hoodie_file_name string"
-SPEC = TableSpec("id", "ns/t", "t", "s3a://lake/t", "MERGE_ON_READ", ("id",), ("p",), ("ts",), False, merge=Merge("EventTime"))
+META = (
+    "_hoodie_commit_time string, _hoodie_commit_seqno string, _hoodie_record_key string, _hoodie_partition_path "
+    "string, _hoodie_file_name string"
+)
+SPEC = TableSpec(
+    "id", "ns/t", "t", "s3a://lake/t", "MERGE_ON_READ", ("id",), ("p",), ("ts",), False, merge=Merge("EventTime")
+)
 
 
 def test_which_record_stays(world: World) -> None:
-    """Of each key in each partition the one that the merge would keep; whole partitions, and only those with a doubled key."""
+    """Of each key in each partition the one that the merge would keep.
 
-    def row(key: str, path: str, time: str, number: int, v: str, ts: int | None, p: str | None = None) -> tuple[object, ...]:
+    Whole partitions, and only those with a doubled key.
+    """
+
+    def row(
+        key: str, path: str, time: str, number: int, v: str, ts: int | None, p: str | None = None
+    ) -> tuple[object, ...]:
         return (time, f"{time}_0_{number}", key, path, "f", key, p or path, v, ts)
 
     found = [
@@ -70,7 +84,9 @@ def test_which_record_stays(world: World) -> None:
         frame = world.spark().createDataFrame([*found, *more], f"{META}, id string, p string, v string, ts long")
         kept = remove_duplicates.once(frame, spec)
         assert kept.columns == ["id", "p", "v", "ts"]
-        return {r.id: r.v for r in kept.collect() if r.p == "a"} | {f"{r.id} in {r.p}": r.v for r in kept.collect() if r.p != "a"}
+        return {r.id: r.v for r in kept.collect() if r.p == "a"} | {
+            f"{r.id} in {r.p}": r.v for r in kept.collect() if r.p != "a"
+        }
 
     event = {"1": "late", "2": "same, later", "3": "one batch, tenth", "4": "alone", "5": "with one"}
     assert stay(SPEC) == event
@@ -83,7 +99,10 @@ def test_which_record_stays(world: World) -> None:
 @pytest.mark.extra
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_one_record_of_each_key_stays(world: World, agent: Process, kind: str) -> None:
-    """Keys doubled in one file group and across; a commit to one of them meanwhile is a conflict, and is in what stays."""
+    """Keys doubled in one file group and across.
+
+    A commit to one of them meanwhile is a conflict, and is in what stays.
+    """
     table = world.table(f"doubled-{kind.lower()}", type=kind)
     world.create(table, agent=AGENT, process=agent)
 
@@ -93,7 +112,17 @@ def test_one_record_of_each_key_stays(world: World, agent: Process, kind: str) -
     write("seed", [*rows(range(6), "a", "seed", 2), *rows(range(3), "b", "seed", 2)], "upsert")
     done(table.writer("nothing", operation="remove_duplicates"), commits=0)
     write("packed", [*rows([0], "a", "packed", 5), *rows([1], "a", "packed", 1)], "insert", "Allow")
-    write("bulk", [*rows([1], "a", "bulk", 4), *rows([2], "a", "bulk", 1), *rows([9], "a", "less", 1), *rows([9], "a", "more", 3)], "bulk_insert", "Allow")
+    write(
+        "bulk",
+        [
+            *rows([1], "a", "bulk", 4),
+            *rows([2], "a", "bulk", 1),
+            *rows([9], "a", "less", 1),
+            *rows([9], "a", "more", 3),
+        ],
+        "bulk_insert",
+        "Allow",
+    )
     write("tie", rows([3], "a", "tie", 2), "bulk_insert", "Allow")
     write("update", rows([4], "a", "update", 3), "upsert")
     report = {check.name: check.outcome.value for check in table.audit(only=("unique",)).checks}

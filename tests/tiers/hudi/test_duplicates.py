@@ -37,15 +37,30 @@ def done(writer: Process, *, conflicts: int = 0) -> None:
     ],
 )
 def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
-    """Nobody doubles a key who has not said Allow: neither alone nor beside a writer that commits the key while the insert is written."""
+    """Nobody doubles a key who has not said Allow: neither alone nor beside a writer that commits
+    the key while the insert is written.
+    """
     table = world.table(f"duplicates-{name}", **spec)
     world.create(table, agent=AGENT, process=agent)
 
     def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None, **more: str) -> Process:
-        return table.writer(who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch, **more}]})
+        return table.writer(
+            who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch, **more}]}
+        )
 
-    refused(start("first", "bulk_insert", [*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]), 1, "the batch has this key more than once")
-    done(start("drop-first", "insert", [*rows(range(4), "a", "old", 1), *rows(range(2), "a", "seed", 2), *rows([1], "b", "seed", 1)], "Drop"))
+    refused(
+        start("first", "bulk_insert", [*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]),
+        1,
+        "the batch has this key more than once",
+    )
+    done(
+        start(
+            "drop-first",
+            "insert",
+            [*rows(range(4), "a", "old", 1), *rows(range(2), "a", "seed", 2), *rows([1], "b", "seed", 1)],
+            "Drop",
+        )
+    )
     present = [*rows(range(2), "a", "seed", 2), *rows([2, 3], "a", "old", 1), *rows([1], "b", "seed", 1)]
     table.audited(present)
 
@@ -53,13 +68,21 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     files.mkdir()
     (files / "part.json").write_text('{"id": 4, "p": "a", "v": "f", "ts": 1}\n{"id": 3, "p": "a", "v": "f", "ts": 1}\n')
     source = {"format": "json", "paths": [world.url(files)], "options": {}, "maxFilesPerCommit": None}
-    lone = table.writer("lone", operation="insert", files=source, transform="SELECT int(id) AS id, p, v, ts FROM source")
+    lone = table.writer(
+        "lone", operation="insert", files=source, transform="SELECT int(id) AS id, p, v, ts FROM source"
+    )
     refused(lone, 3, "part.json: the table has this key already")
 
     gates = {who: world.folder / f"gate-{name}-{who}" for who in ("fails", "drops")}
     fails = start("fails", "bulk_insert", rows([20, 21], "a", "fails", 9), gate=str(gates["fails"]))
     until("the one that fails writes", Path(f"{gates['fails']}.reached").exists, alive=fails)
-    drops = start("drops", "insert", [*rows([2, 30, 31], "a", "drops", 9), *rows([2], "b", "drops", 9)], "Drop", gate=str(gates["drops"]))
+    drops = start(
+        "drops",
+        "insert",
+        [*rows([2, 30, 31], "a", "drops", 9), *rows([2], "b", "drops", 9)],
+        "Drop",
+        gate=str(gates["drops"]),
+    )
     until("the one that drops writes", Path(f"{gates['drops']}.reached").exists, alive=drops)
     done(start("quick", "upsert", rows([20, 30], "a", "quick", 1)))
     for gate in gates.values():

@@ -1,4 +1,6 @@
-"""`concurrency.earlyConflictDetection`: who meets the marker of an earlier write stops in the middle of its own, and is repeated when that has ended."""
+"""`concurrency.earlyConflictDetection`: who meets the marker of an earlier write stops in the
+middle of its own, and is repeated when that has ended.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,22 @@ REPEATED = 20
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_the_later_write_stops_before_it_has_written(world: World, kind: str) -> None:
-    """I9: the first write stands still with its data file (MergeOnRead: log file) under way. The second one of that file group has given up its
-    instant by then, without the lock and without a data file; a third one elsewhere notices nothing."""
+    """I9: the first write stands still with its data file (MergeOnRead: log file) under way.
+
+    The second one of that file group has given up its instant by then, without the lock and without
+    a data file; a third one elsewhere notices nothing.
+    """
     server = urlparse(world.start_s3())
     proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
     name = f"early-{kind.lower()}"
-    table = world.table(name, type=kind, endpoint=proxy.url, concurrency={"mode": "Optimistic", "earlyConflictDetection": True})
+    table = world.table(
+        name, type=kind, endpoint=proxy.url, concurrency={"mode": "Optimistic", "earlyConflictDetection": True}
+    )
     agent = world.agent(f"agent-{name}", storage=table)
     world.create(table, agent=f"agent-{name}", process=agent)
-    seed = table.writer("seed", python={"batches": [{"rows": [*rows(range(10), "a", "seed", 1), *rows(range(10, 15), "b", "seed", 1)]}]})
+    seed = table.writer(
+        "seed", python={"batches": [{"rows": [*rows(range(10), "a", "seed", 1), *rows(range(10, 15), "b", "seed", 1)]}]}
+    )
     assert seed.wait() == 0, seed.log()[-4000:]
     wanted = s3proxy.data_file if kind == "CopyOnWrite" else s3proxy.log_file
     held = proxy.hold_next(wanted)
@@ -40,7 +49,9 @@ def test_the_later_write_stops_before_it_has_written(world: World, kind: str) ->
     (group,) = conflict["fileGroups"]
     assert group.startswith("a/")
     assert not table.data_files(conflict["instant"]), "it stopped before it wrote"
-    elsewhere = table.writer("elsewhere", retries=0, python={"batches": [{"rows": rows(range(10, 15), "b", "elsewhere", 2)}]})
+    elsewhere = table.writer(
+        "elsewhere", retries=0, python={"batches": [{"rows": rows(range(10, 15), "b", "elsewhere", 2)}]}
+    )
     assert elsewhere.wait() == 0, elsewhere.log()[-4000:]
     assert inflight in table.pending()
     for request in (held, *again):
@@ -49,7 +60,13 @@ def test_the_later_write_stops_before_it_has_written(world: World, kind: str) ->
     assert second.wait() == 0, second.log()[-4000:]
     assert second.termination()["conflicts"] == 1
     until("the given up instant is rolled back", lambda: not table.pending(), alive=agent)
-    table.audited([*rows(range(5), "a", "second", 3), *rows(range(5, 10), "a", "first", 2), *rows(range(10, 15), "b", "elsewhere", 2)])
+    table.audited(
+        [
+            *rows(range(5), "a", "second", 3),
+            *rows(range(5, 10), "a", "first", 2),
+            *rows(range(10, 15), "b", "elsewhere", 2),
+        ]
+    )
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]
     proxy.stop()

@@ -1,4 +1,6 @@
-"""Names of files, columns of those that one commit reads, and files without rows: no row is lost, taken twice, or put into other columns."""
+"""Names of files, columns of those that one commit reads, and files without rows: no row is lost,
+taken twice, or put into other columns.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def landing(world: World, name: str, content: dict[str, str]) -> str:
     return world.url(folder)
 
 
-def batches(world: World, source: FilesSource, monkeypatch: pytest.MonkeyPatch) -> list[tuple[set[tuple[Any, ...]], set[str]]]:
+def batches(
+    world: World, source: FilesSource, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[set[tuple[Any, ...]], set[str]]]:
     """Rows of each commit, and names of the files that it has as done."""
     monkeypatch.setattr(sources.pg, "kept_by_savepoints", lambda *_: ())
     monkeypatch.setattr(sources.pg, "write_manifest", lambda *_: "")
@@ -53,18 +57,32 @@ def batches(world: World, source: FilesSource, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("name", ["x[1].json", "x{1}.json", "x*.json", "x?.json", "x\\1.json", "x 1%31,#ü.json"])
 def test_a_name_is_no_pattern(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F85: Spark read `x1.json` in the place of `x[1].json`, so its rows twice and those of the other never."""
+    """F85: Spark read `x1.json` in the place of `x[1].json`, so its rows twice and those of the
+    other never.
+    """
     path = landing(world, f"name-{abs(hash(name))}", {name: line(A), "x1.json": line(B)})
-    assert [taken for taken, _ in batches(world, FilesSource("json", (path,), {}, 1), monkeypatch)] in ([{A}, {B}], [{B}, {A}])
+    assert [taken for taken, _ in batches(world, FilesSource("json", (path,), {}, 1), monkeypatch)] in (
+        [{A}, {B}],
+        [{B}, {A}],
+    )
     assert [taken for taken, _ in batches(world, FilesSource("json", (path,), {}, None), monkeypatch)] == [{A, B}]
 
 
 def test_a_pattern_finds_nothing_that_is_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F85: what another job is writing (`_temporary`) was read, and once more when it was renamed into place."""
-    hidden = {"_temporary/0/part-0.json": line(B), ".x/part-0.json": line(B), "_x.json": line(B), "y.json._COPYING_": line(B)}
+    """F85: what another job is writing (`_temporary`) was read, and once more when it was renamed
+    into place.
+    """
+    hidden = {
+        "_temporary/0/part-0.json": line(B),
+        ".x/part-0.json": line(B),
+        "_x.json": line(B),
+        "y.json._COPYING_": line(B),
+    }
     path = landing(world, "hidden", {"x.json": line(A), **hidden})
     assert batches(world, FilesSource("json", (f"{path}/*",), {}, None), monkeypatch) == [({A}, {"x.json"})]
-    assert batches(world, FilesSource("json", (f"{path}/_temporary",), {}, None), monkeypatch) == [({B}, {"part-0.json"})], "named by the user"
+    assert batches(world, FilesSource("json", (f"{path}/_temporary",), {}, None), monkeypatch) == [
+        ({B}, {"part-0.json"})
+    ], "named by the user"
     with pytest.raises(RuntimeFailure, match=r"_x\.json: a file whose name begins with _"):
         batches(world, FilesSource("json", (f"{path}/_x.json",), {}, None), monkeypatch)
 
@@ -77,7 +95,9 @@ def test_a_pattern_finds_nothing_that_is_hidden(world: World, monkeypatch: pytes
         pytest.param("id,p,,v\n", "id,p,v,\n2,b,y,2\n", "has the columns id, p, v, _c3", id="unnamed"),
     ],
 )
-def test_csv_of_one_commit_has_one_header(world: World, first: str, second: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_csv_of_one_commit_has_one_header(
+    world: World, first: str, second: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """F86: the values of the second file went into the columns of the first one's header."""
     path = landing(world, f"header-{abs(hash(second))}", {"1.csv": f"{first}1,a,1,1\n", "2.csv": second})
     with pytest.raises(RuntimeFailure, match="maxFilesPerCommit: 1") as refused:
@@ -88,15 +108,22 @@ def test_csv_of_one_commit_has_one_header(world: World, first: str, second: str,
 
 
 def test_csv_with_names_that_spark_makes_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A comma too many at the end of each line, and no column name above it; one file has nothing but its header."""
+    """A comma too many at the end of each line, and no column name above it.
+
+    One file has nothing but its header.
+    """
     header = "id,p,v,ts,\n"
-    path = landing(world, "unnamed", {"0.csv": "", "1.csv": f"{header}1,a,x,1,\n", "2.csv": f"{header}2,b,y,2,\n", "3.csv": header})
+    path = landing(
+        world, "unnamed", {"0.csv": "", "1.csv": f"{header}1,a,x,1,\n", "2.csv": f"{header}2,b,y,2,\n", "3.csv": header}
+    )
     assert [taken for taken, _ in batches(world, FilesSource("csv", (path,), HEADER, None), monkeypatch)] == [{A, B}]
 
 
 @pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
 def test_files_of_one_commit_have_the_columns_of_all(world: World, format: str) -> None:
-    """F86: a column that Spark had not seen in the first file was left out, and whole numbers in ORC became null."""
+    """F86: a column that Spark had not seen in the first file was left out, and whole numbers in
+    ORC became null.
+    """
     spark = world.spark()
     folder = world.url(world.lake / "landing" / f"columns-{format}")
 
@@ -124,7 +151,9 @@ def test_files_of_one_commit_have_the_columns_of_all(world: World, format: str) 
 
 
 @pytest.mark.parametrize(("format", "nothing"), [("json", ""), ("json", "\n"), ("csv", ""), ("csv", "id,p,v,ts\n")])
-def test_an_empty_file_is_in_nobodys_way(world: World, format: str, nothing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_file_is_in_nobodys_way(
+    world: World, format: str, nothing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """F87: its columns, none or text, fitted no table, and the writer came no further."""
     good = {"json": line(A), "csv": "id,p,v,ts\n1,a,x,1\n"}[format]
     path = landing(world, f"nothing-{format}-{len(nothing)}", {f"1.{format}": nothing, f"2.{format}": good})
@@ -142,8 +171,12 @@ MORE = {
 
 @pytest.mark.parametrize("how", MORE)
 @pytest.mark.parametrize("whole", ["false", "true"])
-def test_what_follows_a_value_is_not_left_out(world: World, how: str, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F94: Spark reads the first value of a line, with multiLine of a file, and leaves out the others."""
+def test_what_follows_a_value_is_not_left_out(
+    world: World, how: str, whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F94: Spark reads the first value of a line, with multiLine of a file, and leaves
+    out the others.
+    """
     path = landing(world, f"more-{whole}-{how}", {"1.json": line(A), "2.json": MORE[how]})
     with pytest.raises(RuntimeFailure, match=r"^file s3a:.*/2\.json: a line .* holds one JSON value") as refused:
         batches(world, FilesSource("json", (path,), {"multiLine": whole}, None), monkeypatch)
@@ -171,8 +204,15 @@ def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> Non
     """F94: the same in a topic."""
     spark = world.spark()
     source: Any = SimpleNamespace(format="Json", schema="id INT, v STRING", metadata=False)
-    for text, good in (('{"id": 1, "v": "x"}', True), ('{"id": 1, "v": "x"}{"id": 2}', False), ('{"id": 1, "v": "}"} ', True)):
-        frame = spark.sql("SELECT cast(null AS binary) AS key, cast('t' AS string) AS topic, 0 AS partition, 5L AS offset, now() AS timestamp")
+    for text, good in (
+        ('{"id": 1, "v": "x"}', True),
+        ('{"id": 1, "v": "x"}{"id": 2}', False),
+        ('{"id": 1, "v": "}"} ', True),
+    ):
+        frame = spark.sql(
+            "SELECT cast(null AS binary) AS key, cast('t' AS string) AS topic, 0 AS partition, 5L AS offset, now() AS "
+            "timestamp"
+        )
         frame = kafka.rows(frame.withColumn("value", lit(text).cast("binary")), source, spark)
         if good:
             assert [row.id for row in frame.collect()] == [1]
@@ -183,15 +223,21 @@ def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> Non
 
 @pytest.mark.parametrize("format", ["json", "csv", "parquet"])
 def test_a_folder_that_names_a_column(world: World, format: str) -> None:
-    """F109: files are read by their names, so Spark took no column from their folders, and rows came without it."""
+    """F109: files are read by their names, so Spark took no column from their folders, and rows
+    came without it.
+    """
     spark, path = world.spark(), world.url(world.lake / "landing" / f"folders-{format}")
-    spark.createDataFrame([A], "id int, p string, v string, ts long").write.format(format).options(**HEADER).save(f"{path}/day=2024-01-01")
+    spark.createDataFrame([A], "id int, p string, v string, ts long").write.format(format).options(**HEADER).save(
+        f"{path}/day=2024-01-01"
+    )
 
     def read(options: dict[str, str], *paths: str) -> Any:
         source = FilesSource(format, paths or (path,), {**(HEADER if format == "csv" else {}), **options}, None)
         return files.read(spark, source, [item.path for item in files.listed(spark, source.paths)])
 
-    with pytest.raises(RuntimeFailure, match=r"its folder day=2024-01-01 names a column that the file does not have; .*basePath") as refused:
+    with pytest.raises(
+        RuntimeFailure, match=r"its folder day=2024-01-01 names a column that the file does not have; .*basePath"
+    ) as refused:
         read({})
     assert classify(refused.value).kind is FailureClass.SCHEMA_MISMATCH
     (row,) = read({"basePath": path}).selectExpr("id", "p", "cast(day AS string) AS day").collect()
@@ -200,13 +246,17 @@ def test_a_folder_that_names_a_column(world: World, format: str) -> None:
         assert sorted(other.columns) == ["id", "p", "ts", "v"]
         assert other.count() == 1
     if format == "json":
-        (world.lake / "landing" / "folders-json" / "day=2024-01-01" / "joined.json").write_text(f"{line(A).strip()}{line(B)}")
+        (world.lake / "landing" / "folders-json" / "day=2024-01-01" / "joined.json").write_text(
+            f"{line(A).strip()}{line(B)}"
+        )
         with pytest.raises(Exception, match="holds one JSON value"):
             read({"basePath": path}).count()
 
 
 def test_a_frame_of_another_session_is_transformed_itself(world: World) -> None:
-    """F96: the view of the batch before was transformed once more, in the place of the rows of a session that the program had made."""
+    """F96: the view of the batch before was transformed once more, in the place of the rows of a
+    session that the program had made.
+    """
     spark = world.spark()
     sql = "SELECT id, upper(v) AS v FROM source"
     first = sources.transform(spark.createDataFrame([(1, "one")], "id int, v string"), sql)
@@ -220,7 +270,12 @@ def test_odd_files_are_each_committed_once(world: World, agent: Process) -> None
     table = world.table("odd-files")
     world.create(table, agent=AGENT, process=agent)
     content = {"x[1].json": line(A), "x1.json": line(B), "0.json": "", "x{1,2}.json": line((3, "a", "z", 3))}
-    source = {"format": "json", "paths": [f"{landing(world, 'odd', content)}/*.json"], "options": {}, "maxFilesPerCommit": 1}
+    source = {
+        "format": "json",
+        "paths": [f"{landing(world, 'odd', content)}/*.json"],
+        "options": {},
+        "maxFilesPerCommit": 1,
+    }
     writer = table.writer("odd", files=source, transform="SELECT int(id) AS id, p, v, ts FROM source")
     assert writer.wait() == 0, writer.log()[-4000:]
     table.audited([A, B, *rows([3], "a", "z", 3)])

@@ -1,4 +1,6 @@
-"""A process that writes without this lock, as a stock single writer does: seen soon, shown, and never touched (I7)."""
+"""A process that writes without this lock, as a stock single writer does: seen soon, shown, and
+never touched (I7).
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,19 @@ def new_instant(table: Table, known: set[str], process: Process) -> tuple[str, f
     """The next commit that begins, and when it was seen to (monotonic)."""
 
     def begun() -> str:
-        return min((i.requested for i in table.timeline().pending if i.requested not in known and i.action == "commit"), default="")
+        return min(
+            (i.requested for i in table.timeline().pending if i.requested not in known and i.action == "commit"),
+            default="",
+        )
 
     return until("the foreign writer begins", begun, alive=process, every=0.002), time.monotonic()
 
 
 def test_the_first_instant_of_a_foreign_writer_is_shown(world: World, agent: Process) -> None:
-    """On an idle table, while it is pending and when it is completed. Its files stay as they are."""
+    """On an idle table, while it is pending and when it is completed.
+
+    Its files stay as they are.
+    """
     table = world.table("foreign")
     world.create(table, agent=AGENT, process=agent)
     ours = table.writer("ours", python={"batches": [{"rows": rows(range(5), "a", "ours", 1)}]})
@@ -57,14 +65,25 @@ def test_the_first_instant_of_a_foreign_writer_is_shown(world: World, agent: Pro
     stranger.signal(signal.SIGCONT)
     assert stranger.wait() == 0, stranger.log()[-4000:]
     completed = time.monotonic()
-    until("it is shown when it is completed", lambda: foreign(table).get(instant, {}).get("completionTime"), timeout=WITHIN, alive=agent)
+    until(
+        "it is shown when it is completed",
+        lambda: foreign(table).get(instant, {}).get("completionTime"),
+        timeout=WITHIN,
+        alive=agent,
+    )
     print(f"foreign instant shown after {pending_after:.1f} s pending, {time.monotonic() - completed:.1f} s completed")
     assert instant not in table.names("instant/")
-    table.audited([*rows(range(5), "a", "ours", 1), *rows(range(10, 15), "b", "foreign", 1)], only=("rows", "origin", "files", "metadata"))
+    table.audited(
+        [*rows(range(5), "a", "ours", 1), *rows(range(10, 15), "b", "foreign", 1)],
+        only=("rows", "origin", "files", "metadata"),
+    )
 
 
 def test_a_foreign_writer_rolls_back_what_a_living_one_has_pending(world: World, agent: Process) -> None:
-    """EAGER, Hudi's default for a single writer, takes every pending instant for a dead one's. Ours fails then and is repeated: no row is lost."""
+    """EAGER, Hudi's default for a single writer, takes every pending instant for a dead one's.
+
+    Ours fails then and is repeated: no row is lost.
+    """
     table = world.table("foreign-eager")
     world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-foreign"
@@ -75,9 +94,14 @@ def test_a_foreign_writer_rolls_back_what_a_living_one_has_pending(world: World,
     stranger = StockTable(world, table).writer(rows(range(10, 15), "b", "foreign", 1))
     instant, begun = new_instant(table, {mine}, stranger)
     until("it is shown", lambda: instant in foreign(table), timeout=WITHIN, alive=agent)
-    print(f"foreign instant shown after {time.monotonic() - begun:.1f} s; ours was {'rolled back' if mine not in table.pending() else 'left alone'}")
+    print(
+        f"foreign instant shown after {time.monotonic() - begun:.1f} s; ours was "
+        f"{'rolled back' if mine not in table.pending() else 'left alone'}"
+    )
     assert stranger.wait() == 0, stranger.log()[-4000:]
-    assert mine not in table.pending(), "it has rolled back the living writer's instant: no lock of ours can forbid that"
+    assert mine not in table.pending(), (
+        "it has rolled back the living writer's instant: no lock of ours can forbid that"
+    )
     gate.touch()
     code = ours.wait()
     print(f"ours ended with {code}: {ours.termination()['class']}: {ours.termination()['message'][:200]}")
@@ -85,22 +109,37 @@ def test_a_foreign_writer_rolls_back_what_a_living_one_has_pending(world: World,
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     again = table.writer("ours", python={"batches": batches})
     assert again.wait() == 0, again.log()[-4000:]
-    table.audited([*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "b", "foreign", 1)], only=("rows", "origin", "files", "metadata"))
+    table.audited(
+        [*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "b", "foreign", 1)],
+        only=("rows", "origin", "files", "metadata"),
+    )
 
 
 def test_several_foreign_writers_with_a_lock_of_their_own(world: World, agent: Process, tmp_path: Path) -> None:
-    """Two at once, with Hudi's lock in ZooKeeper, while one of ours stands in its write: all three commit, theirs are shown, nothing is rolled back."""
+    """Two at once, with Hudi's lock in ZooKeeper, while one of ours stands in its write: all three
+    commit, theirs are shown, nothing is rolled back.
+    """
     table = world.table("foreign-several")
     world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-foreign-several"
-    ours = table.writer("ours", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "a", "ours", 2), "gate": str(gate)}]})
+    ours = table.writer(
+        "ours",
+        python={
+            "batches": [
+                {"rows": rows(range(5), "a", "seed", 1)},
+                {"rows": rows(range(5), "a", "ours", 2), "gate": str(gate)},
+            ]
+        },
+    )
     until("our write is under way", Path(f"{gate}.reached").exists, alive=ours)
     (mine,) = table.pending()
     known = {i.requested for i in table.timeline().instants}
     zookeeper = ZooKeeper(tmp_path / "zookeeper")
     try:
         stock = StockTable(world, table, locked_by(zookeeper, "foreign-several"))
-        strangers = [stock.writer(rows(range(10 * number, 10 * number + 5), f"s{number}", "foreign", 1)) for number in (1, 2)]
+        strangers = [
+            stock.writer(rows(range(10 * number, 10 * number + 5), f"s{number}", "foreign", 1)) for number in (1, 2)
+        ]
         for stranger in strangers:
             assert stranger.wait() == 0, stranger.log()[-4000:]
             assert stranger.acknowledged
@@ -108,7 +147,12 @@ def test_several_foreign_writers_with_a_lock_of_their_own(world: World, agent: P
         zookeeper.stop()
     theirs = {i.requested for i in table.timeline().completed} - known
     assert len(theirs) == 2, theirs
-    until("both are shown", lambda: all(foreign(table).get(instant, {}).get("completionTime") for instant in theirs), timeout=WITHIN, alive=agent)
+    until(
+        "both are shown",
+        lambda: all(foreign(table).get(instant, {}).get("completionTime") for instant in theirs),
+        timeout=WITHIN,
+        alive=agent,
+    )
     before = {instant: files_of(table, instant) for instant in theirs}
     gate.touch()
     assert ours.wait() == 0, ours.log()[-4000:]
@@ -116,12 +160,18 @@ def test_several_foreign_writers_with_a_lock_of_their_own(world: World, agent: P
     assert {instant: files_of(table, instant) for instant in theirs} == before
     assert not [i for i in table.timeline().instants if i.action == "rollback"]
     assert not theirs & table.names("instant/")
-    expected = [*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "s1", "foreign", 1), *rows(range(20, 25), "s2", "foreign", 1)]
+    expected = [
+        *rows(range(5), "a", "ours", 2),
+        *rows(range(10, 15), "s1", "foreign", 1),
+        *rows(range(20, 25), "s2", "foreign", 1),
+    ]
     table.audited(expected, only=("rows", "origin", "files", "metadata"))
 
 
 def locked_by(zookeeper: ZooKeeper, key: str) -> dict[str, str]:
-    """Hudi's options for several writers, as its documentation has them: optimistic, LAZY, and a lock that ours do not ask."""
+    """Hudi's options for several writers, as its documentation has them: optimistic, LAZY, and a
+    lock that ours do not ask.
+    """
     host, port = zookeeper.address.split(":")
     return {
         "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",

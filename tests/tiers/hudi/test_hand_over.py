@@ -1,4 +1,6 @@
-"""One agent, two tables: the end of its incarnation at one of them does not end what it is at for the other (F48)."""
+"""One agent, two tables: the end of its incarnation at one of them does not end what it is at for
+the other (F48).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ HEARTBEATS_SECONDS = 8.0
 
 @pytest.mark.extra
 def test_a_compaction_ends_although_the_agent_is_fenced_for_another_table(world: World) -> None:
-    """The fenced incarnation does nothing more; the other table's compaction is completed and its incarnation leaves by itself."""
+    """The fenced incarnation does nothing more.
+
+    The other table's compaction is completed and its incarnation leaves by itself.
+    """
     busy = world.table("busy", type="MergeOnRead", services=EAGER)
     gone = world.table("gone")
     agent = world.agent("agent-two", pod="agent-two-1", executor=True)

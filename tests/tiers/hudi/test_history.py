@@ -1,4 +1,7 @@
-"""A slice of `make history`: what a history of real writers shows and does not show; and that stock Hudi loses updates, so that it could be seen."""
+"""A slice of `make history`: what a history of real writers shows and does not show.
+
+And that stock Hudi loses updates, so that it could be seen.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from tests.support.harness.stock_tables import OPTIONS, StockTable, spark_of
 pytestmark = pytest.mark.extra
 
 
-@pytest.mark.parametrize("name", ["cow/Optimistic/Simple/update", "mor/NonBlocking/Bucket/update", "cow/Optimistic/Simple/serializable"])
+@pytest.mark.parametrize(
+    "name", ["cow/Optimistic/Simple/update", "mor/NonBlocking/Bucket/update", "cow/Optimistic/Simple/serializable"]
+)
 def test_a_history_shows_nothing_that_was_promised_not_to_be(world: World, agent: Process, name: str) -> None:
     """I9: three writers, one round of steps, one of them killed in the middle and followed."""
     (cell,) = (cell for cell in CELLS if cell.name == name)
@@ -28,16 +33,31 @@ def test_a_history_shows_nothing_that_was_promised_not_to_be(world: World, agent
 
 
 def test_stock_hudi_loses_updates(world: World, tmp_path: Path) -> None:
-    """Two writers with plain settings read a list, then one writes after the other: no write overlaps another one, so no lock would help."""
+    """Two writers with plain settings read a list, then one writes after the other: no write
+    overlaps another one, so no lock would help.
+    """
     table = world.table("history-stock")
     stock = StockTable(world, table)
     stock.upsert(seed(1))
-    options = {**OPTIONS, "hoodie.table.name": table.spec.table_name, "hoodie.datasource.write.table.type": table.spec.hudi_type}
+    options = {
+        **OPTIONS,
+        "hoodie.table.name": table.spec.table_name,
+        "hoodie.datasource.write.table.type": table.spec.hudi_type,
+    }
     writers = []
     for mark in ("a", "b"):
         gate, notes = tmp_path / f"go-{mark}", tmp_path / f"notes-{mark}"
-        job = {"path": table.path, "options": options, "spark": spark_of(world), "mark": mark, "go": str(gate), "notes": str(notes)}
-        writer = world.child(StockWriter(f"stock-{mark}", tmp_path / mark, job, module="tests.campaigns.history.stock_writer"))
+        job = {
+            "path": table.path,
+            "options": options,
+            "spark": spark_of(world),
+            "mark": mark,
+            "go": str(gate),
+            "notes": str(notes),
+        }
+        writer = world.child(
+            StockWriter(f"stock-{mark}", tmp_path / mark, job, module="tests.campaigns.history.stock_writer")
+        )
         writers.append((writer, gate, notes))
     for writer, _, notes in writers:
         until("it has read", notes.exists, alive=writer)

@@ -1,4 +1,6 @@
-"""Sources, and incremental reads of real tables: nothing is lost and nothing doubled, by whichever order, archived and cleaned commits included (I9)."""
+"""Sources, and incremental reads of real tables: nothing is lost and nothing doubled, by whichever
+order, archived and cleaned commits included (I9).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ SCHEMA = "id int, p string, v string, ts long"
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE"])
 def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
-    """What was archived is told, or the table read as a whole; what was cleaned is read together with what replaced it."""
+    """What was archived is told, or the table read as a whole.
+
+    What was cleaned is read together with what replaced it.
+    """
     spark, path = world.spark(), world.url(world.lake / f"source-{kind}")
     options = {**OPTIONS, "hoodie.table.name": "source", "hoodie.datasource.write.table.type": kind}
 
@@ -64,7 +69,8 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
     for order in (ByCompletion(), Fenced(), OutOfOrder()):
         with pytest.raises(PositionLost, match="were archived"):
             look.pull(order)
-    # The files of some were cleaned when later ones replaced them: these come together, although one at a time is wanted.
+    # The files of some were cleaned when later ones replaced them: these come together, although
+    # one at a time is wanted.
     position, newest = ByCompletion(max(i.completion for i in reader._table.archived_instants())), {}
     while pull := look.pull(position, limit=1):
         position = pull.position
@@ -81,7 +87,11 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
         return read(taken)
 
     look._frame = after_a_cleaner  # type: ignore[method-assign]
-    assert {row[0] for row in found(look.pull(ByCompletion(completed[0].completion), limit=1))} == {first + 1, first + 2, 50}
+    assert {row[0] for row in found(look.pull(ByCompletion(completed[0].completion), limit=1))} == {
+        first + 1,
+        first + 2,
+        50,
+    }
 
     write([(6, "a", "v6", 6), (100, "z", "again", 6)])
     whole = look.snapshot(ByCompletion())
@@ -94,7 +104,9 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
     source = HudiSource(path, "Earliest", "CompletionTime", None, "Fail")
     (first,) = sources._hudi_batches(spark, source, Progress())
     assert len(found_rows(first.frame)) == 9, "the first read of a table whose beginning is archived"
-    stale = Progress(count=1, digest="d", hudi={"path": path, "order": "CompletionTime", "completion": "20200101000000000"})
+    stale = Progress(
+        count=1, digest="d", hudi={"path": path, "order": "CompletionTime", "completion": "20200101000000000"}
+    )
     with pytest.raises(PositionLost, match="ifPositionLost: Snapshot"):
         list(sources._hudi_batches(spark, source, stale))
     (again,) = sources._hudi_batches(spark, replace(source, if_lost="Snapshot"), stale)
@@ -112,12 +124,21 @@ def test_archived_and_cleaned_sources(world: World, kind: str) -> None:
 
 
 def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
-    """Attempts of one run share what was committed; the next run of the same writer begins with its first batch."""
+    """Attempts of one run share what was committed.
+
+    The next run of the same writer begins with its first batch.
+    """
     arguments = {"batches": [{"rows": rows([1], "a", "one", 1)}, {"rows": rows([2], "a", "two", 1)}]}
-    source, context = PythonSource(str(USER_CODE), "batches", arguments), SimpleNamespace(arguments=arguments, base_of_batch=lambda: None)
+    source, context = (
+        PythonSource(str(USER_CODE), "batches", arguments),
+        SimpleNamespace(arguments=arguments, base_of_batch=lambda: None),
+    )
 
     def given(run: str, done: Progress) -> list[list[Row]]:
-        return [found_rows(batch.frame) for batch in sources._python_batches(world.spark(), source, context, run=run, done=done)]
+        return [
+            found_rows(batch.frame)
+            for batch in sources._python_batches(world.spark(), source, context, run=run, done=done)
+        ]
 
     everything = [rows([1], "a", "one", 1), rows([2], "a", "two", 1)]
     assert given(1, Progress()) == everything
@@ -131,16 +152,29 @@ def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -
     names = world.lake / "names.csv"
     names.write_text("id,name\n1,one\n2,two\n")
     options = {**OPTIONS, "hoodie.table.name": "queried"}
-    spark.createDataFrame(rows([1, 2, 3], "a", "v", 1), SCHEMA).write.format("hudi").options(**options).mode("append").save(path)
+    spark.createDataFrame(rows([1, 2, 3], "a", "v", 1), SCHEMA).write.format("hudi").options(**options).mode(
+        "append"
+    ).save(path)
     files = FilesSource("csv", (world.url(names),), {"header": "true"}, None)
     views = (View("events", path, None), View("names", "", files))
     source = SqlSource("SELECT events.id, p, name AS v, ts FROM events JOIN names ON events.id = names.id", views)
     mine = Table(spark, f"{path}-mine")
     (batch,) = sources._sql_batches(spark, source, mine, run="u/2", done=Progress(count=1, digest="d", run="u/1"))
     assert found_rows(batch.frame) == [(1, "a", "one", 1), (2, "a", "two", 1)]
-    assert list(sources._sql_batches(spark, source, mine, run="u/2", done=Progress(count=1, digest=batch.digest, run="u/2"))) == []
-    (everything,) = sources._sql_batches(spark, replace(source, query="SELECT * FROM events"), mine, run="u/1", done=Progress())
+    assert (
+        list(
+            sources._sql_batches(spark, source, mine, run="u/2", done=Progress(count=1, digest=batch.digest, run="u/2"))
+        )
+        == []
+    )
+    (everything,) = sources._sql_batches(
+        spark, replace(source, query="SELECT * FROM events"), mine, run="u/1", done=Progress()
+    )
     assert everything.frame.columns == ["id", "p", "v", "ts"]
     with pytest.raises(Exception, match="nowhere") as refused:
-        list(sources._sql_batches(spark, replace(source, query="SELECT * FROM nowhere"), mine, run="u/1", done=Progress()))
+        list(
+            sources._sql_batches(
+                spark, replace(source, query="SELECT * FROM nowhere"), mine, run="u/1", done=Progress()
+            )
+        )
     assert classify(refused.value).kind is FailureClass.USER_ERROR

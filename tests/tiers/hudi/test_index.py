@@ -1,4 +1,6 @@
-"""Which index keeps a key where it is, when two writers move it to two partitions at once and both bring a new one (R4, R6): docs/use/indexes.md."""
+"""Which index keeps a key where it is, when two writers move it to two partitions at once and both
+bring a new one (R4, R6): docs/use/indexes.md.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,25 @@ from tests.support.harness.local import AGENT, TITLES, Process, Row, Table, Worl
 
 pytestmark = pytest.mark.extra
 MOVED = {(1, "a", "seed"), (1, "b", "slow"), (1, "c", "quick")}
-"""A key is one of its partition: moving it is a delete there and an insert here, and nobody does the delete."""
+"""A key is one of its partition: moving it is a delete there and an insert here, and nobody does
+the delete.
+"""
 
 
 def keys(table: Table) -> tuple[set[tuple[int, str, str]], Counter[tuple[int, str]]]:
     """Where key 1 is, and how often each other key is in each partition."""
-    found = [(row.id, row.p, row.v) for row in table.world.spark().read.format("hudi").load(table.path).select("id", "p", "v").collect()]
+    found = [
+        (row.id, row.p, row.v)
+        for row in table.world.spark().read.format("hudi").load(table.path).select("id", "p", "v").collect()
+    ]
     return {row for row in found if row[0] == 1}, Counter(row[:2] for row in found if row[0] != 1)
 
 
 def race(world: World, table: Table, *, slow: list[Row], quick: list[Row]) -> Process:
-    """Key 1 is in partition a; slow begins to write, quick writes and commits, then slow does. Returns slow."""
+    """Key 1 is in partition a; slow begins to write, quick writes and commits, then slow does.
+
+    Returns slow.
+    """
     gate = world.folder / f"gate-{table.spec.ref.name}"
     seed = {"rows": rows([1], "a", "seed", 1)}
     first = table.writer("slow", python={"batches": [seed, {"rows": slow, "gate": str(gate)}]})
@@ -44,11 +54,21 @@ def race(world: World, table: Table, *, slow: list[Row], quick: list[Row]) -> Pr
         ("ignored", {"index": {"type": "Simple"}, "concurrency": {"insertConflicts": "Ignore"}}, 0, 2),
         ("bucket", {"index": {"type": "Bucket", "buckets": 1}}, 1, 1),
         ("bucket-merge", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}}, 1, 1),
-        ("bucket-free", {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}, "concurrency": {"mode": "NonBlocking"}}, 0, 1),
+        (
+            "bucket-free",
+            {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}, "concurrency": {"mode": "NonBlocking"}},
+            0,
+            1,
+        ),
     ],
 )
-def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec: dict[str, Any], conflicts: int, nines: int) -> None:
-    """A key of two partitions is two records with each of them. Two inserts of one new key into one partition are one, unless the table says otherwise."""
+def test_an_index_that_is_allowed(
+    world: World, agent: Process, name: str, spec: dict[str, Any], conflicts: int, nines: int
+) -> None:
+    """A key of two partitions is two records with each of them.
+
+    Two inserts of one new key into one partition are one, unless the table says otherwise.
+    """
     table = world.table(f"index-{name}", **spec)
     world.create(table, agent=AGENT, process=agent)
     slow = race(
@@ -60,15 +80,34 @@ def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec:
     assert slow.termination()["conflicts"] == conflicts
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     assert keys(table) == (MOVED, Counter({(9, "z"): nines}))
-    # The table can be written to afterwards, and with each index the record that an upsert finds is the one it changes.
+    # The table can be written to afterwards, and with each index the record that an upsert finds is
+    # the one it changes.
     after = table.writer("after", python={"batches": [{"rows": rows([9], "z", "after", 5)}]})
     assert after.wait() == 0, after.log()[-4000:]
     assert keys(table) == (MOVED, Counter({(9, "z"): nines}))
-    due = [*rows([1], "a", "seed", 1), *rows([1], "b", "slow", 3), *rows([1], "c", "quick", 2), *rows([9], "z", "after", 5)]
-    if nines == 2:  # which of the two the upsert has found is not promised; the audit does not ask for what the table allows
-        table.audited([], only=[name for name in TITLES if name not in ("rows", "hudi-rs", "incremental")], unique="not asked")
-    else:  # buckets may have log files alone, which hudi-rs does not read; commits of a NonBlocking table stand side by side
-        table.audited(due, only=[name for name in TITLES if "bucket" not in table.spec.ref.name or name not in ("hudi-rs", "incremental", "overlap")])
+    due = [
+        *rows([1], "a", "seed", 1),
+        *rows([1], "b", "slow", 3),
+        *rows([1], "c", "quick", 2),
+        *rows([9], "z", "after", 5),
+    ]
+    # Which of the two the upsert has found is not promised; the audit does not ask for what the
+    # table allows
+    if nines == 2:
+        table.audited(
+            [], only=[name for name in TITLES if name not in ("rows", "hudi-rs", "incremental")], unique="not asked"
+        )
+    else:
+        # Buckets may have log files alone, which hudi-rs does not read; commits of a NonBlocking
+        # table stand side by side
+        table.audited(
+            due,
+            only=[
+                name
+                for name in TITLES
+                if "bucket" not in table.spec.ref.name or name not in ("hudi-rs", "incremental", "overlap")
+            ],
+        )
 
 
 @pytest.mark.parametrize(
@@ -79,13 +118,19 @@ def test_an_index_that_is_allowed(world: World, agent: Process, name: str, spec:
     ],
     ids=lambda options: options["hoodie.index.type"],
 )
-def test_an_index_that_the_api_refuses_does_not_keep_its_promise(world: World, agent: Process, options: dict[str, str]) -> None:
-    """Each key once in the whole table is what a global index is for; a new key that two writers bring to two partitions stands twice."""
+def test_an_index_that_the_api_refuses_does_not_keep_its_promise(
+    world: World, agent: Process, options: dict[str, str]
+) -> None:
+    """Each key once in the whole table is what a global index is for.
+
+    A new key that two writers bring to two partitions stands twice.
+    """
     table = world.table(f"index-{options['hoodie.index.type'].lower().replace('_', '-')}", hudiOptions=options)
     world.create(table, agent=AGENT, process=agent)
     slow = race(world, table, slow=rows([9], "z", "slow", 3), quick=rows([9], "y", "quick", 2))
     assert slow.termination()["conflicts"] == 0
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     assert keys(table)[1] == Counter({(9, "y"): 1, (9, "z"): 1})
-    # By partition each key stands once, and nothing else is wrong with it: what is broken is a promise that only a global index makes.
+    # By partition each key stands once, and nothing else is wrong with it: what is broken is a
+    # promise that only a global index makes.
     table.audited([*rows([1], "a", "seed", 1), *rows([9], "z", "slow", 3), *rows([9], "y", "quick", 2)])

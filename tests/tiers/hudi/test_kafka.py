@@ -1,4 +1,7 @@
-"""Topics of a real broker as source: each record in the table exactly once, whoever is killed when; what is gone is told, never passed over (I9)."""
+"""Topics of a real broker as source: each record in the table exactly once, whoever is killed when.
+
+What is gone is told, never passed over (I9).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,9 @@ def read(world: World, source: KafkaSource, done: Progress) -> tuple[list[list[R
 
 
 def test_looks_at_topics(world: World, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bounded batches, new partitions, what was removed, topics made again, records that do not fit: by the runtime's own reader, without a table."""
+    """Bounded batches, new partitions, what was removed, topics made again, records that do not
+    fit: by the runtime's own reader, without a table.
+    """
     topics.make("looks", 2)
     source = source_of(topics.source("looks", maxOffsetsPerCommit=3))
     assert read(world, source, Progress()) == ([], Progress()), "an empty topic is nothing to commit"
@@ -76,10 +81,16 @@ def test_looks_at_topics(world: World, topics: Topics, monkeypatch: pytest.Monke
     topics.remove_before("looks", 0, 2)
     with pytest.raises(Exception, match=r"(?s)lost|out of range") as gone:
         kafka.records(spark, source, [kp.Range("looks", 0, 0, 4)]).collect()
-    assert classify(gone.value).kind is FailureClass.INFRASTRUCTURE, "retention between look and read: the next attempt's look decides"
+    assert classify(gone.value).kind is FailureClass.INFRASTRUCTURE, (
+        "retention between look and read: the next attempt's look decides"
+    )
     assert read(world, source, after)[0] == [], "what was read may go"
-    before = of_checkpoint(kafka_checkpoint(1, {"topics": {"looks": {"id": after.kafka["topics"]["looks"]["id"], "next": [1, 1, 2]}}}))
-    with pytest.raises(PositionLost, match="topic looks, partition 0: offsets 1 to 1 were removed; ifPositionLost: Earliest"):
+    before = of_checkpoint(
+        kafka_checkpoint(1, {"topics": {"looks": {"id": after.kafka["topics"]["looks"]["id"], "next": [1, 1, 2]}}})
+    )
+    with pytest.raises(
+        PositionLost, match="topic looks, partition 0: offsets 1 to 1 were removed; ifPositionLost: Earliest"
+    ):
         read(world, source, before)
     assert read(world, replace(source, if_lost="Earliest"), before)[0] == [rows([3, 4], "a", "one", 1)]
 
@@ -109,30 +120,58 @@ def test_values(world: World, topics: Topics) -> None:
     topics.make("values-1", 1)
     topics.send_texts("values-1", ['{"id": 1, "more": {}}', None, '{"id": "x"}'])
     data = topics.source("values-1")
-    source = source_of({**data, "topics": [], "topicPattern": "values-[0-9]", "value": {"format": "Json", "schema": "id INT, v STRING", "metadata": True}})
+    source = source_of(
+        {
+            **data,
+            "topics": [],
+            "topicPattern": "values-[0-9]",
+            "value": {"format": "Json", "schema": "id INT, v STRING", "metadata": True},
+        }
+    )
 
     def frame(end: int, of: KafkaSource = source, begin: int = 0) -> Any:
         return kafka.rows(kafka.records(world.spark(), of, [kp.Range("values-1", 0, begin, end)]), of, world.spark())
 
     found = frame(2)
-    assert found.columns == ["id", "v", "_kafka_key", "_kafka_topic", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
-    assert [(row.id, row.v, bytes(row._kafka_key), row._kafka_offset) for row in found.collect()] == [(1, None, b"key0", 0), (None, None, b"key1", 1)]
+    assert found.columns == [
+        "id",
+        "v",
+        "_kafka_key",
+        "_kafka_topic",
+        "_kafka_partition",
+        "_kafka_offset",
+        "_kafka_timestamp",
+    ]
+    assert [(row.id, row.v, bytes(row._kafka_key), row._kafka_offset) for row in found.collect()] == [
+        (1, None, b"key0", 0),
+        (None, None, b"key1", 1),
+    ]
     with pytest.raises(Exception, match="BAD-RECORD") as bad:
         frame(3).collect()
     failure = classify(bad.value)
     assert failure.kind is FailureClass.USER_ERROR
-    assert failure.message.startswith("[HUDIOP-BAD-RECORD] topic values-1, partition 0, offset 2: the value is not Json"), failure.message
+    assert failure.message.startswith(
+        "[HUDIOP-BAD-RECORD] topic values-1, partition 0, offset 2: the value is not Json"
+    ), failure.message
     text = frame(3, replace(source, format="String")).select("key", "value", "topic", "partition", "offset").collect()
-    assert [tuple(row) for row in text][1:] == [("key1", None, "values-1", 0, 1), ("key2", '{"id": "x"}', "values-1", 0, 2)]
+    assert [tuple(row) for row in text][1:] == [
+        ("key1", None, "values-1", 0, 1),
+        ("key2", '{"id": "x"}', "values-1", 0, 2),
+    ]
     for schema in ("id NOTHING", "INT"):
         with pytest.raises(UserCodeError, match=r"source\.kafka\.value\.schema"):
             frame(3, replace(source, schema=schema))
-    avro = '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "int"}, {"name": "v", "type": ["null", "string"]}]}'
+    avro = (
+        '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "int"}, {"name": "v", "type": ["null", '
+        '"string"]}]}'
+    )
     encoded = world.spark().sql("SELECT 'values-2' topic, named_struct('id', 7, 'v', 'seven') v")
     from pyspark.sql.avro.functions import to_avro
 
     topics.make("values-2", 1)
-    encoded.select("topic", to_avro("v", avro).alias("value")).write.format("kafka").option("kafka.bootstrap.servers", data["bootstrapServers"][0]).save()
+    encoded.select("topic", to_avro("v", avro).alias("value")).write.format("kafka").option(
+        "kafka.bootstrap.servers", data["bootstrapServers"][0]
+    ).save()
     typed = replace(source, format="Avro", schema=avro, metadata=False)
     found = kafka.rows(kafka.records(world.spark(), typed, [kp.Range("values-2", 0, 0, 1)]), typed, world.spark())
     assert [tuple(row) for row in found.collect()] == [(7, "seven")]
@@ -145,7 +184,9 @@ def test_values(world: World, topics: Topics) -> None:
     assert classify(bad.value).kind is FailureClass.USER_ERROR
 
 
-def test_a_password_is_read_by_the_client_alone(world: World, server: KafkaServer, topics: Topics, tmp_path: Path) -> None:
+def test_a_password_is_read_by_the_client_alone(
+    world: World, server: KafkaServer, topics: Topics, tmp_path: Path
+) -> None:
     topics.make("guarded", 1)
     topics.send("guarded", rows([1], "a", "one", 1))
     security = {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "folder": str(tmp_path)}
@@ -163,7 +204,10 @@ def test_a_password_is_read_by_the_client_alone(world: World, server: KafkaServe
 
 
 def killed(process: Process, table: Table, *, writing: bool, after: int) -> str:
-    """Kill it in the middle of a write, or between two, once it has made `after` commits; the instant that it leaves pending."""
+    """Kill it in the middle of a write, or between two, once it has made `after` commits.
+
+    The instant that it leaves pending.
+    """
 
     def now() -> bool:
         mine = [i for i in table.keys("instant/") if i.value["inc"] == process.inc and i.value["state"] == "Pending"]
@@ -171,7 +215,13 @@ def killed(process: Process, table: Table, *, writing: bool, after: int) -> str:
             return False
         return not writing or any(i.key.rsplit("/", 1)[-1] in table.pending() for i in mine)
 
-    until(f"{process.name} is {'writing' if writing else 'between two commits'}", now, alive=process, every=0.005, timeout=LIMIT)
+    until(
+        f"{process.name} is {'writing' if writing else 'between two commits'}",
+        now,
+        alive=process,
+        every=0.005,
+        timeout=LIMIT,
+    )
     process.kill()
     left = [i.key.rsplit("/", 1)[-1] for i in table.keys("instant/") if i.value["inc"] == process.inc]
     return next(iter(left), "")
@@ -179,14 +229,18 @@ def killed(process: Process, table: Table, *, writing: bool, after: int) -> str:
 
 @pytest.mark.timeout(4 * LIMIT)
 def test_two_writers_two_topics_one_table(world: World, agent: Process, topics: Topics) -> None:
-    """I9: each record once, although one writer is killed between two of its commits and the other in the middle of a write. Inserts: what is given
-    twice would be there twice."""
+    """I9: each record once, although one writer is killed between two of its commits and the other
+    in the middle of a write. Inserts: what is given twice would be there twice.
+    """
     table = world.table("kafka")
     world.create(table, agent=AGENT, process=agent)
     records = {}
     for number, name in enumerate(("left", "right")):
         topics.make(name, 2)
-        records[name] = [rows(range(1000 * number + 100 * part, 1000 * number + 100 * part + 40), name, f"p{part}", 1) for part in range(2)]
+        records[name] = [
+            rows(range(1000 * number + 100 * part, 1000 * number + 100 * part + 40), name, f"p{part}", 1)
+            for part in range(2)
+        ]
         for part, found in enumerate(records[name]):
             topics.send(name, found, partition=part)
 

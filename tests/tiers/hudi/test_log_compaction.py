@@ -1,4 +1,7 @@
-"""Why log compaction is not offered: what Hudi 1.2.0 gives to incremental readers after it. If a test here fails, Hudi has changed."""
+"""Why log compaction is not offered: what Hudi 1.2.0 gives to incremental readers after it.
+
+If a test here fails, Hudi has changed.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,15 @@ class Stock:
         return done
 
     def snapshot(self) -> set[tuple[Any, ...]]:
-        return {tuple(row) for row in self._spark.read.format("hudi").load(self._path).select("id", "v", "ts").collect()}
+        return {
+            tuple(row) for row in self._spark.read.format("hudi").load(self._path).select("id", "v", "ts").collect()
+        }
 
     def pull(self, start: tl.Instant, end: tl.Instant, *, without: str = "") -> set[int]:
-        """Ids that came after a commit up to another one; `without`: a reader leaves out what bears that instant."""
+        """Ids that came after a commit up to another one.
+
+        `without`: a reader leaves out what bears that instant.
+        """
         options = {
             "hoodie.datasource.query.type": "incremental",
             "hoodie.datasource.read.begin.instanttime": start.completion,
@@ -70,8 +78,12 @@ def stock(world: World) -> Stock:
 
 
 def test_what_incremental_readers_get_after_a_log_compaction(stock: Stock) -> None:
-    """It writes its own instant into every row that it merges. A pull that spans it gives rows again that no commit of the pull has changed; a
-    reader that takes the rows of the commits which it wants (source.hudi, out of order or fenced) does not get them."""
+    """It writes its own instant into every row that it merges.
+
+    A pull that spans it gives rows again that no commit of the pull has changed; a reader that
+    takes the rows of the commits which it wants (source.hudi, out of order or fenced) does
+    not get them.
+    """
     seed, _, second = (stock.upsert(first, f"v{first}", first) for first in (0, 2, 4))
     third = stock.upsert(8, "v8", 8)
     before = stock.snapshot()
@@ -81,4 +93,6 @@ def test_what_incremental_readers_get_after_a_log_compaction(stock: Stock) -> No
     assert stock.snapshot() == before, "the rows themselves are right"
     assert stock.pull(second, third) == {8, 9}, "a pull that ends before it is right"
     assert stock.pull(second, merged) == {2, 3, 4, 5, 6, 7, 8, 9}, "rows that had come before come again"
-    assert stock.pull(second, merged, without=merged.requested) == set(), "and bear none of the commits that brought them"
+    assert stock.pull(second, merged, without=merged.requested) == set(), (
+        "and bear none of the commits that brought them"
+    )

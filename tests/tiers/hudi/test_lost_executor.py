@@ -1,4 +1,6 @@
-"""A writer that lost an executor and gave up an instant is not believed on its word: its executors need proof of their end (F4)."""
+"""A writer that lost an executor and gave up an instant is not believed on its word: its executors
+need proof of their end (F4).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hudi's metadata table: off, on, and made anew beside nobody; what a dead writer and a dead agent have half done leaves it as the listing (R16)."""
+"""Hudi's metadata table: off, on, and made anew beside nobody.
+
+What a dead writer and a dead agent have half done leaves it as the listing (R16).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def named(table: Table) -> set[str]:
 
 
 def ask(table: Table, raw: dict[str, Any]) -> str:
-    """The operator's part: behind the closed gate, nobody of the writers left. Returns the word that the agent must have served."""
+    """The operator's part: behind the closed gate, nobody of the writers left.
+
+    Returns the word that the agent must have served.
+    """
     wanted = read(MetadataTable, raw, "spec.metadataTable")
     table.gate("closed")
     table.ask(metadata_table.request(wanted).to_json())
@@ -63,14 +69,23 @@ def commits(table: Table, first: int, p: str, *values: str, ts: int = 1) -> None
 
 def answers(table: Table, where: str) -> set[int]:
     """Ids that a query finds that may skip files."""
-    reader = table.world.spark().read.format("hudi").option("hoodie.metadata.enable", "true").option("hoodie.enable.data.skipping", "true")
+    reader = (
+        table.world.spark()
+        .read.format("hudi")
+        .option("hoodie.metadata.enable", "true")
+        .option("hoodie.enable.data.skipping", "true")
+    )
     return {row.id for row in reader.load(table.path).where(where).select("id").collect()}
 
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 @pytest.mark.timeout(6 * WAIT)
 def test_off_and_on_and_killed_in_the_middle(world: World, kind: str) -> None:
-    """Writers commit without it; made anew it is the listing, with the indexes that are wanted, whatever agent dies in it; writers keep it up."""
+    """Writers commit without it.
+
+    Made anew it is the listing, with the indexes that are wanted, whatever agent dies in it;
+    writers keep it up.
+    """
     name, agent_name = f"listed-{kind.lower()}", f"agent-listed-{kind.lower()}"
     table = world.table(name, type=kind)
     first = world.agent(agent_name, pod=f"{agent_name}-1")
@@ -133,7 +148,10 @@ def metadata_timeline(table: Table) -> tl.Timeline:
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 @pytest.mark.timeout(6 * WAIT)
 def test_what_is_half_done_is_done_again(world: World, kind: str) -> None:
-    """A writer that dies between its commit to the metadata table and its own; an agent that dies in the rollback of that; then the same rows again."""
+    """A writer that dies between its commit to the metadata table and its own.
+
+    An agent that dies in the rollback of that; then the same rows again.
+    """
     name, agent_name = f"half-{kind.lower()}", f"agent-half-{kind.lower()}"
     table = world.table(name, type=kind)
     first = world.agent(agent_name, pod=f"{agent_name}-1")
@@ -153,7 +171,13 @@ def test_what_is_half_done_is_done_again(world: World, kind: str) -> None:
         victim.signal(signal.SIGCONT)
         return ""
 
-    half = until("the metadata table has a commit that the table has not", half_committed, alive=victim, every=0.0005, timeout=WAIT)
+    half = until(
+        "the metadata table has a commit that the table has not",
+        half_committed,
+        alive=victim,
+        every=0.0005,
+        timeout=WAIT,
+    )
     victim.kill()
     assert table.pending() == {half}
     done = len(table.timeline().completed)
@@ -172,13 +196,18 @@ def test_what_is_half_done_is_done_again(world: World, kind: str) -> None:
     table.fence(first, inc=dead)
     until("both are settled", lambda: table.outcomes(inc) and table.outcomes(dead), alive=second, timeout=WAIT)
     assert table.pending() == set()
-    table.audited(rows(range(10 + done - 1), "a", f"v{done - 1}", done - 1), only=("rows", "files", "stray", "metadata", "late"))
+    table.audited(
+        rows(range(10 + done - 1), "a", f"v{done - 1}", done - 1), only=("rows", "files", "stray", "metadata", "late")
+    )
     table.settled(inc)
     table.settled(dead)
 
     again = table.writer("victim", python={"batches": batches})
     assert again.wait(WAIT) == 0, again.log()[-4000:]
     assert again.termination()["commits"] == TRIES - done, "what was committed is not repeated"
-    table.audited(rows(range(10 + TRIES - 1), "a", f"v{TRIES - 1}", TRIES - 1), only=("rows", "origin", "files", "stray", "metadata", "incremental", "late"))
+    table.audited(
+        rows(range(10 + TRIES - 1), "a", f"v{TRIES - 1}", TRIES - 1),
+        only=("rows", "origin", "files", "stray", "metadata", "incremental", "late"),
+    )
     second.terminate()
     assert second.wait(WAIT) == 0, second.log()[-3000:]

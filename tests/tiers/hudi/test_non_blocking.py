@@ -1,4 +1,6 @@
-"""Writers that do not block each other (RFC-22's lock-free-ish writing): both commit to one file group, readers merge by the ordering field."""
+"""Writers that do not block each other (RFC-22's lock-free-ish writing): both commit to one file
+group, readers merge by the ordering field.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,14 @@ import pytest
 from tests.support.harness import own_rows
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
-# hudi-rs does not read file groups that have log files only (own_rows does), and commits on one file group overlap here by design.
+# hudi-rs does not read file groups that have log files only (own_rows does), and commits on one
+# file group overlap here by design.
 CHECKS = ("rows", "origin", "files", "stray", "owners", "metadata", "late")
-NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
+NON_BLOCKING = {
+    "type": "MergeOnRead",
+    "concurrency": {"mode": "NonBlocking"},
+    "index": {"type": "Bucket", "buckets": 1},
+}
 
 
 def made(world: World, agent: Process, name: str) -> Table:
@@ -21,10 +28,19 @@ def made(world: World, agent: Process, name: str) -> Table:
 
 
 def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process) -> None:
-    """Neither is refused; of two versions of a record the one with the larger ordering value stays, whoever committed last."""
+    """Neither is refused; of two versions of a record the one with the larger ordering value stays,
+    whoever committed last.
+    """
     table = made(world, agent, "side-by-side")
     gate = world.folder / "gate-side-by-side"
-    slow = table.writer("slow", python={"batches": [{"rows": [*rows(range(10), "a", "slow", 2), *rows(range(10, 20), "a", "slow", 4)], "gate": str(gate)}]})
+    slow = table.writer(
+        "slow",
+        python={
+            "batches": [
+                {"rows": [*rows(range(10), "a", "slow", 2), *rows(range(10, 20), "a", "slow", 4)], "gate": str(gate)}
+            ]
+        },
+    )
     until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
     quick = table.writer("quick", python={"batches": [{"rows": rows(range(20), "a", "quick", 3)}]})
     assert quick.wait() == 0, quick.log()[-4000:]
@@ -38,7 +54,10 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
     done = {i.requested: i.completion for i in table.timeline().completed}
     assert slow_instant < quick_instant
     assert done[quick_instant] < done[slow_instant], "the one that began first ended last"
-    groups = [{Path(name).name.lstrip(".").split("_")[0] for name in table.data_files(instant)} for instant in (slow_instant, quick_instant)]
+    groups = [
+        {Path(name).name.lstrip(".").split("_")[0] for name in table.data_files(instant)}
+        for instant in (slow_instant, quick_instant)
+    ]
     assert groups[0] == groups[1] != set(), "both wrote the same file group"
     expected = rows(range(10), "a", "quick", 3) + rows(range(10, 20), "a", "slow", 4)
     table.audited(expected, only=CHECKS)
@@ -46,10 +65,15 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
 
 
 def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: Process) -> None:
-    """I7: exactly the dead writer's log files go, from the file group that another writer has committed to meanwhile; its next attempt commits once."""
+    """I7: exactly the dead writer's log files go, from the file group that another writer has
+    committed to meanwhile; its next attempt commits once.
+    """
     table = made(world, agent, "side-by-side-kill")
     gate = world.folder / "gate-side-by-side-kill"
-    batches = [{"rows": rows(range(5), "a", "first", 1)}, {"rows": rows(range(5, 10), "a", "second", 1), "gate": str(gate)}]
+    batches = [
+        {"rows": rows(range(5), "a", "first", 1)},
+        {"rows": rows(range(5, 10), "a", "second", 1), "gate": str(gate)},
+    ]
     victim = table.writer("victim", python={"batches": batches})
     until("the second write is under way", Path(f"{gate}.reached").exists, alive=victim)
     (dead,) = table.pending()
@@ -63,24 +87,40 @@ def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: P
     assert again.termination()["commits"] == 1, "the first batch is not repeated"
     assert until("swept", lambda: table.outcomes(inc), alive=agent) == {dead: "RolledBack"}
     assert table.data_files(dead) == []
-    expected = rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1)
+    expected = (
+        rows(range(5), "a", "first", 1) + rows(range(5, 10), "a", "second", 1) + rows(range(20, 25), "a", "other", 1)
+    )
     table.audited(expected, only=CHECKS)
     own_rows.same(table.folder, expected)
 
 
 def values(table: Table) -> dict[int, str]:
-    return {row.id: row.v for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v").collect()}
+    return {
+        row.id: row.v for row in table.world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
+    }
 
 
 @pytest.mark.extra
 def test_a_delete_against_an_insert_of_one_key(world: World, agent: Process) -> None:
-    """RFC-22, comment 1: of a row that is marked as deleted and one that is not the larger ordering value decides, whichever commits last."""
+    """RFC-22, comment 1: of a row that is marked as deleted and one that is not the larger ordering
+    value decides, whichever commits last.
+    """
     table = made(world, agent, "delete-marked")
     gate = world.folder / "gate-delete-marked"
     schema = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
     seed = {"schema": schema, "rows": [(key, "a", "seed", 1, False) for key in range(1, 5)]}
-    late = [(1, "a", "late", 8, True), (2, "a", "late", 6, True), (3, "a", "late", 7, False), (4, "a", "late", 7, False)]
-    early = [(1, "a", "early", 7, False), (2, "a", "early", 7, False), (3, "a", "early", 8, True), (4, "a", "early", 6, True)]
+    late = [
+        (1, "a", "late", 8, True),
+        (2, "a", "late", 6, True),
+        (3, "a", "late", 7, False),
+        (4, "a", "late", 7, False),
+    ]
+    early = [
+        (1, "a", "early", 7, False),
+        (2, "a", "early", 7, False),
+        (3, "a", "early", 8, True),
+        (4, "a", "early", 6, True),
+    ]
     slow = table.writer("slow", python={"batches": [seed, {"schema": schema, "rows": late, "gate": str(gate)}]})
     until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
     quick = table.writer("quick", python={"batches": [{"schema": schema, "rows": early}]})
@@ -96,14 +136,19 @@ def test_a_delete_against_an_insert_of_one_key(world: World, agent: Process) -> 
 
 @pytest.mark.extra
 def test_the_operation_delete_knows_no_ordering_value(world: World, agent: Process) -> None:
-    """Hudi 1.2.0 hands keys alone to it: against an insert of the same key the instant that was begun last decides, however old its row is."""
+    """Hudi 1.2.0 hands keys alone to it: against an insert of the same key the instant that was
+    begun last decides, however old its row is.
+    """
     table = made(world, agent, "delete-operation")
     gates = [world.folder / f"gate-delete-{number}" for number in range(2)]
     seed, late, early = rows(range(1, 6), "a", "seed", 1), rows([2, 4], "a", "late", 7), rows([1, 5], "a", "early", 7)
     inserts = table.writer("inserts", python={"batches": [{"rows": seed}, {"rows": late, "gate": str(gates[0])}]})
     until("an insert is under way", Path(f"{gates[0]}.reached").exists, alive=inserts)
     keys = "id int, p string, ts long"
-    batches = [{"schema": keys, "rows": [[2, "a", 8], [4, "a", 6]]}, {"schema": keys, "rows": [[1, "a", 6], [5, "a", 8]], "gate": str(gates[1])}]
+    batches = [
+        {"schema": keys, "rows": [[2, "a", 8], [4, "a", 6]]},
+        {"schema": keys, "rows": [[1, "a", 6], [5, "a", 8]], "gate": str(gates[1])},
+    ]
     deletes = table.writer("deletes", operation="delete", python={"batches": batches})
     until("a delete is under way", Path(f"{gates[1]}.reached").exists, alive=deletes)
     quick = table.writer("quick", python={"batches": [{"rows": early}]})
@@ -114,6 +159,8 @@ def test_the_operation_delete_knows_no_ordering_value(world: World, agent: Proce
     for process in (inserts, deletes):
         assert process.wait() == 0, process.log()[-4000:]
         assert process.termination()["conflicts"] == 0
-    assert values(table) == {1: "early", 3: "seed", 5: "early"}, "the deletes of 1 and 5 were begun before their inserts, those of 2 and 4 after them"
+    assert values(table) == {1: "early", 3: "seed", 5: "early"}, (
+        "the deletes of 1 and 5 were begun before their inserts, those of 2 and 4 after them"
+    )
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([*rows([1, 5], "a", "early", 7), *rows([3], "a", "seed", 1)], only=CHECKS)

@@ -1,4 +1,6 @@
-"""An agent with an executor: it is a process of its own here, and Spark runs no task anywhere else."""
+"""An agent with an executor: it is a process of its own here, and Spark runs no
+task anywhere else.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ OFF = {kind: {"enabled": False} for kind in EAGER}
 
 @pytest.mark.extra
 def test_rollback_and_compaction_on_an_executor(world: World) -> None:
-    """A dead writer is rolled back and the table is compacted; an agent that is killed in a compaction is followed by one that finishes it (I12)."""
+    """A dead writer is rolled back and the table is compacted.
+
+    An agent that is killed in a compaction is followed by one that finishes it (I12).
+    """
     table = world.table("own", type="MergeOnRead", services=OFF)
     first = world.agent("agent-own", pod="agent-own-1", executor=True)
     world.create(table, agent="agent-own", process=first, pod="agent-own-1")
@@ -36,7 +41,9 @@ def test_rollback_and_compaction_on_an_executor(world: World) -> None:
     last = table.writer("goes-on", python={"batches": [batch(4)]})
     died = until(
         "another compaction is under way",
-        lambda: found if (found := compaction(table, State.INFLIGHT)) and found.requested > compacted.requested else None,
+        lambda: (
+            found if (found := compaction(table, State.INFLIGHT)) and found.requested > compacted.requested else None
+        ),
         alive=first,
         every=0.002,
     )
@@ -45,7 +52,11 @@ def test_rollback_and_compaction_on_an_executor(world: World) -> None:
     assert last.wait() == 0, last.log()[-4000:]
     second = world.agent("agent-own", pod="agent-own-2", executor=True)
     world.admit_agent(eager, "agent-own", pod="agent-own-2")
-    until("the second agent looks at the table", lambda: second.inc and table.report().get("agentInc") == second.inc, alive=second)
+    until(
+        "the second agent looks at the table",
+        lambda: second.inc and table.report().get("agentInc") == second.inc,
+        alive=second,
+    )
     assert died.requested in table.pending(), "an unproven agent's plan is not touched"
     table.fence(first, inc=dead)
     outcomes = until("the dead agent is settled", lambda: table.outcomes(dead), alive=second)

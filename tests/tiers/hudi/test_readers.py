@@ -1,4 +1,6 @@
-"""What readers see while a writer commits (RFC-22 R55): all of a commit or nothing of it, in every file group, with Hudi's reader and with hudi-rs."""
+"""What readers see while a writer commits (RFC-22 R55): all of a commit or nothing of it, in every
+file group, with Hudi's reader and with hudi-rs.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,22 @@ READERS = {"Spark": by_spark, "hudi-rs": by_hudi_rs}
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process], kind: str) -> None:
-    """Each commit rewrites every row of four partitions, so a snapshot has one value; and it never goes back."""
+    """Each commit rewrites every row of four partitions, so a snapshot has one value.
+
+    And it never goes back.
+    """
     world, name, agent = tended
     table = world.table(f"whole-{kind.lower()}", type=kind)
     world.create(table, agent=name, process=agent)
 
     def batch(number: int) -> dict[str, Any]:
-        return {"rows": [row for at, p in enumerate(PARTITIONS) for row in rows(range(10 * at, 10 * at + 10), p, f"{number:03d}", number)]}
+        return {
+            "rows": [
+                row
+                for at, p in enumerate(PARTITIONS)
+                for row in rows(range(10 * at, 10 * at + 10), p, f"{number:03d}", number)
+            ]
+        }
 
     first = table.writer("first", python={"batches": [batch(0)]})
     assert first.wait() == 0, first.log()[-4000:]

@@ -1,4 +1,6 @@
-"""A program that keeps rows of its table over a refused write, has another thread read them, or reads a part of them, overwrites nobody's change."""
+"""A program that keeps rows of its table over a refused write, has another thread read them, or
+reads a part of them, overwrites nobody's change.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ APP = Path(__file__).with_name("apps") / "reads_app.py"
 
 @pytest.mark.extra
 def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: Process) -> None:
-    """F88: what a statement reads for itself does not make older rows new, nor does what the writing thread has read make those of others new.
+    """F88: what a statement reads for itself does not make older rows new, nor does what the
+    writing thread has read make those of others new.
 
-    F89, F90, F105: Hudi's sink for streams, reading base files alone, and reading without merging, are refused.
+    F89, F90, F105: Hudi's sink for streams, reading base files alone, and reading without merging,
+    are refused.
     """
     table = world.table("kept-reads", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
@@ -27,7 +31,9 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
     code, results, gate = world.folder / "code-reads", world.folder / "reads.json", world.folder / "gate-reads"
     code.mkdir()
     shutil.copy(APP, code)
-    program = table.writer("program", application={"mainFile": str(code / APP.name), "arguments": [str(results), str(gate)]})
+    program = table.writer(
+        "program", application={"mainFile": str(code / APP.name), "arguments": [str(results), str(gate)]}
+    )
     until("it has read", Path(f"{gate}.reached").exists, alive=program)
     other = counting(table, "other", "updates", [1, 2])
     assert other.wait() == 0, other.log()[-4000:]
@@ -37,25 +43,39 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
     for name in ("UPDATE", "UPDATE, tried again", "rows of a pool", "rows of a pool, tried again"):
         assert "onflict" in found[name], found
     assert (found["UPDATE, read again"], found["UPDATE by itself"]) == ("done", "done"), found
-    for name in ("read_optimized", "UPDATE with SET read_optimized", "skip_merge", "UPDATE with SET skip_merge", "writeStream"):
+    for name in (
+        "read_optimized",
+        "UPDATE with SET read_optimized",
+        "skip_merge",
+        "UPDATE with SET skip_merge",
+        "writeStream",
+    ):
         assert "[HUDIOP-STATEMENT]" in found[name], found
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([(1, "a", "2", 3), (2, "a", "1", 2), (3, "a", "1", 2)])
 
 
 def test_settings_of_a_session_blind_nobody(world: World, agent: Process) -> None:
-    """F105: Hudi adds what a function has set in the session to the options of each read, also of those that the runtime makes to look keys up and for an
-    `Update`."""
+    """F105: Hudi adds what a function has set in the session to the options of each read, also of
+    those that the runtime makes to look keys up and for an `Update`.
+    """
     table = world.table("set-in-session", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
-    seed = table.writer("seed", python={"batches": [{"rows": rows([1, 2], "a", "0", 1)}, {"rows": rows([1, 2], "a", "1", 2)}]})
+    seed = table.writer(
+        "seed", python={"batches": [{"rows": rows([1, 2], "a", "0", 1)}, {"rows": rows([1, 2], "a", "1", 2)}]}
+    )
     assert seed.wait() == 0, seed.log()[-4000:]
-    later = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.read.begin.instanttime": "29990101000000000"}
+    later = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.read.begin.instanttime": "29990101000000000",
+    }
     known = {"settings": later, "batches": [{"rows": rows([1], "a", "again", 3)}]}
     insert = table.writer("insert", operation="insert", function="with_settings", python=known)
     assert insert.wait() == 10, insert.log()[-4000:]
     assert "the table has this key already" in insert.termination()["message"], insert.termination()
-    counts = table.writer("counts", function="counting_with_settings", python={"settings": {"hoodie.datasource.merge.type": "skip_merge"}})
+    counts = table.writer(
+        "counts", function="counting_with_settings", python={"settings": {"hoodie.datasource.merge.type": "skip_merge"}}
+    )
     assert counts.wait() == 0, counts.log()[-4000:]
     blind = table.writer("blind", function="counting_with_settings", python={"settings": later})
     assert blind.wait() == 0, blind.log()[-4000:]

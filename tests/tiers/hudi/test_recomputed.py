@@ -10,12 +10,19 @@ from tests.support.harness import random_keys
 from tests.support.harness.executors import EXECUTORS
 from tests.support.harness.local import AGENT, Process, World
 
-SPARK = {**EXECUTORS, "spark.master": "local-cluster[2,1,512]", "spark.default.parallelism": "8", "spark.sql.shuffle.partitions": "8"}
+SPARK = {
+    **EXECUTORS,
+    "spark.master": "local-cluster[2,1,512]",
+    "spark.default.parallelism": "8",
+    "spark.sql.shuffle.partitions": "8",
+}
 
 
 @pytest.mark.extra
 def test_keys_that_are_made_anew_when_an_executor_is_lost(world: World, agent: Process) -> None:
-    """Each row that was lost with the executor gets another key, and with it another file: one that is written already, or another one once more."""
+    """Each row that was lost with the executor gets another key, and with it another file: one that
+    is written already, or another one once more.
+    """
     table = world.table("random-keys")
     world.create(table, agent=AGENT, process=agent)
     marker = world.folder / "executor-was-killed"

@@ -1,5 +1,7 @@
-"""Restore to a savepoint, on real tables: what completed after the boundary goes and nothing else, an agent that dies in it is continued by the next one,
-writers go on from the progress of the boundary, and readers of the table notice."""
+"""Restore to a savepoint, on real tables: what completed after the boundary goes and nothing else,
+an agent that dies in it is continued by the next one, writers go on from the progress of the
+boundary, and readers of the table notice.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +50,17 @@ def test_a_table_is_restored_and_its_writers_and_readers_go_on(world: World) -> 
     assert (refused["result"], refused["message"][:24]) == ("Failed", "savepoint later is later")
     ask(table, "none", "never", names=("good",))
     assert ended(table, "none", agent)["message"] == "this HudiTable has taken no savepoint never"
-    assert [i.requested for i in writes(table) if i.completion > kept["boundary"]] == undone, "a refusal changes nothing"
+    assert [i.requested for i in writes(table) if i.completion > kept["boundary"]] == undone, (
+        "a refusal changes nothing"
+    )
 
     ask(table, "two", "good", names=("good",))
     done = ended(table, "two", agent)
-    assert (done["result"], done["boundary"], sorted(done["undoneInstants"])) == ("Completed", kept["boundary"], undone), done
+    assert (done["result"], done["boundary"], sorted(done["undoneInstants"])) == (
+        "Completed",
+        kept["boundary"],
+        undone,
+    ), done
     assert [i.requested for i in writes(table)] == [kept["instant"]]
     assert not table.pending()
     assert [s.requested for s in table.timeline().savepoints] == [kept["instant"]]
@@ -63,7 +71,8 @@ def test_a_table_is_restored_and_its_writers_and_readers_go_on(world: World) -> 
     assert table.report()["foreign"] == []
     table.audited(parts[0], only=WITHOUT_METADATA)
 
-    # Once for each nonce, whatever is asked for again; writers go on from the progress of the boundary: exactly the files that were undone.
+    # Once for each nonce, whatever is asked for again; writers go on from the progress of the
+    # boundary: exactly the files that were undone.
     until("the agent has looked again", lambda: table.report()["lastInstant"] == done["instant"], alive=agent)
     assert restores(table) == [done["instant"]]
     table.gate("open")
@@ -94,7 +103,9 @@ def test_an_agent_that_dies_in_a_restore_is_continued(world: World, type: str) -
     kept = keep(table, "good", agent)
     if services:
         world.table(name, type=type, services={**services, **others}).assign(f"agent-{name}")
-    batches = [{"rows": rows(range(5, 15), "a", f"v{n}", n)} for n in range(3, 7)] + [{"rows": rows(range(20, 25), "b", "v7", 7)}]
+    batches = [{"rows": rows(range(5, 15), "a", f"v{n}", n)} for n in range(3, 7)] + [
+        {"rows": rows(range(20, 25), "b", "v7", 7)}
+    ]
     writer = table.writer("second", python={"batches": batches})
     assert writer.wait() == 0, writer.log()[-4000:]
     if services:
@@ -128,7 +139,14 @@ def test_an_agent_that_dies_in_a_restore_is_continued(world: World, type: str) -
     assert set(outcomes.values()) <= {"Completed", "Gone", "RolledBack"}
     table.settled(dead)
     until("nothing of it is left in etcd", lambda: not table.names("instant/"), alive=again)
-    assert until("the agent has looked", lambda: table.report() if table.report().get("agentInc") == again.inc else None, alive=again)["foreign"] == []
+    assert (
+        until(
+            "the agent has looked",
+            lambda: table.report() if table.report().get("agentInc") == again.inc else None,
+            alive=again,
+        )["foreign"]
+        == []
+    )
     table.audited(rows(range(10), "a", "v2", 2), only=WITHOUT_METADATA)
     table.gate("open")
     writer = table.writer("third", python={"batches": [{"rows": rows(range(5, 15), "a", "new", 9)}]})

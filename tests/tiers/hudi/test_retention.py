@@ -1,4 +1,6 @@
-"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has read stays, and `retainSeconds` is what a reader has."""
+"""Cleaning beside long writers and long readers (RFC-22 R51): what a write that is under way has
+read stays, and `retainSeconds` is what a reader has.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tests.support.harness.local import Process, Table, World, rows, until
 pytestmark = pytest.mark.extra
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
-EAGER = {kind: {"enabled": False} for kind in ("compaction", "archive")} | {"clean": {"afterCommits": 1, "retainCommits": 1}}
+EAGER = {kind: {"enabled": False} for kind in ("compaction", "archive")} | {
+    "clean": {"afterCommits": 1, "retainCommits": 1}
+}
 PATIENT = EAGER | {"clean": {"afterCommits": 1, "retainSeconds": 3600}}
 
 
@@ -33,7 +37,13 @@ def as_of(table: Table, instant: str) -> set[str]:
 
 def planned(table: Table) -> Any:
     """A snapshot query that has listed its files and has read none of them yet."""
-    frame = table.world.spark().read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path).select("v")
+    frame = (
+        table.world.spark()
+        .read.format("hudi")
+        .option("hoodie.enable.data.skipping", "false")
+        .load(table.path)
+        .select("v")
+    )
     assert frame.inputFiles()
     return frame
 
@@ -51,7 +61,9 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     in_time, too_long = planned(table), planned(table)
 
     gate = world.folder / "gate-retained"
-    long = table.writer("long", python={"batches": [{"rows": rows(range(20, 30), "b", "long", 9), "gate": str(gate)}]}, retries=0)
+    long = table.writer(
+        "long", python={"batches": [{"rows": rows(range(20, 30), "b", "long", 9), "gate": str(gate)}]}, retries=0
+    )
     until("the long write is under way", Path(f"{gate}.reached").exists, alive=long, timeout=WAIT)
     quick = table.writer("quick", python={"batches": [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(1, 5)]})
     assert quick.wait(WAIT) == 0, quick.log()[-4000:]
@@ -76,7 +88,12 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     assert len(table.data_files()) < 5, "nothing holds the old files any more"
     with pytest.raises(Exception, match=r"FileNotFoundException|does not exist|No such file"):
         too_long.collect()
-    assert as_of(table, last.requested) == {"v4", "long"}, "it goes by requested time: a writer that began earlier and has ended since is in it, too"
-    table.audited(rows(range(10), "a", "v4", 4) + rows(range(20, 30), "b", "long", 9), only=("rows", "origin", "files", "stray", "metadata"))
+    assert as_of(table, last.requested) == {"v4", "long"}, (
+        "it goes by requested time: a writer that began earlier and has ended since is in it, too"
+    )
+    table.audited(
+        rows(range(10), "a", "v4", 4) + rows(range(20, 30), "b", "long", 9),
+        only=("rows", "origin", "files", "stray", "metadata"),
+    )
     agent.terminate()
     assert agent.wait(WAIT) == 0, agent.log()[-3000:]

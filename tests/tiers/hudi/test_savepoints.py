@@ -1,4 +1,6 @@
-"""A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning and archival, found again after a death."""
+"""A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning and
+archival, found again after a death.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def taken(table: Table, name: str, agent: Process) -> dict[str, Any]:
 
 
 def test_a_savepoint_is_kept(world: World) -> None:
-    services = {"clean": {"afterCommits": 1, "retainCommits": 1}, "archive": {"enabled": False}, "compaction": {"enabled": False}}
+    services = {
+        "clean": {"afterCommits": 1, "retainCommits": 1},
+        "archive": {"enabled": False},
+        "compaction": {"enabled": False},
+    }
     table = world.table("kept")
     agent = world.agent("agent-kept")
     world.create(table, agent="agent-kept", process=agent)
@@ -51,7 +57,8 @@ def test_a_savepoint_is_kept(world: World) -> None:
     until("nothing of it is left", lambda: not table.names("instant/"), alive=agent)
     names = sorted(path.name for path in (table.folder / ".hoodie" / "timeline").glob("*.savepoint*"))
 
-    # Asked for once more under another name, and by an agent that has lost its record: not taken twice.
+    # Asked for once more under another name, and by an agent that has lost its record:
+    # not taken twice.
     ask(table, "again")
     assert taken(table, "again", agent)["instant"] == last.requested
     world.etcd.delete(table.key("done/savepoint-early"))
@@ -65,7 +72,11 @@ def test_a_savepoint_is_kept(world: World) -> None:
     more = [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(3, 8)]
     writer = table.writer("after", python={"batches": more})
     assert writer.wait() == 0, writer.log()[-4000:]
-    until("all but the last two versions and the savepoint's are cleaned", lambda: len(table.data_files()) <= 3, alive=agent)
+    until(
+        "all but the last two versions and the savepoint's are cleaned",
+        lambda: len(table.data_files()) <= 3,
+        alive=agent,
+    )
     of_the_savepoint = {name for name in files if f"_{last.requested}" in Path(name).name}
     assert of_the_savepoint
     assert of_the_savepoint <= set(table.data_files())

@@ -1,4 +1,6 @@
-"""Table services, run by the agent beside writers and settling: nothing is lost, nothing grows for ever, ingestion never fails because of them."""
+"""Table services, run by the agent beside writers and settling: nothing is lost, nothing grows for
+ever, ingestion never fails because of them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,11 @@ def committed(table: Table, instant: str) -> Instant | None:
 
 
 def test_a_tended_table(world: World) -> None:
-    """A commit that is written while its file group is compacted stands, without a retry; old files and instants go; an agent that is killed in
-    a compaction is followed by one that finishes it (I12); every row is there in the end."""
+    """A commit that is written while its file group is compacted stands, without a retry.
+
+    Old files and instants go; an agent that is killed in a compaction is followed by one that
+    finishes it (I12); every row is there in the end.
+    """
     table = world.table("tended", type="MergeOnRead")
     first = world.agent("agent-tended", pod="agent-tended-1")
     world.create(table, agent="agent-tended", process=first, pod="agent-tended-1")
@@ -56,7 +61,11 @@ def test_a_tended_table(world: World) -> None:
     assert table.pending() == {died.requested}
     second = world.agent("agent-tended", pod="agent-tended-2")
     world.admit_agent(eager, "agent-tended", pod="agent-tended-2")
-    until("the second agent looks at the table", lambda: second.inc and table.report().get("agentInc") == second.inc, alive=second)
+    until(
+        "the second agent looks at the table",
+        lambda: second.inc and table.report().get("agentInc") == second.inc,
+        alive=second,
+    )
     assert table.pending() == {died.requested}, "an unproven agent's plan is not touched"
     table.fence(first, inc=dead)
     outcomes = until("the dead agent is settled", lambda: table.outcomes(dead), alive=second)

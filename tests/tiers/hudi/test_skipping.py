@@ -28,14 +28,19 @@ QUERIES = {
 def commits(table: Table, name: str) -> None:
     """Three records, and a new version of each: of a MergeOnRead table in a log file."""
     values = [(1, float("nan"), LONG), (2, 5.0, HALF_WIDTH), (3, 1.0, RARE)]
-    batches = [{"schema": COLUMNS, "rows": [(key, "a", v, ts, d, s) for key, d, s in values]} for v, ts in (("old", 1), ("new", 2))]
+    batches = [
+        {"schema": COLUMNS, "rows": [(key, "a", v, ts, d, s) for key, d, s in values]}
+        for v, ts in (("old", 1), ("new", 2))
+    ]
     writer = table.writer(name, python={"batches": batches})
     assert writer.wait() == 0, writer.log()[-4000:]
 
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_what_a_reader_asks_for_is_found(world: World, agent: Process, kind: str) -> None:
-    """A reader that sets no option skips files by the table's statistics, if it has any: the default has none."""
+    """A reader that sets no option skips files by the table's statistics, if it has any: the
+    default has none.
+    """
     table = world.table(f"asked-{kind.lower()}", type=kind)
     world.create(table, agent=AGENT, process=agent)
     commits(table, "w")
@@ -57,4 +62,6 @@ def test_a_writer_finds_what_it_changes(world: World, agent: Process) -> None:
     writer = table.writer("states", function="statement", python={"sql": statement})
     assert writer.wait() == 0, writer.log()[-4000:]
     rows = world.spark().read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
-    assert {(row.id, row.v, row.ts) for row in rows.select("id", "v", "ts").collect()} == {(key, "found again", 4) for key in (1, 2, 3)}
+    assert {(row.id, row.v, row.ts) for row in rows.select("id", "v", "ts").collect()} == {
+        (key, "found again", 4) for key in (1, 2, 3)
+    }

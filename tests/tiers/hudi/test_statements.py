@@ -1,6 +1,8 @@
-"""Every statement, procedure and way to save of a program beside other writers: it works, is refused, or changes nothing; no row is lost.
+"""Every statement, procedure and way to save of a program beside other writers: it works, is
+refused, or changes nothing; no row is lost.
 
-What was seen is kept in build/statements, from which `python -m tests.campaigns.statements.page` makes docs/use/what-user-code-may-do.md.
+What was seen is kept in build/statements, from which `python -m tests.campaigns.statements.page`
+makes docs/use/what-user-code-may-do.md.
 """
 
 from __future__ import annotations
@@ -45,21 +47,31 @@ def listed() -> dict[str, Any]:
 @pytest.mark.timeout(SECONDS + 400)
 @pytest.mark.parametrize("mode", ["local", "executors"])
 def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> None:
-    """F33, F40, F59: the rows that are due are there, whatever the program tried, and what it was refused left nothing behind."""
+    """F33, F40, F59: the rows that are due are there, whatever the program tried, and what it was
+    refused left nothing behind.
+    """
     commit, table = commit_of_the_run(), world.table(f"statements-{mode}")
     world.create(table, agent=AGENT, process=agent)
-    seed = table.writer("seed", python={"batches": [{"rows": [*rows(COUNTERS, "a", "0", 1), *rows([60], "y", "seed", 1)]}]})
+    seed = table.writer(
+        "seed", python={"batches": [{"rows": [*rows(COUNTERS, "a", "0", 1), *rows([60], "y", "seed", 1)]}]}
+    )
     assert seed.wait() == 0, seed.log()[-4000:]
     folder = world.folder / f"statements-{mode}"
     folder.mkdir()
-    living = table.writer("living", python={"batches": [{"rows": rows([70], "b", "living", 1), "gate": str(folder / "living")}]})
+    living = table.writer(
+        "living", python={"batches": [{"rows": rows([70], "b", "living", 1), "gate": str(folder / "living")}]}
+    )
     until("a living writer is in its write", (folder / "living.reached").exists, alive=living)
     code = world.folder / f"code-statements-{mode}"
     code.mkdir()
     shutil.copy(APP, code)
     results = folder / "results.json"
     arguments = [str(results), str(folder), str(LIST)]
-    program = table.writer("program", application={"mainFile": str(code / APP.name), "arguments": arguments}, spark=EXECUTORS if mode == "executors" else {})
+    program = table.writer(
+        "program",
+        application={"mainFile": str(code / APP.name), "arguments": arguments},
+        spark=EXECUTORS if mode == "executors" else {},
+    )
     until("all have read", (folder / "raced.reached").exists, alive=program, timeout=900)
     other = table.writer("other", file=CODE, function="updates", python={"batches": [{"ids": list(range(1, 9))}]})
     assert other.wait() == 0, other.log()[-4000:]
@@ -77,7 +89,14 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
         assert "onflict" in found[name]["message"], (name, found[name])
         due.append((number, "a", "1", 2))
     added = found["two threads, UPDATE"]["added"]
-    due += [(9, "a", str(added), 1 + added), (22, "w", "updated", 2), (23, "w", "merged", 2), (24, "w", "new", 1), (33, "x", "over", 1), (70, "b", "living", 1)]
+    due += [
+        (9, "a", str(added), 1 + added),
+        (22, "w", "updated", 2),
+        (23, "w", "merged", 2),
+        (24, "w", "new", 1),
+        (33, "x", "over", 1),
+        (70, "b", "living", 1),
+    ]
     table.audited(due, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late", "overlap"))
     assert added > 0
     for name in FILES:
@@ -104,7 +123,9 @@ def judged(found: dict[str, Any]) -> dict[str, Any]:
 
 def commit_of_the_run() -> str:
     """Asked when the run begins: files may change while it lasts."""
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     return os.environ.get("STATEMENTS_COMMIT", found)
 
 

@@ -37,27 +37,42 @@ def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcsServer]:
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_hdfs(world: World, hdfs: HdfsServer, kind: str) -> None:
     name = f"hdfs-{kind.lower()}"
-    two_writers_one_killed(world, world.table(name, type=kind, path=f"{hdfs.url}/lake/{name}", services=services(kind)), without=("hudi-rs",))
+    two_writers_one_killed(
+        world,
+        world.table(name, type=kind, path=f"{hdfs.url}/lake/{name}", services=services(kind)),
+        without=("hudi-rs",),
+    )
 
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_gs(world: World, gcs: GcsServer, kind: str) -> None:
     name = f"gs-{kind.lower()}"
-    table = world.table(name, type=kind, path=f"gs://{gcs.bucket}/{name}", storage={"options": gcs.options}, services=services(kind))
+    table = world.table(
+        name, type=kind, path=f"gs://{gcs.bucket}/{name}", storage={"options": gcs.options}, services=services(kind)
+    )
     two_writers_one_killed(world, table, without=("hudi-rs",))
 
 
 def test_settings_of_a_bucket(world: World) -> None:
-    """Asked of a real S3 server, and read from the SDK's own classes; what versitygw does not implement (lifecycle rules, replication) is not known."""
+    """Asked of a real S3 server, and read from the SDK's own classes.
+
+    What versitygw does not implement (lifecycle rules, replication) is not known.
+    """
     spark = world.spark()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     model: Any = spark.sparkContext._jvm.com.amazonaws.services.s3.model
     assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(rules=None, retention="", replicas=None)
-    client = spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/").getFileSystem(hadoop).getAmazonS3ClientForTesting("a test")
+    client = (
+        spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/")
+        .getFileSystem(hadoop)
+        .getAmazonS3ClientForTesting("a test")
+    )
     client.createBucket(model.CreateBucketRequest("locked").withObjectLockEnabledForBucket(True))
     retained = model.ObjectLockRule().withDefaultRetention(model.DefaultRetention().withMode("GOVERNANCE").withDays(3))
     locked = model.ObjectLockConfiguration().withObjectLockEnabled("Enabled").withRule(retained)
-    client.setObjectLockConfiguration(model.SetObjectLockConfigurationRequest().withBucketName("locked").withObjectLockConfiguration(locked))
+    client.setObjectLockConfiguration(
+        model.SetObjectLockConfigurationRequest().withBucketName("locked").withObjectLockConfiguration(locked)
+    )
     found = bucket.Bucket(spark, "s3a://locked/settings").look()["bucket"]
     assert found["unknown"] == ["lifecycle rules", "replication"]
     (sentence,) = found["harmful"]
@@ -74,7 +89,11 @@ def test_settings_of_a_bucket(world: World) -> None:
         .withStatus("Enabled")
         .withPrefix("")
         .addTransition(model.BucketLifecycleConfiguration.Transition().withDays(9).withStorageClass("GLACIER")),
-        made_rule().withId("uploads").withStatus("Enabled").withFilter(prefix).withAbortIncompleteMultipartUpload(uploads),
+        made_rule()
+        .withId("uploads")
+        .withStatus("Enabled")
+        .withFilter(prefix)
+        .withAbortIncompleteMultipartUpload(uploads),
         made_rule().withId("tagged").withStatus("Enabled").withFilter(tagged).withExpirationInDays(1),
         made_rule().withId("off").withStatus("Disabled").withFilter(prefix).withExpirationInDays(1),
     ]
@@ -94,17 +113,29 @@ def services(kind: str) -> dict[str, object]:
 
 
 def two_writers_one_killed(world: World, table: Table, *, without: tuple[str, ...] = ()) -> None:
-    """The agent asks the store and makes the table; of two writers of one file group one is killed in its write and settled, while the other commits;
-    the next attempt loses a race and is repeated. No row is lost, by the audit (except the checks in `without`: of a reader that does not know the scheme).
+    """The agent asks the store and makes the table.
+
+    Of two writers of one file group one is killed in its write and settled, while the other
+    commits; the next attempt loses a race and is repeated. No row is lost, by the audit (except the
+    checks in `without`: of a reader that does not know the scheme).
     """
     name = table.spec.ref.name
     agent = world.agent(f"agent-{name}", storage=table)
     world.create(table, agent=f"agent-{name}", process=agent)
-    seed = table.writer("seed", python={"batches": [{"rows": rows(range(20), "a", "seed", 1)}, {"rows": rows(range(20, 40), "b", "seed", 1)}]})
+    seed = table.writer(
+        "seed",
+        python={"batches": [{"rows": rows(range(20), "a", "seed", 1)}, {"rows": rows(range(20, 40), "b", "seed", 1)}]},
+    )
     assert seed.wait() == 0, seed.log()[-4000:]
     killed = world.folder / f"gate-{name}-killed"
     victim = table.writer(
-        "victim", python={"batches": [{"rows": rows(range(5), "a", "first", 2)}, {"rows": rows(range(5, 10), "a", "victim", 3), "gate": str(killed)}]}
+        "victim",
+        python={
+            "batches": [
+                {"rows": rows(range(5), "a", "first", 2)},
+                {"rows": rows(range(5, 10), "a", "victim", 3), "gate": str(killed)},
+            ]
+        },
     )
     instant = in_its_write(table, victim, killed)
     victim.kill()
@@ -114,7 +145,10 @@ def two_writers_one_killed(world: World, table: Table, *, without: tuple[str, ..
     assert until("swept", lambda: table.outcomes(inc), alive=agent) == {instant: "RolledBack"}
     table.settled(inc)
     raced = world.folder / f"gate-{name}-raced"
-    batches = [{"rows": rows(range(5), "a", "first", 2)}, {"rows": rows(range(5, 10), "a", "second", 4), "gate": str(raced)}]
+    batches = [
+        {"rows": rows(range(5), "a", "first", 2)},
+        {"rows": rows(range(5, 10), "a", "second", 4), "gate": str(raced)},
+    ]
     again = table.writer("victim", python={"batches": batches})
     in_its_write(table, again, raced)
     rival = table.writer("rival", python={"batches": [{"rows": rows(range(15, 20), "a", "rival", 2)}]})
@@ -127,7 +161,11 @@ def two_writers_one_killed(world: World, table: Table, *, without: tuple[str, ..
         until("it is compacted", compacted, alive=agent)
     until("nothing is pending", lambda: table.report().get("pending") == [], alive=agent)
     mine = [*rows(range(5), "a", "first", 2), *rows(range(5, 10), "a", "second", 4)]
-    theirs = [*rows(range(10, 15), "a", "other", 2), *rows(range(15, 20), "a", "rival", 2), *rows(range(20, 40), "b", "seed", 1)]
+    theirs = [
+        *rows(range(10, 15), "a", "other", 2),
+        *rows(range(15, 20), "a", "rival", 2),
+        *rows(range(20, 40), "b", "seed", 1),
+    ]
     table.audited([*mine, *theirs], only=[check for check in TITLES if check not in without])
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]
@@ -137,5 +175,7 @@ def in_its_write(table: Table, writer: Process, gate: Path) -> str:
     """The instant of a writer that waits at the gate, with a task under way."""
     until("it is in its write", Path(f"{gate}.reached").exists, alive=writer)
     return until(
-        "its instant is recorded", lambda: [one.key.rsplit("/", 1)[-1] for one in table.keys("instant/") if one.value["inc"] == writer.inc], alive=writer
+        "its instant is recorded",
+        lambda: [one.key.rsplit("/", 1)[-1] for one in table.keys("instant/") if one.value["inc"] == writer.inc],
+        alive=writer,
     )[0]

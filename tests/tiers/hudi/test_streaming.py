@@ -1,4 +1,6 @@
-"""Streaming runs: they take what comes later, are quiet while nothing does, end between two commits and go on from there (I9)."""
+"""Streaming runs: they take what comes later, are quiet while nothing does, end between two commits
+and go on from there (I9).
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,14 @@ def test_streams(world: World, agent: Process, topics: Topics) -> None:
 
     send(range(5))
     of_topic = table.writer("of-topic", kafka=topics.source("stream"), operation="insert", streaming=1)
-    of_files = table.writer("of-files", files=files, operation="insert", streaming=1, transform="SELECT int(id) AS id, p, v, ts FROM source")
+    of_files = table.writer(
+        "of-files", files=files, operation="insert", streaming=1, transform="SELECT int(id) AS id, p, v, ts FROM source"
+    )
     chained = copy.writer("chained", hudi={"path": table.path}, operation="insert", streaming=1)
     for process, where in ((of_topic, table), (of_files, table), (chained, copy)):
-        until(f"{process.name} waits", lambda p=process, t=where: stage(t, p) == "Waiting", alive=process, timeout=LIMIT)
+        until(
+            f"{process.name} waits", lambda p=process, t=where: stage(t, p) == "Waiting", alive=process, timeout=LIMIT
+        )
     assert len(table.timeline().completed) == 1, "files that are not there yet are no failure, and no commit"
 
     before = {t.id: t.timeline() for t in (table, copy)}
@@ -75,15 +81,27 @@ def test_streams(world: World, agent: Process, topics: Topics) -> None:
     until("both have come", lambda: len(table.timeline().completed) == 3, alive=of_topic, timeout=LIMIT)
 
     def copied() -> bool:
-        return (copy.get(f"report/attempt/{chained.name}") or {}).get("records") == 9 and stage(copy, chained) == "Waiting"
+        return (copy.get(f"report/attempt/{chained.name}") or {}).get("records") == 9 and stage(
+            copy, chained
+        ) == "Waiting"
 
     until("they were copied", copied, alive=chained, timeout=LIMIT)
     told = stopped(table, of_topic)
     assert (told["commits"], told["records"], told["waiting"], told["caughtUp"]) == (2, 8, 0, True)
     send(range(8, 10))
     again = table.writer("of-topic", kafka=topics.source("stream"), operation="insert", streaming=1)
-    until("it goes on", lambda: len(table.timeline().completed) == 4 and stage(table, again) == "Waiting", alive=again, timeout=LIMIT)
-    until("they were copied", lambda: (copy.get(f"report/attempt/{chained.name}") or {}).get("records") == 11, alive=chained, timeout=LIMIT)
+    until(
+        "it goes on",
+        lambda: len(table.timeline().completed) == 4 and stage(table, again) == "Waiting",
+        alive=again,
+        timeout=LIMIT,
+    )
+    until(
+        "they were copied",
+        lambda: (copy.get(f"report/attempt/{chained.name}") or {}).get("records") == 11,
+        alive=chained,
+        timeout=LIMIT,
+    )
     for process, where in ((again, table), (of_files, table), (chained, copy)):
         stopped(where, process)
     assert again.termination()["records"] == 2

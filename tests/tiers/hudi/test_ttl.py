@@ -1,4 +1,7 @@
-"""Partition lifecycle: what nobody writes any more is deleted; who writes to it wins, and nothing that was committed is lost."""
+"""Partition lifecycle: what nobody writes any more is deleted.
+
+Who writes to it wins, and nothing that was committed is lost.
+"""
 
 from __future__ import annotations
 
@@ -32,29 +35,49 @@ def at_once(table: Table) -> Table:
 
 
 def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
-    return until(f"ttl: {result}", lambda: record(table) if record(table).get("result") == result else None, alive=agent, timeout=WAIT)
+    return until(
+        f"ttl: {result}",
+        lambda: record(table) if record(table).get("result") == result else None,
+        alive=agent,
+        timeout=WAIT,
+    )
 
 
 @pytest.mark.extra
 @pytest.mark.timeout(4 * WAIT)
 def test_partitions_expire_beside_writers(world: World, agent: Process) -> None:
-    """A writer that has begun to write to an expired partition is not made to fail; when it has ended, the partition goes, in one commit, and others
-    stay; what is written to it afterwards is there."""
+    """A writer that has begun to write to an expired partition is not made to fail.
+
+    When it has ended, the partition goes, in one commit, and others stay; what is written to it
+    afterwards is there.
+    """
     table = world.table("expiring")
     world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-expiring"
     first = [{"rows": [*rows(range(5), "old", "first", 1), *rows(range(5, 10), "kept", "first", 1)]}]
-    writer = table.writer("writer", python={"batches": [*first, {"rows": rows(range(5), "old", "changed", 2), "gate": str(gate)}]}, retries=0)
+    writer = table.writer(
+        "writer",
+        python={"batches": [*first, {"rows": rows(range(5), "old", "changed", 2), "gate": str(gate)}]},
+        retries=0,
+    )
     until("the second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=WAIT)
     (pending,) = table.pending()
 
     at_once(world.table("expiring", services=SERVICES)).assign(AGENT)
     assert pending in ended(table, agent, "Postponed")["message"]
-    until("its instant is rolled back", lambda: table.pending() == {pending} and table.names("instant/") == {pending}, alive=agent, timeout=WAIT)
+    until(
+        "its instant is rolled back",
+        lambda: table.pending() == {pending} and table.names("instant/") == {pending},
+        alive=agent,
+        timeout=WAIT,
+    )
     gate.touch()
     assert writer.wait(WAIT) == 0, writer.log()[-4000:]
     assert writer.termination()["conflicts"] == 0
-    table.audited([*rows(range(5), "old", "changed", 2), *rows(range(5, 10), "kept", "first", 1)], only=("rows", "origin", "files", "owners"))
+    table.audited(
+        [*rows(range(5), "old", "changed", 2), *rows(range(5, 10), "kept", "first", 1)],
+        only=("rows", "origin", "files", "owners"),
+    )
 
     table.world.etcd.delete(table.key("done/service-ttl"))  # instead of waiting until it has rested
     deleted = ended(table, agent, "Completed")

@@ -1,4 +1,6 @@
-"""Two writers that always change the same file groups: how much of their work is wasted, with and without taking turns (R42)."""
+"""Two writers that always change the same file groups: how much of their work is wasted, with and
+without taking turns (R42).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,22 @@ pytestmark = pytest.mark.extra
 
 
 def race(world: World, agent: Process, name: str, *, after: int) -> tuple[Table, Process, Process]:
-    """A quick writer commits one batch after the other until a slow one, which needs several times as long for each of its two, has ended."""
+    """A quick writer commits one batch after the other until a slow one, which needs several times
+    as long for each of its two, has ended.
+    """
     table = world.table(name, concurrency={"mode": "Optimistic", "serializeAfterConflicts": after})
     world.create(table, agent=AGENT, process=agent)
     end = world.folder / f"{name}-is-over"
-    quick = table.writer("quick", retries=20, function="paced", python={"rows": rows(range(10), "a", "quick", 100), "seconds": 0, "until": str(end)})
+    quick = table.writer(
+        "quick",
+        retries=20,
+        function="paced",
+        python={"rows": rows(range(10), "a", "quick", 100), "seconds": 0, "until": str(end)},
+    )
     until("the first commit", lambda: table.timeline().completed, alive=quick)
-    slow = table.writer("slow", function="paced", python={"rows": rows(range(5), "a", "slow", 1000), "seconds": 6, "batches": 2})
+    slow = table.writer(
+        "slow", function="paced", python={"rows": rows(range(5), "a", "slow", 1000), "seconds": 6, "batches": 2}
+    )
     slow.wait()
     end.touch()
     assert quick.wait() == 0, quick.log()[-4000:]
@@ -48,7 +59,9 @@ def test_without_turns_the_slow_writer_never_commits(world: World, agent: Proces
 
 
 def test_with_turns_wasted_work_is_bounded(world: World, agent: Process) -> None:
-    """I9 as ever; the slow writer loses two races, and then commits both its batches, while the quick one waits for it."""
+    """I9 as ever; the slow writer loses two races, and then commits both its batches, while the
+    quick one waits for it.
+    """
     table, quick, slow = race(world, agent, "turns", after=2)
     assert slow.poll() == 0, slow.log()[-4000:]
     assert (slow.termination()["commits"], count(slow)) == (2, 2)

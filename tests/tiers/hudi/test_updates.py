@@ -1,4 +1,6 @@
-"""Read, modify, write: two writers add one to the same counters, and both additions are there in the end (docs/use/sources.md)."""
+"""Read, modify, write: two writers add one to the same counters, and both additions are there in
+the end (docs/use/sources.md).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from tests.support.harness.counting_writers import CODE, counting
 from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
 
 pytestmark = pytest.mark.extra
-NON_BLOCKING = {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 1}}
+NON_BLOCKING = {
+    "type": "MergeOnRead",
+    "concurrency": {"mode": "NonBlocking"},
+    "index": {"type": "Bucket", "buckets": 1},
+}
 
 
 def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
@@ -24,7 +30,9 @@ def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
 
 
 def race(world: World, table: Table, function: str, *, quick: list[int], name: str = "slow", **more: Any) -> Process:
-    """The writer with that name reads counter 1, quick counts and commits, then the first one writes, and is returned."""
+    """The writer with that name reads counter 1, quick counts and commits, then the first one
+    writes, and is returned.
+    """
     gate = world.folder / f"gate-{table.spec.ref.name}-{name}"
     slow = counting(table, name, function, [1], gate=gate, **more)
     until(f"{name} has read", Path(f"{gate}.reached").exists, alive=slow)
@@ -35,9 +43,12 @@ def race(world: World, table: Table, function: str, *, quick: list[int], name: s
 
 
 def counted(table: Table, wanted: dict[int, int], *, buckets: bool = False) -> None:
-    """So often each counter was counted, each time with a newer ordering value; and everything else that the audit looks at.
+    """So often each counter was counted, each time with a newer ordering value.
 
-    `buckets`: of a NonBlocking table, whose commits stand side by side, and whose buckets of log files alone hudi-rs does not read.
+    And everything else that the audit looks at.
+
+    `buckets`: of a NonBlocking table, whose commits stand side by side, and whose buckets of log
+    files alone hudi-rs does not read.
     """
     due = [(id, "b" if id == 3 else "a", str(count), 1 + count) for id, count in wanted.items()]
     if buckets:
@@ -48,7 +59,9 @@ def counted(table: Table, wanted: dict[int, int], *, buckets: bool = False) -> N
 
 @pytest.mark.parametrize("spec", [{}, {"type": "MergeOnRead"}, NON_BLOCKING], ids=["cow", "mor", "non-blocking"])
 def test_an_update_is_asked_again(world: World, agent: Process, spec: dict[str, Any]) -> None:
-    """I9: what quick has committed between the read and the beginning of the write is a conflict, and the rows are made anew from it."""
+    """I9: what quick has committed between the read and the beginning of the write is a conflict,
+    and the rows are made anew from it.
+    """
     table = made(world, agent, f"update-{spec.get('type', 'cow').lower()}-{len(spec)}", **spec)
     slow = race(world, table, "updates", quick=[1, 2])
     assert slow.wait() == 0, slow.log()[-4000:]
@@ -72,7 +85,9 @@ def test_another_file_group_is_no_conflict_unless_it_is_serializable(world: Worl
 
 
 def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, agent: Process) -> None:
-    """The function was asked once, so its rows are old: the attempt ends as a conflict, and the next one asks again."""
+    """The function was asked once, so its rows are old: the attempt ends as a conflict, and the
+    next one asks again.
+    """
     table = made(world, agent, "update-frame")
     slow = race(world, table, "frames", quick=[1])
     assert slow.wait() == 13, slow.log()[-4000:]
@@ -85,7 +100,10 @@ def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, 
 
 
 def test_what_was_read_without_the_runtime_is_compared_too(world: World, agent: Process) -> None:
-    """F59: `spark.read`, then a write. Stock Hudi loses the addition of quick; here the attempt ends as a conflict."""
+    """F59: `spark.read`, then a write.
+
+    Stock Hudi loses the addition of quick; here the attempt ends as a conflict.
+    """
     table = made(world, agent, "update-unseen")
     slow = race(world, table, "unseen", quick=[1])
     assert slow.wait() == 13, slow.log()[-4000:]
@@ -105,7 +123,10 @@ def test_an_update_of_a_table_without_commits(world: World, agent: Process) -> N
 
 
 def test_a_query_of_the_own_table_is_written_once(world: World, agent: Process) -> None:
-    """`source.sql` over the table that it writes, without a race. That it is an update, which is asked again: tests/tiers/unit/runtime/read/test_update.py."""
+    """`source.sql` over the table that it writes, without a race.
+
+    That it is an update, which is asked again: tests/tiers/unit/runtime/read/test_update.py.
+    """
     table = made(world, agent, "update-sql")
     query = "SELECT id, p, cast(cast(v AS int) + 1 AS string) AS v, ts + 1 AS ts FROM me WHERE id = 1"
     writer = table.writer("sql", sql={"query": query, "views": [{"name": "me", "hudi": {"path": table.path}}]})

@@ -1,4 +1,7 @@
-"""Values that a table cannot hold are refused as bad data, with column, record and rule; no value leads out of the table (F39, F41)."""
+"""Values that a table cannot hold are refused as bad data, with column, record and rule.
+
+No value leads out of the table (F39, F41).
+"""
 
 from __future__ import annotations
 
@@ -38,14 +41,18 @@ def test_a_partition_is_a_value_that_its_path_gives_back(world: World) -> None:
     assert "several partition columns" in refusal(taken, replace(SPEC, hive_style=True))
     assert "several partition columns" in refusal(taken, replace(SPEC, partitions=("v", "p")))
     for kind in ("timestamp", "double", "decimal(10,2)", "binary"):
-        with pytest.raises(RuntimeFailure, match=r"column p: it is .*; a partition column holds text, whole numbers, booleans or dates") as wrong:
+        with pytest.raises(
+            RuntimeFailure, match=r"column p: it is .*; a partition column holds text, whole numbers, booleans or dates"
+        ) as wrong:
             values.held(taken.selectExpr("id", f"cast(null AS {kind}) AS p", "v", "ts"), SPEC)
         assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
 
 
 @pytest.mark.parametrize("threshold", ["-1", "10485760"], ids=["sorted", "broadcast"])
 def test_rows_that_a_join_leaves_out_are_not_asked(world: World, threshold: str) -> None:
-    """F101: Spark moved the check below the join, and a writer was refused for rows that its batch did not have."""
+    """F101: Spark moved the check below the join, and a writer was refused for rows that its batch
+    did not have.
+    """
     # local files: the batch's own files, no table
     spark, folder = world.spark(), f"file://{world.folder}/landing/joined-{threshold}"
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", threshold)
@@ -62,7 +69,10 @@ def test_an_ordering_column_has_a_value(world: World) -> None:
     """Also where the rows come from a file, which is named then. A delete need not have one."""
     spark = world.spark()
     null = spark.createDataFrame([("k", "a", "v", None)], SCHEMA)
-    assert refusal(null) == "[HUDIOP-BAD-DATA] column ts of record id='k' is null: an ordering column has a value in every row"
+    assert (
+        refusal(null)
+        == "[HUDIOP-BAD-DATA] column ts of record id='k' is null: an ordering column has a value in every row"
+    )
     assert values.held(null, SPEC, delete=True).count() == 1
     file = world.lake / "no-ordering.csv"
     file.write_text("id,p,v,ts\nk1,a,v,1\nk2,a,v,\n")
@@ -75,17 +85,29 @@ def test_an_ordering_column_has_a_value(world: World) -> None:
 def test_keys_of_several_columns_stay_apart(world: World) -> None:
     """Hudi writes such a key as one text: without a rule two records could have the same."""
     spark, spec = world.spark(), replace(SPEC, record_keys=("id", "v"))
-    assert "column id of record id='1,v:2', v='3'" in refusal(spark.createDataFrame([("1,v:2", "a", "3", 1)], SCHEMA), spec)
+    assert "column id of record id='1,v:2', v='3'" in refusal(
+        spark.createDataFrame([("1,v:2", "a", "3", 1)], SCHEMA), spec
+    )
     for word in values.KEY_WORDS:
         assert "a key of several columns" in refusal(spark.createDataFrame([(word, "a", "3", 1)], SCHEMA), spec)
-    assert refusal(spark.createDataFrame([("1,v", "a", "2:3", 1), (None, "a", "3", 1), ("", "a", "3", 1), ("1", "a", None, 1)], SCHEMA), spec) == ""
+    assert (
+        refusal(
+            spark.createDataFrame(
+                [("1,v", "a", "2:3", 1), (None, "a", "3", 1), ("", "a", "3", 1), ("1", "a", None, 1)], SCHEMA
+            ),
+            spec,
+        )
+        == ""
+    )
     for key, other in ((None, None), ("", None), (None, ""), ("", "")):
         said = refusal(spark.createDataFrame([("1", "a", "3", 1), (key, "a", other, 1)], SCHEMA), spec)
         assert said.endswith(": one column of a record key at least has a value"), said
 
 
 def test_a_record_has_a_key(world: World) -> None:
-    """F80: else Hudi fails in the middle of the write, and says neither which record it was nor that it is the data's fault. A delete names records by it."""
+    """F80: else Hudi fails in the middle of the write, and says neither which record it was nor
+    that it is the data's fault. A delete names records by it.
+    """
     spark = world.spark()
     for value, shown, rule in ((None, "null", "has a value"), ("", "''", "is not empty")):
         frame = spark.createDataFrame([("good", "a", "v", 1), (value, "a", "v", 1)], SCHEMA)
@@ -94,7 +116,9 @@ def test_a_record_has_a_key(world: World) -> None:
         with pytest.raises(Exception, match="HUDIOP-BAD-DATA"):
             values.held(frame, SPEC, delete=True).write.format("noop").mode("overwrite").save()
     assert refusal(spark.createDataFrame([(" ", "a", "v", 1)], SCHEMA)) == ""
-    assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", "Hudi makes the keys of such a table"
+    assert refusal(spark.createDataFrame([(None, "a", "v", 1)], SCHEMA), replace(SPEC, record_keys=())) == "", (
+        "Hudi makes the keys of such a table"
+    )
 
 
 def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
@@ -104,7 +128,9 @@ def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
     good, bad = (1, "a", "good", 1, False), (2, "a", "gone", 1, True)
     schema = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
     for operation in ("bulk_insert", "insert"):
-        writer = table.writer(operation, operation=operation, python={"batches": [{"schema": schema, "rows": [good, bad]}]})
+        writer = table.writer(
+            operation, operation=operation, python={"batches": [{"schema": schema, "rows": [good, bad]}]}
+        )
         assert writer.wait() == 10, writer.log()[-4000:]
         told = writer.termination()
         assert (told["class"], told["commits"]) == ("BadData", 0), told
@@ -118,7 +144,10 @@ def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
 def test_zero_is_one_key(world: World, kind: str) -> None:
     """F99: 0.0 and -0.0 are equal to every query, and were two records with one key."""
     spark = world.spark()
-    zeros = spark.sql(f"SELECT CAST(id AS {kind}) AS id, 'a' AS p, 'v' AS v, 1L AS ts FROM VALUES ('0.0'), ('-1.5'), ('NaN'), ('-Infinity') AS t(id)")
+    zeros = spark.sql(
+        f"SELECT CAST(id AS {kind}) AS id, 'a' AS p, 'v' AS v, 1L AS ts FROM VALUES ('0.0'), ('-1.5'), ('NaN'), "
+        "('-Infinity') AS t(id)"
+    )
     assert refusal(zeros) == ""
     for spec, rest in ((SPEC, ""), (replace(SPEC, record_keys=("id", "v")), ", v='v'")):
         said = refusal(zeros.union(zeros.where("id = 0").withColumn("id", -functions.col("id"))), spec)
@@ -126,31 +155,65 @@ def test_zero_is_one_key(world: World, kind: str) -> None:
 
 
 def test_keys_and_ordering_values_are_of_types_that_have_one_text_and_one_order(world: World) -> None:
-    """F80, F81: Hudi's ways to write make different keys of one value of another type, and its readers cannot compare it."""
+    """F80, F81: Hudi's ways to write make different keys of one value of another type, and its
+    readers cannot compare it.
+    """
     spark = world.spark()
     plain = spark.createDataFrame([("k", "a", "v", 1)], SCHEMA)
     for kind in ("binary", "array<int>", "struct<a:int>", "map<string,int>"):
         for column, role in (("id", "a record key holds"), ("ts", "an ordering column holds")):
             frame = plain.withColumn(column, functions.expr(f"CAST(null AS {kind})"))
-            with pytest.raises(RuntimeFailure, match=rf"column {column}: it is {re.escape(kind)}; {role} text, numbers,") as wrong:
+            with pytest.raises(
+                RuntimeFailure, match=rf"column {column}: it is {re.escape(kind)}; {role} text, numbers,"
+            ) as wrong:
                 values.held(frame, SPEC)
             assert wrong.value.failure is FailureClass.SCHEMA_MISMATCH
         values.held(plain.withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC, delete=True)
     for kind in ("decimal(10,2)", "date"):
-        ordered = plain.withColumn("ts", functions.expr(f"CAST('2024-01-01' AS {kind})" if kind == "date" else f"CAST(1 AS {kind})"))
+        ordered = plain.withColumn(
+            "ts", functions.expr(f"CAST('2024-01-01' AS {kind})" if kind == "date" else f"CAST(1 AS {kind})")
+        )
         assert refusal(ordered) == ""
-        with pytest.raises(RuntimeFailure, match=rf"column ts: it is {re.escape(kind)}; Hudi cannot compare decimals and dates when it updates a CopyOnWrite"):
+        with pytest.raises(
+            RuntimeFailure,
+            match=(
+                rf"column ts: it is {re.escape(kind)}; Hudi cannot compare decimals and dates when it updates a "
+                r"CopyOnWrite"
+            ),
+        ):
             values.held(ordered, replace(SPEC, type="COPY_ON_WRITE"))
-    for kind in ("tinyint", "bigint", "float", "double", "decimal(38,10)", "boolean", "date", "timestamp", "timestamp_ntz", "string"):
-        values.held(plain.withColumn("id", functions.expr(f"CAST(null AS {kind})")).withColumn("ts", functions.expr(f"CAST(null AS {kind})")), SPEC)
+    for kind in (
+        "tinyint",
+        "bigint",
+        "float",
+        "double",
+        "decimal(38,10)",
+        "boolean",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+    ):
+        values.held(
+            plain.withColumn("id", functions.expr(f"CAST(null AS {kind})")).withColumn(
+                "ts", functions.expr(f"CAST(null AS {kind})")
+            ),
+            SPEC,
+        )
 
 
 def test_a_timestamp_is_one_key_whatever_writes_it(world: World, agent: Process) -> None:
-    """F92: what a bulk insert has written is found by the upsert after it, and two records within one millisecond are two."""
+    """F92: what a bulk insert has written is found by the upsert after it, and two records within
+    one millisecond are two.
+    """
     table = world.table("timestamps", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
     times = ("1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999998", "2024-01-01 10:00:00.5")
-    columns = "p, v, ts FROM VALUES " + ", ".join(f"('{time}', 'a', '{{v}}{n}', {{ts}}L)" for n, time in enumerate(times)) + " AS t(id, p, v, ts)"
+    columns = (
+        "p, v, ts FROM VALUES "
+        + ", ".join(f"('{time}', 'a', '{{v}}{n}', {{ts}}L)" for n, time in enumerate(times))
+        + " AS t(id, p, v, ts)"
+    )
     for operation, v, ts in (("bulk_insert", "old", 1), ("upsert", "new", 2)):
         sql = {"query": f"SELECT CAST(id AS timestamp) AS id, {columns.format(v=v, ts=ts)}", "views": []}
         writer = table.writer(operation, operation=operation, sql=sql)
@@ -203,8 +266,10 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
 
 
 def test_no_file_leaves_the_table(world: World, agent: Process) -> None:
-    """A value from a row puts nothing into another table's folder, makes no row vanish and no table unreadable: not by the runtime, which refuses
-    the batch, and not by a program that writes by itself, whose file the storage wrapper refuses."""
+    """A value from a row puts nothing into another table's folder, makes no row vanish and no table
+    unreadable: not by the runtime, which refuses the batch, and not by a program that writes by
+    itself, whose file the storage wrapper refuses.
+    """
     victim, table = world.table("victim"), world.table("hostile-values", type="MergeOnRead")
     for one in (victim, table):
         world.create(one, agent=AGENT, process=agent)
@@ -221,7 +286,13 @@ def test_no_file_leaves_the_table(world: World, agent: Process) -> None:
         told = writer.termination()
         assert (told["class"], told["commits"]) == ("BadData", 0), told
         assert f"of record id='{bad[0]}' is" in told["message"], told
-    program = table.writer("program", application={"mainFile": str(Path(__file__).with_name("apps") / "leaving_app.py"), "arguments": ["../victim/a"]})
+    program = table.writer(
+        "program",
+        application={
+            "mainFile": str(Path(__file__).with_name("apps") / "leaving_app.py"),
+            "arguments": ["../victim/a"],
+        },
+    )
     assert program.wait() == 10, program.log()[-4000:]
     # On file systems with a rename Hudi hides the refusal, and says that its own file is not there.
     assert program.termination()["class"] in ("BadData", "UserError"), program.termination()

@@ -1,4 +1,7 @@
-"""The driver's runtime: exactly once over a SIGKILL, conflicts, hostile user code; each told as the operator needs it."""
+"""The driver's runtime: exactly once over a SIGKILL, conflicts, hostile user code.
+
+Each told as the operator needs it.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,26 @@ def made(world: World, agent: Process, name: str, kind: str = "CopyOnWrite") -> 
 
 
 HELD_SECONDS = 60.0
-"""For how long a commit of a few rows may hold the lock; on a machine with much else to do it was 8 s at most."""
+"""For how long a commit of a few rows may hold the lock; on a machine with much else to do it was 8
+s at most.
+"""
 
 
 def held(process: Process) -> list[float]:
     """For how long it has held the lock each time, by its own protocol log."""
     taken = {line["token"]: line["ts"] for line in process.protocol("acquire") if line["ok"]}
-    return [(line["ts"] - taken[line["token"]]) / 1000 for line in process.protocol("release") if line["ok"] and line.get("token") in taken]
+    return [
+        (line["ts"] - taken[line["token"]]) / 1000
+        for line in process.protocol("release")
+        if line["ok"] and line.get("token") in taken
+    ]
 
 
 def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
-    """I9: six files, two per commit; killed in the second commit; the next attempt commits the rest, each row once."""
+    """I9: six files, two per commit; killed in the second commit.
+
+    The next attempt commits the rest, each row once.
+    """
     table = made(world, agent, "files")
     landing = world.lake / "files-landing"
     landing.mkdir()
@@ -42,7 +54,12 @@ def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
         "operation": "insert",
     }
     first = table.writer("ingest", **job)
-    until("second commit has begun", lambda: len(table.timeline().completed) == 1 and table.pending(), alive=first, every=0.005)
+    until(
+        "second commit has begun",
+        lambda: len(table.timeline().completed) == 1 and table.pending(),
+        alive=first,
+        every=0.005,
+    )
     first.kill()
     (dead,) = table.pending()
     inc = table.fence(first)
@@ -58,7 +75,9 @@ def test_files_exactly_once_over_sigkill(world: World, agent: Process) -> None:
 
 @pytest.mark.extra
 def test_what_is_applied_again_under_the_same_name_writes(world: World, agent: Process) -> None:
-    """F97: it ended as Succeeded, without a commit: the deleted writer had committed as many batches in its first run."""
+    """F97: it ended as Succeeded, without a commit: the deleted writer had committed as many
+    batches in its first run.
+    """
     table = made(world, agent, "applied-again")
     for word, number in (("first", 1), ("second", 2)):
         writer = table.writer("same", applied=word, python={"batches": [{"rows": rows([number], "a", word, 1)}]})
@@ -69,13 +88,21 @@ def test_what_is_applied_again_under_the_same_name_writes(world: World, agent: P
 
 @pytest.mark.parametrize(("kind", "retries"), [("CopyOnWrite", 3), ("MergeOnRead", 0)])
 def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: str, retries: int) -> None:
-    """I9: the loser is told so, its instant is Abandoned and rolled back; with retries left it commits under a new instant."""
+    """I9: the loser is told so, its instant is Abandoned and rolled back.
+
+    With retries left it commits under a new instant.
+    """
     table = made(world, agent, f"conflict-{kind.lower()}", kind)
     gate = world.folder / f"gate-{kind}"
     slow = table.writer(
         "slow",
         retries=retries,
-        python={"batches": [{"rows": rows(range(20), "a", "seed", 1)}, {"rows": rows(range(10), "a", "slow", 3), "gate": str(gate)}]},
+        python={
+            "batches": [
+                {"rows": rows(range(20), "a", "seed", 1)},
+                {"rows": rows(range(10), "a", "slow", 3), "gate": str(gate)},
+            ]
+        },
     )
     until("the slow write is under way", Path(f"{gate}.reached").exists, alive=slow)
     (loser,) = table.pending()
@@ -98,23 +125,40 @@ def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: 
         assert told["lastInstant"] != loser, "a repeated commit has a new instant (RFC-22)"
         done = table.timeline().get(told["lastInstant"])
         assert done is not None
-        assert (done.completion, loser < done.requested < done.completion) == (told["lastCompletionTime"], True), "its start and its end"
+        assert (done.completion, loser < done.requested < done.completion) == (told["lastCompletionTime"], True), (
+            "its start and its end"
+        )
     holds = [seconds for process in (slow, quick) for seconds in held(process)]
     print(f"{kind}: the lock was held {len(holds)} times, {sum(holds):.1f} s in all, {max(holds):.2f} s at most")
     assert max(holds) < HELD_SECONDS
-    until("the loser's instant is rolled back", lambda: loser not in table.names("instant/") and not table.pending(), alive=agent)
+    until(
+        "the loser's instant is rolled back",
+        lambda: loser not in table.names("instant/") and not table.pending(),
+        alive=agent,
+    )
     expected = rows(range(10), "a", "slow", 3) if retries else rows(range(10), "a", "quick", 2)
     table.audited(expected + rows(range(10, 20), "a", "quick", 2))
-    assert own_pulls.same(world.spark(), table.path, table.folder) == (5 if retries else 3), "seed, quick, and slow where it was repeated"
+    assert own_pulls.same(world.spark(), table.path, table.folder) == (5 if retries else 3), (
+        "seed, quick, and slow where it was repeated"
+    )
     until("what was given up is forgotten after the clean exit", lambda: not table.keys("done/abandoned-"), alive=agent)
 
 
 def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
-    """User code that sets lock, mode, policy or what the table is, by option or SET, gets an error; a living writer's instant stays (F26, F32, I7)."""
+    """User code that sets lock, mode, policy or what the table is, by option or SET, gets an error.
+
+    A living writer's instant stays (F26, F32, I7).
+    """
     table = made(world, agent, "hostile")
     gate = world.folder / "gate-hostile"
     living = table.writer(
-        "living", python={"batches": [{"rows": rows(range(5), "a", "seed", 1)}, {"rows": rows(range(5), "b", "living", 1), "gate": str(gate)}]}
+        "living",
+        python={
+            "batches": [
+                {"rows": rows(range(5), "a", "seed", 1)},
+                {"rows": rows(range(5), "b", "living", 1), "gate": str(gate)},
+            ]
+        },
     )
     until("a living writer is in its write", Path(f"{gate}.reached").exists, alive=living)
     (pending,) = table.pending()
@@ -123,10 +167,13 @@ def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     code = world.folder / "code"
     code.mkdir()
     shutil.copy(main, code)
-    hostile = table.writer("hostile", application={"mainFile": str(code / main.name), "arguments": [str(results), str(table.folder)]})
+    hostile = table.writer(
+        "hostile", application={"mainFile": str(code / main.name), "arguments": [str(results), str(table.folder)]}
+    )
     assert hostile.wait() == 0, hostile.log()[-4000:]
     found = json.loads(results.read_text())
-    # EAGER alone is turned into LAZY by Hudi under optimistic concurrency: an ordinary commit under the lock, with the check.
+    # EAGER alone is turned into LAZY by Hudi under optimistic concurrency: an ordinary commit under
+    # the lock, with the check.
     eager = found.pop("eager by option")
     assert not eager["failed"]
     for name, way in found.items():
@@ -136,20 +183,29 @@ def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     of_the_table = [way for way in found.values() if way["ofTheTable"]]
     ours = [way for way in of_the_table if "Config conflict" not in way["message"]]
     assert all("[HUDIOP-OPTION]" in way["message"] and way["option"] in way["message"] for way in ours), ours
-    assert {tuple(way["timeline"]) for way in of_the_table} == {tuple(of_the_table[0]["timeline"])}, "nothing was begun (F32)"
-    assert all(pending in way["timeline"] for way in [*found.values(), eager]), "the living writer's instant stays throughout"
+    assert {tuple(way["timeline"]) for way in of_the_table} == {tuple(of_the_table[0]["timeline"])}, (
+        "nothing was begun (F32)"
+    )
+    assert all(pending in way["timeline"] for way in [*found.values(), eager]), (
+        "the living writer's instant stays throughout"
+    )
     assert table.pending() >= {pending}
     assert pending in table.heartbeats()
     gate.touch()
     assert living.wait() == 0, living.log()[-4000:]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     expected = [*rows(range(5), "a", "seed", 1), *rows(range(5), "b", "living", 1), (100, "c", "hostile", 99)]
-    # Not "stray": the writes that were refused leave Hudi's heartbeat files of instants that never were.
-    table.audited(expected, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "incremental", "late", "overlap"))
+    # Not "stray": the writes that were refused leave Hudi's heartbeat files of instants
+    # that never were.
+    table.audited(
+        expected, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "incremental", "late", "overlap")
+    )
 
 
 def test_sigterm_gives_up_what_does_not_fit(world: World, agent: Process) -> None:
-    """A commit that does not end within the grace is cancelled, its instant Abandoned, and the writer leaves clean; what was committed stays."""
+    """A commit that does not end within the grace is cancelled, its instant Abandoned, and the
+    writer leaves clean; what was committed stays.
+    """
     table = made(world, agent, "sigterm")
     gate = world.folder / "gate-sigterm"
     batches = [{"rows": rows(range(5), "a", "kept", 1)}, {"rows": rows(range(5), "a", "lost", 2), "gate": str(gate)}]

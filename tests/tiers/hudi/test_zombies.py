@@ -1,4 +1,6 @@
-"""A commit during which an executor was lost: what that one writes after it is no row of the table (F36)."""
+"""A commit during which an executor was lost: what that one writes after it is no row of
+the table (F36).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,17 @@ from tests.support.harness.local import AGENT, Process, World, rows, until
 
 @pytest.mark.extra
 def test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept(world: World, agent: Process) -> None:
-    """A bulk insert names its file groups in the executor. Readers that list files would show the rows of the second file, too."""
+    """A bulk insert names its file groups in the executor.
+
+    Readers that list files would show the rows of the second file, too.
+    """
     table = world.table("zombie")
     world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-zombie"
-    batches = [{"rows": rows(range(5), "a", "before", 1)}, {"rows": rows(range(5, 10), "a", "lost", 1), "gate": str(gate)}]
+    batches = [
+        {"rows": rows(range(5), "a", "before", 1)},
+        {"rows": rows(range(5, 10), "a", "lost", 1), "gate": str(gate)},
+    ]
     writer = table.writer("writer", python={"batches": batches}, operation="bulk_insert", spark=EXECUTORS)
     until("the write is under way", lambda: Path(f"{gate}.reached").exists() and table.pending(), alive=writer)
     (instant,) = table.pending()
@@ -39,5 +47,8 @@ def test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept(world: W
     assert table.data_files(instant) == [file], "the late file doubles rows, or the commit's own one is gone"
     table.settled(inc)
     listed = world.spark().read.format("hudi").option("hoodie.metadata.enable", "false").load(table.path)
-    assert sorted((row.id, row.v) for row in listed.collect()) == [*((n, "before") for n in range(5)), *((n, "lost") for n in range(5, 10))]
+    assert sorted((row.id, row.v) for row in listed.collect()) == [
+        *((n, "before") for n in range(5)),
+        *((n, "lost") for n in range(5, 10)),
+    ]
     table.audited(rows(range(5), "a", "before", 1) + rows(range(5, 10), "a", "lost", 1))

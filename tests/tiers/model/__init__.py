@@ -1,3 +1,3 @@
-"""The protocol searched exhaustively with `tests.support.model`, and the checker of logs (`tests.support.trace`) tested on good and on damaged
-traces.
+"""The protocol searched exhaustively with `tests.support.model`, and the checker of logs
+(`tests.support.trace`) tested on good and on damaged traces.
 """

@@ -1,4 +1,7 @@
-"""The protocol holds in every configuration; every broken design fails with the invariant that it breaks."""
+"""The protocol holds in every configuration.
+
+Every broken design fails with the invariant that it breaks.
+"""
 
 from __future__ import annotations
 

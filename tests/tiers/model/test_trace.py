@@ -1,4 +1,6 @@
-"""The checker accepts every run that the protocol allows, rejects what it forbids with a sentence, and notices nearly every change of a log."""
+"""The checker accepts every run that the protocol allows, rejects what it forbids with a sentence,
+and notices nearly every change of a log.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,11 @@ class Log:
 
 def begun() -> Log:
     """A table with an open gate and three registered incarnations."""
-    log = Log().add("operator", "gate-put", key="gate", detail="closed").add("operator", "gate-put", key="gate", detail="open")
+    log = (
+        Log()
+        .add("operator", "gate-put", key="gate", detail="closed")
+        .add("operator", "gate-put", key="gate", detail="open")
+    )
     for inc in (W, V, A):
         log.add("operator", "admit", key=f"admit/ns.{inc}").add(inc, "register", attempt=f"ns.{inc}")
     return log
@@ -91,8 +97,13 @@ def phase(log: Log, *phases: str) -> Log:
 # ---------------------------------------------------------------- runs of the model
 @pytest.mark.parametrize("walks", WALKS)
 @pytest.mark.parametrize("configuration", WALKED, ids=lambda c: c.name)
-def test_runs_of_the_protocol_conform(configuration: Configuration, walks: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of random walks, each run's own; a walk that takes too long, or is of the model alone, is none."""
+def test_runs_of_the_protocol_conform(
+    configuration: Configuration, walks: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of random walks, each run's own.
+
+    A walk that takes too long, or is of the model alone, is none.
+    """
     first = seeds.drawn()
     with capsys.disabled():
         print(f"\n{walks} walks of {configuration.name} from {seeds.VARIABLE}={first} on", flush=True)
@@ -119,7 +130,10 @@ def test_walks_that_were_rejected_once(configuration: Configuration, seed: int) 
 
 
 def test_a_recorded_run_conforms() -> None:
-    """A run on a real cluster: two writers, conflicts, a killed driver, instants given up; one table's lines of all logs."""
+    """A run on a real cluster: two writers, conflicts, a killed driver, instants given up.
+
+    One table's lines of all logs.
+    """
     assert assert_conform([RECORDED], complete=True) > 200
 
 
@@ -136,7 +150,11 @@ def test_nearly_every_mutation_is_rejected_and_the_rest_explained(capsys: pytest
             else:
                 unexplained.append(f"{m.kind} {m.what}: {m.first}")
         with capsys.disabled():
-            print(f"\n{name}: {total} mutations, {rejected} rejected ({rejected / total:.1%}); the others say nothing wrong:")
+            print(
+                "\n"
+                f"{name}: {total} mutations, {rejected} rejected ({rejected / total:.1%}); the others say nothing "
+                "wrong:"
+            )
             for text, count in passed.most_common():
                 print(f"  {count:4} {text}")
         assert total > 1000
@@ -150,7 +168,9 @@ def test_a_plain_commit_conforms() -> None:
     token = log.rev - 1
     log.add(W, "release", token=token).add(W, "acquire", nonce="n2")
     token = log.rev
-    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", token=token, detail=T1).add(W, "clean-exit").add(V, "clean-exit")
+    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", token=token, detail=T1).add(
+        W, "clean-exit"
+    ).add(V, "clean-exit")
     log.add("operator", "delete-admit", key=f"admit/ns.{W}").add("operator", "delete-admit", key=f"admit/ns.{V}")
     assert log.said(complete=True) == ""
 
@@ -158,7 +178,9 @@ def test_a_plain_commit_conforms() -> None:
 def test_settling_conforms() -> None:
     log = phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack")
     log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="Gone")
-    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(V, "clean-exit")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(
+        V, "clean-exit"
+    )
     log.add("operator", "delete-admit", key=f"admit/ns.{V}")
     assert log.said(complete=True) == ""
     log.add("operator", "collect", key=f"settle/{W}")
@@ -172,7 +194,9 @@ def test_a_fence_says_whose_admission_it_has_withdrawn() -> None:
     log.add("operator", "fence", key=f"fence/{W}", attempt=f"ns.{W}")
     phase(log, "Terminating", "Draining", "Unlocked", "RollingBack")
     log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
-    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(V, "clean-exit")
+    log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}").add(
+        V, "clean-exit"
+    )
     log.add("operator", "delete-admit", key=f"admit/ns.{V}")
     assert log.said(complete=True) == ""
 
@@ -180,15 +204,36 @@ def test_a_fence_says_whose_admission_it_has_withdrawn() -> None:
 REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
     "acquire while the lock is held": (lambda: held().add(V, "acquire"), "the lock was held (I1); wwwwwwww holds it"),
     "acquire after the fence": (lambda: fenced().add(W, "acquire"), "fenced before (I2)"),
-    "acquire without a gate": (lambda: Log().add("operator", "admit", key="admit/x").add(W, "register", attempt="x").add(W, "acquire"), "no gate"),
-    "acquire while the gate is frozen": (lambda: begun().add("operator", "gate-put", key="gate", detail="frozen").add(W, "acquire"), "frozen"),
+    "acquire without a gate": (
+        lambda: Log().add("operator", "admit", key="admit/x").add(W, "register", attempt="x").add(W, "acquire"),
+        "no gate",
+    ),
+    "acquire while the gate is frozen": (
+        lambda: begun().add("operator", "gate-put", key="gate", detail="frozen").add(W, "acquire"),
+        "frozen",
+    ),
     "register without admission": (lambda: Log().add(W, "register", attempt="ns.w"), "not admitted"),
     "register twice": (lambda: begun().add(W, "register", attempt=f"ns.{W}"), "registers once"),
-    "record without the lock": (lambda: begun().add(W, "record-instant", instant=T1, token=3), "not held by it under this token"),
-    "record not past the clock": (lambda: recorded().add(W, "record-instant", instant=T1[:-1] + "0", token=TOKEN), "recorded before"),
-    "record an earlier time": (lambda: recorded().add(W, "record-instant", instant="20250101000000000", token=TOKEN), "not past the clock"),
-    "publish without the lock": (lambda: fenced().add(W, "publish", instant=T1, token=TOKEN, detail=T2), "not held by it under this token"),
-    "publish without a record": (lambda: (log := held()).add(W, "publish", instant=T1, token=log.rev, detail=T2), "not its own and Pending (I7)"),
+    "record without the lock": (
+        lambda: begun().add(W, "record-instant", instant=T1, token=3),
+        "not held by it under this token",
+    ),
+    "record not past the clock": (
+        lambda: recorded().add(W, "record-instant", instant=T1[:-1] + "0", token=TOKEN),
+        "recorded before",
+    ),
+    "record an earlier time": (
+        lambda: recorded().add(W, "record-instant", instant="20250101000000000", token=TOKEN),
+        "not past the clock",
+    ),
+    "publish without the lock": (
+        lambda: fenced().add(W, "publish", instant=T1, token=TOKEN, detail=T2),
+        "not held by it under this token",
+    ),
+    "publish without a record": (
+        lambda: (log := held()).add(W, "publish", instant=T1, token=log.rev, detail=T2),
+        "not its own and Pending (I7)",
+    ),
     "publish an Abandoned instant": (
         lambda: recorded().add(W, "abandon", instant=T1).add(W, "publish", instant=T1, token=TOKEN, detail=T2),
         "not its own and Pending (I7)",
@@ -197,34 +242,60 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
         lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "abandon", instant=T1),
         "may be on its way under the lock that it holds (I3)",
     ),
-    "publish in the past": (lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail="20250101000000000"), "(I10)"),
-    "release by another": (lambda: (log := held()).add(V, "release", token=log.rev), "not held by it under this token (I1)"),
-    "release of an unpublished instant": (lambda: recorded().add(W, "release", token=TOKEN, detail=T1), "never got leave to publish"),
+    "publish in the past": (
+        lambda: recorded().add(W, "publish", instant=T1, token=TOKEN, detail="20250101000000000"),
+        "(I10)",
+    ),
+    "release by another": (
+        lambda: (log := held()).add(V, "release", token=log.rev),
+        "not held by it under this token (I1)",
+    ),
+    "release of an unpublished instant": (
+        lambda: recorded().add(W, "release", token=TOKEN, detail=T1),
+        "never got leave to publish",
+    ),
     "release with an unknown publication": (
         lambda: (
-            recorded().add(W, "publish", instant=T1, token=TOKEN, detail=T2).add(W, "drain", token=TOKEN, detail=T1, write=False).add(W, "release", token=TOKEN)
+            recorded()
+            .add(W, "publish", instant=T1, token=TOKEN, detail=T2)
+            .add(W, "drain", token=TOKEN, detail=T1, write=False)
+            .add(W, "release", token=TOKEN)
         ),
         "is unknown (I1)",
     ),
     "unlock before the drain": (
-        lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating").add("operator", "unlock", detail=W, token=TOKEN),
+        lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating").add(
+            "operator", "unlock", detail=W, token=TOKEN
+        ),
         "in the phase Terminating, before proof and drain (I1)",
     ),
     "unlock without a fence": (lambda: held().add("operator", "unlock", detail=W, token=TOKEN), "never fenced (I1)"),
     "no proof": (lambda: phase(fenced(), "Draining"), "cannot go from Fenced to Draining"),
     "no drain": (lambda: phase(fenced(), "Terminating", "Unlocked"), "cannot go from Terminating to Unlocked"),
-    "unlocked while it owns": (lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating", "Draining", "Unlocked"), "still owns the lock"),
+    "unlocked while it owns": (
+        lambda: phase(held().add("operator", "fence", key=f"fence/{W}"), "Terminating", "Draining", "Unlocked"),
+        "still owns the lock",
+    ),
     "rollback before RollingBack": (
         lambda: phase(fenced(), "Terminating").add(A, "settle-update", key=f"settle/{W}", detail="Terminating"),
         "in the phase RollingBack only, not in Terminating (I7)",
     ),
-    "claim of a living owner's instant": (lambda: recorded().add(A, "claim", instant=T1, write=False), "not settled (I12)"),
-    "forgetting an instant that was not given up": (lambda: recorded().add(A, "done", instant=T1, detail="abandoned RolledBack", write=False), "(I7)"),
+    "claim of a living owner's instant": (
+        lambda: recorded().add(A, "claim", instant=T1, write=False),
+        "not settled (I12)",
+    ),
+    "forgetting an instant that was not given up": (
+        lambda: recorded().add(A, "done", instant=T1, detail="abandoned RolledBack", write=False),
+        "(I7)",
+    ),
     "claim of an unrecorded instant of nobody": (
         lambda: recorded().add(A, "claim-unrecorded", instant=T2, key="settle/stranger"),
         "not being settled: the instant is foreign (I7)",
     ),
-    "claim of an unrecorded instant of a living writer": (lambda: recorded().add(A, "claim-unrecorded", instant=T2, key=f"settle/{W}"), "not settled (I7)"),
+    "claim of an unrecorded instant of a living writer": (
+        lambda: recorded().add(A, "claim-unrecorded", instant=T2, key=f"settle/{W}"),
+        "not settled (I7)",
+    ),
     "an outcome of somebody else's instant": (
         lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
             A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T2, outcome="Gone"
@@ -247,9 +318,14 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
         ),
         "removed without an outcome (I4)",
     ),
-    "settled at once": (lambda: phase(fenced(), "Terminating").add("operator", "settled", key=f"settle/{W}"), "Settled in the phase Terminating"),
+    "settled at once": (
+        lambda: phase(fenced(), "Terminating").add("operator", "settled", key=f"settle/{W}"),
+        "Settled in the phase Terminating",
+    ),
     "collected while it is settled": (
-        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add("operator", "collect", key=f"settle/{W}"),
+        lambda: phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
+            "operator", "collect", key=f"settle/{W}"
+        ),
         "executed although this incarnation is registered",
     ),
     "collected although it was never fenced": (
@@ -267,9 +343,18 @@ REJECTED: dict[str, tuple[Callable[[], Log], str]] = {
         "never got leave to publish (I3)",
     ),
     "exit with the lock": (lambda: held().add(W, "clean-exit"), "while it holds the lock (I1)"),
-    "exit with a pending instant": (lambda: recorded().add(W, "release", token=TOKEN).add(W, "clean-exit"), "is Pending"),
-    "refused without a reason": (lambda: begun().add(W, "clean-exit", ok=False), "every compare of the transaction held"),
-    "two writes at one revision": (lambda: (log := begun()).add(W, "enqueue") and _same_revision(log), "at one revision"),
+    "exit with a pending instant": (
+        lambda: recorded().add(W, "release", token=TOKEN).add(W, "clean-exit"),
+        "is Pending",
+    ),
+    "refused without a reason": (
+        lambda: begun().add(W, "clean-exit", ok=False),
+        "every compare of the transaction held",
+    ),
+    "two writes at one revision": (
+        lambda: (log := begun()).add(W, "enqueue") and _same_revision(log),
+        "at one revision",
+    ),
     "the fence of a stranger": (lambda: begun().add("operator", "fence", key="fence/nobody"), "can name"),
     "an unknown step": (lambda: begun().add(W, "steal"), "no such step"),
 }
@@ -293,10 +378,19 @@ def test_a_forbidden_step_is_rejected_with_a_sentence(name: str) -> None:
 
 
 def test_what_was_given_up_comes_back_when_its_owner_is_settled() -> None:
-    """Its record goes with the rollback on its owner's word; the last look claims the instant again and records an outcome."""
+    """Its record goes with the rollback on its owner's word.
+
+    The last look claims the instant again and records an outcome.
+    """
     log = recorded().add(W, "release", token=TOKEN).add(W, "abandon", instant=T1)
     log.add(A, "claim", instant=T1).add(A, "done", instant=T1, detail="abandoned RolledBack", write=False)
-    log = phase(log.add("operator", "fence", key=f"fence/{W}", detail="LeaseGone"), "Terminating", "Draining", "Unlocked", "RollingBack")
+    log = phase(
+        log.add("operator", "fence", key=f"fence/{W}", detail="LeaseGone"),
+        "Terminating",
+        "Draining",
+        "Unlocked",
+        "RollingBack",
+    )
     log.add(A, "claim-unrecorded", instant=T1, key=f"settle/{W}")
     log.add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
     log.add(A, "settle-update", key=f"settle/{W}", detail="Swept").add("operator", "settled", key=f"settle/{W}")
@@ -325,7 +419,10 @@ def test_what_may_not_be_adopted() -> None:
     assert "only behind the closed one (I7)" in adopting("open").said()
     assert (
         "which an incarnation has recorded (I7)"
-        in recorded().add("operator", "gate-put", key="gate", detail="closed").add("operator", "adopt", key="settle/former", detail=T1).said()
+        in recorded()
+        .add("operator", "gate-put", key="gate", detail="closed")
+        .add("operator", "adopt", key="settle/former", detail=T1)
+        .said()
     )
     assert "not settled (I12)" in adopting().add(A, "claim", instant=T1).said()
     assert "has a settle record" in adopting().add("operator", "adopt", key="settle/former", detail=T3).said()
@@ -344,7 +441,9 @@ def savepoint(state: str = "closed", actor: str = A) -> Log:
 def test_a_savepoint_bears_the_time_of_a_commit_that_is_completed() -> None:
     log = savepoint()
     token = log.rev - 1
-    assert log.add(A, "publish", instant=T1, token=token, detail=T3).add(A, "release", token=token, detail=T1).said() == ""
+    assert (
+        log.add(A, "publish", instant=T1, token=token, detail=T3).add(A, "release", token=token, detail=T1).said() == ""
+    )
     assert "only behind the closed one" in savepoint("open").said()
     assert "a savepoint is the agent's" in savepoint(actor=V).said()
     assert "not past the clock" in savepoint().add(A, "publish", instant=T1, token=token, detail=T2).said()
@@ -367,7 +466,9 @@ def test_without_the_log_of_the_operator_the_sweep_is_the_end() -> None:
         return phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(V, "clean-exit")
 
     def rolled_back() -> Log:
-        return rolling_back().add(A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack")
+        return rolling_back().add(
+            A, "settle-update", key=f"settle/{W}", detail="RollingBack", instant=T1, outcome="RolledBack"
+        )
 
     def swept(log: Log) -> Log:
         return log.add(A, "settle-update", key=f"settle/{W}", detail="Swept")
@@ -375,7 +476,9 @@ def test_without_the_log_of_the_operator_the_sweep_is_the_end() -> None:
     assert of_parts(swept(rolled_back())) == ""
     assert "its phase is RollingBack" in of_parts(rolled_back())
     assert f"the record of {T1} is left" in of_parts(swept(rolling_back())), "nobody has said what became of it"
-    assert "is still registered" in of_parts(recorded().add(W, "release", token=TOKEN).add(V, "clean-exit")), "it was killed, and nobody has fenced it"
+    assert "is still registered" in of_parts(recorded().add(W, "release", token=TOKEN).add(V, "clean-exit")), (
+        "it was killed, and nobody has fenced it"
+    )
     assert "still holds the lock" in of_parts(held().add(V, "clean-exit"))
 
 
@@ -385,7 +488,9 @@ def test_an_acquire_without_an_answer_that_is_resolved_to_mine() -> None:
     token = log.rev + 1
     log.add(W, "acquire", ok=False, rev=0, detail="UNKNOWN deadline", nonce="n1")
     log.rev = token
-    log.add(W, "acquire-resolve", write=False, nonce="n1").add(W, "record-instant", instant=T1, token=token).add(W, "release", token=token)
+    log.add(W, "acquire-resolve", write=False, nonce="n1").add(W, "record-instant", instant=T1, token=token).add(
+        W, "release", token=token
+    )
     assert log.said() == ""
 
 
@@ -400,12 +505,16 @@ def test_an_acquire_without_an_answer_may_be_executed_after_its_owner_died() -> 
 def test_a_release_without_an_answer_was_executed_or_not() -> None:
     log = recorded()
     token = log.rev - 1
-    log.add(W, "publish", instant=T1, token=token, detail=T2).add(W, "release", ok=False, rev=0, detail="no answer: deadline")
+    log.add(W, "publish", instant=T1, token=token, detail=T2).add(
+        W, "release", ok=False, rev=0, detail="no answer: deadline"
+    )
     executed, not_executed = Log(), Log()
     for other in (executed, not_executed):
         other.rev, other.events = log.rev, list(log.events)
     executed.rev += 1
-    executed.add(W, "release", ok=False, token=token, detail=T1).add(V, "acquire").add(V, "release", token=executed.rev).add(W, "clean-exit")
+    executed.add(W, "release", ok=False, token=token, detail=T1).add(V, "acquire").add(
+        V, "release", token=executed.rev
+    ).add(W, "clean-exit")
     assert executed.said() == ""
     not_executed.add(W, "release", token=token, detail=T1).add(V, "acquire")
     assert not_executed.said() == ""
@@ -416,7 +525,9 @@ def test_a_record_without_an_answer_is_found_by_the_repetition() -> None:
     token = log.rev
     log.add(W, "record-instant", ok=False, rev=0, detail="no answer: deadline")
     log.rev += 1
-    log.add(W, "record-instant", ok=False, instant=T1, token=token, detail="commit").add(W, "publish", instant=T1, token=token, detail=T2)
+    log.add(W, "record-instant", ok=False, instant=T1, token=token, detail="commit").add(
+        W, "publish", instant=T1, token=token, detail=T2
+    )
     assert log.said() == ""
 
 
@@ -446,7 +557,9 @@ def test_the_operators_log_alone() -> None:
     log.add("operator", "unlock", key="lock", detail="x", token=7)
     assert "can name" in log.said()
     assert log.said(missing=["jvms"]) == ""
-    assert "before proof" in Log().add("operator", "fence", key="fence/x").add("operator", "unlock", key="lock", detail="x", token=7).said(missing=["jvms"])
+    assert "before proof" in Log().add("operator", "fence", key="fence/x").add(
+        "operator", "unlock", key="lock", detail="x", token=7
+    ).said(missing=["jvms"])
 
 
 def test_the_agents_log_alone_tells_that_the_lock_was_taken_from_the_dead() -> None:
@@ -468,13 +581,18 @@ def test_lines_are_found_anywhere_and_written_back(tmp_path: Path) -> None:
     assert main([str(path)]) == 0
 
 
-def test_the_command_line_fails_for_a_rejection_an_unreadable_line_and_for_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_fails_for_a_rejection_an_unreadable_line_and_for_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad, broken, empty = tmp_path / "bad.log", tmp_path / "broken.log", tmp_path / "empty.log"
     bad.write_text("".join(e.line() + "\n" for e in held().add(V, "acquire").events))
     broken.write_text('PROTOCOL {"v":1,\n')
     empty.write_text("nothing\n")
     assert main([str(bad)]) == 1
-    assert "REJECTED bad.log:10: acquire by vvvvvvvv (revision 11): it was executed although the lock was held (I1)" in capsys.readouterr().out
+    assert (
+        "REJECTED bad.log:10: acquire by vvvvvvvv (revision 11): it was executed although the lock was held (I1)"
+        in capsys.readouterr().out
+    )
     assert main([str(broken)]) == 1
     assert main([str(empty)]) == 2
     with pytest.raises(AssertionError, match="the lock was held"):

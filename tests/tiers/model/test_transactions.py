@@ -1,4 +1,6 @@
-"""The model, the traces and the code read the same transactions: operator/hudi_contract/protocol.json."""
+"""The model, the traces and the code read the same transactions:
+operator/hudi_contract/protocol.json.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,28 @@ NEEDED: dict[tuple[str, str], tuple[Configuration, str]] = {
 # A second line of defence: alone, its loss breaks nothing, because of another rule.
 SECOND_LINE = {
     ("register", "version(fence/<inc>) = 0"): "the fence deletes the admission in the same transaction",
-    ("keepalive", "version(fence/<inc>) = 0"): "a heartbeat gives a fenced incarnation nothing: acquire compares the fence itself",
-    ("keepalive", "version(writer/<inc>) > 0"): "without a registration there is nobody left who would use the heartbeat",
+    (
+        "keepalive",
+        "version(fence/<inc>) = 0",
+    ): "a heartbeat gives a fenced incarnation nothing: acquire compares the fence itself",
+    (
+        "keepalive",
+        "version(writer/<inc>) > 0",
+    ): "without a registration there is nobody left who would use the heartbeat",
     ("record-instant", "version(instant/<t>) = 0"): "instant times grow with tokens, so none comes twice",
     ("publish", "create(lock) = token"): "nobody deletes the lock of a process before its death is proven",
-    ("publish", "mod(clock) = seen"): "the search executes a request once; one that is executed again after later promises is in PublishTest",
-    ("publish", "version(fence/<inc>) = 0"): "what a fenced owner still publishes has landed or died before anything is unlocked",
-    ("abandon", "mod(instant/<t>) = mine and Pending"): "the agent keeps what it sees completed, whatever the record says",
+    (
+        "publish",
+        "mod(clock) = seen",
+    ): "the search executes a request once; one that is executed again after later promises is in PublishTest",
+    (
+        "publish",
+        "version(fence/<inc>) = 0",
+    ): "what a fenced owner still publishes has landed or died before anything is unlocked",
+    (
+        "abandon",
+        "mod(instant/<t>) = mine and Pending",
+    ): "the agent keeps what it sees completed, whatever the record says",
     ("claim", "version(fence/<inc>) = 0"): "a claim of a settled incarnation is taken over at once",
     ("clean-exit", "version(fence/<inc>) = 0"): "settling starts from the settle record, not from the registration",
     ("fence", "version(alive/<inc>) = 0 when the reason is LeaseGone"): "only a needless fence of one that came back",
@@ -61,7 +78,9 @@ def test_the_same_transactions_and_compares() -> None:
 
 def test_the_same_effects() -> None:
     assert {name: tuple(entry["then"]) for name, entry in DATA["transactions"].items()} == EFFECTS
-    assert {name: entry["else"] for name, entry in DATA["transactions"].items() if "else" in entry} == {"acquire-resolve": ["put alive/<inc> lease L"]}
+    assert {name: entry["else"] for name, entry in DATA["transactions"].items() if "else" in entry} == {
+        "acquire-resolve": ["put alive/<inc> lease L"]
+    }
 
 
 def test_every_key_that_a_transaction_names_is_declared() -> None:
@@ -78,7 +97,9 @@ def test_every_compare_has_a_meaning_in_the_search_and_in_traces() -> None:
     texts = {text for compares in TRANSACTIONS.values() for text in compares}
     assert texts <= COMPARES.keys()
     assert texts <= trace_state.COMPARES.keys()
-    assert {text for text in texts if trace_state.COMPARES[text].__code__.co_consts != (None,)} <= trace_state.BROKEN.keys()
+    assert {
+        text for text in texts if trace_state.COMPARES[text].__code__.co_consts != (None,)
+    } <= trace_state.BROKEN.keys()
 
 
 def test_every_transaction_is_searched_or_excused_and_replayed() -> None:

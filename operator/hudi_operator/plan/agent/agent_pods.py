@@ -1,7 +1,10 @@
-"""Agent pods of a namespace: superseded and unused ones are ended, and evidence is dropped when no table needs it any more.
+"""Agent pods of a namespace.
 
-An agent serves several tables, so its pod is evidence for all of them: each table's settle record needs the proof. Any HudiTable of the
-namespace may do this; all of them come to the same decision from the same facts.
+Superseded and unused ones are ended, and evidence is dropped when no table needs it any more.
+
+An agent serves several tables, so its pod is evidence for all of them: each table's settle record
+needs the proof. Any HudiTable of the namespace may do this; all of them come to the same decision
+from the same facts.
 """
 
 from __future__ import annotations
@@ -25,7 +28,10 @@ KEPT_AGENT_PODS = 3
 
 
 def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
-    """Uids of pods whose death must still be proven for one table: registered, or settling before phase Draining."""
+    """Uids of pods whose death must still be proven for one table.
+
+    Registered, or settling before phase Draining.
+    """
     found = {s.read(Registration).pod_uid for inc, s in etcd.writers.items() if inc not in etcd.settles}
     for stored in etcd.settles.values():
         record = stored.read(SettleRecord)
@@ -35,7 +41,11 @@ def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
 
 
 def _pods(view: View) -> list[PodFacts]:
-    return [p for p in view.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT and p.namespace == view.table.ref.namespace]
+    return [
+        p
+        for p in view.observed.pods
+        if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT and p.namespace == view.table.ref.namespace
+    ]
 
 
 def _in_use(view: View, pod: PodFacts) -> bool:
@@ -54,7 +64,10 @@ def left_over(view: View) -> list[str]:
 
 
 def plan_agent_pods(view: View) -> PartialPlan:
-    """One step for the agent pods of the namespace; nothing while it is unknown which other tables need them."""
+    """One step for the agent pods of the namespace.
+
+    Nothing while it is unknown which other tables need them.
+    """
     if view.observed.agents_in_use is None or view.observed.evidence_needed is None:
         return PartialPlan()
     actions: list[Action] = []
@@ -81,8 +94,13 @@ def _proven(view: View, pod: PodFacts) -> bool:
 
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
-        needed = doubts.unplaced(view.etcd) or pod.uid in unproven_uids(view.etcd) or pod.uid in (view.observed.evidence_needed or frozenset())
-        # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing refers to it once the pod is gone.
+        needed = (
+            doubts.unplaced(view.etcd)
+            or pod.uid in unproven_uids(view.etcd)
+            or pod.uid in (view.observed.evidence_needed or frozenset())
+        )
+        # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing
+        # refers to it once the pod is gone.
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:
@@ -90,11 +108,20 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]
     newer = sum(1 for p in same if agents.generation_of(p) > agents.generation_of(pod))
     # The newest is kept: the next generation's number follows from its number.
-    return [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)] if newer >= KEPT_AGENT_PODS or not _in_use(view, pod) else []
+    return (
+        [DeleteObject("Pod", pod.namespace, pod.name, pod.uid)]
+        if newer >= KEPT_AGENT_PODS or not _in_use(view, pod)
+        else []
+    )
 
 
 def _superseded(view: View, pod: PodFacts) -> bool:
     """True when a newer generation already serves."""
     current = agents.current_pod(view)
     mine = pod.labels.get(naming.LABEL_AGENT) == view.agent
-    return mine and current is not None and agents.serving(view) and agents.generation_of(pod) < agents.generation_of(current)
+    return (
+        mine
+        and current is not None
+        and agents.serving(view)
+        and agents.generation_of(pod) < agents.generation_of(current)
+    )

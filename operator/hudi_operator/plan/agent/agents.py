@@ -1,7 +1,10 @@
-"""The agent of a table: one pod per agent name, numbered by generation. Assignment keys name the tables that it serves.
+"""The agent of a table: one pod per agent name, numbered by generation.
 
-An agent that is suspect for a table gets a successor at once (F22): the next generation may touch everything except what belongs
-to the unproven one. Settling and :mod:`agent_pods` end old generations.
+Assignment keys name the tables that it serves.
+
+An agent that is suspect for a table gets a successor at once (F22): the next generation may touch
+everything except what belongs to the unproven one. Settling and :mod:`agent_pods` end old
+generations.
 """
 
 from __future__ import annotations
@@ -19,7 +22,17 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Apply, CreatePod, DeleteAdmit, PutAdmit, PutAssignment, StartTimer, StopTimer
+from hudi_operator.plan.core.actions import (
+    IDLE_SECONDS,
+    Action,
+    Apply,
+    CreatePod,
+    DeleteAdmit,
+    PutAdmit,
+    PutAssignment,
+    StartTimer,
+    StopTimer,
+)
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -61,14 +74,24 @@ def generation_of(pod: PodFacts) -> int:
 
 
 def current_pod(view: View) -> PodFacts | None:
-    """The newest agent pod that is neither dead nor dying nor a suspect for this table; None when a new one is needed."""
+    """The newest agent pod that is neither dead nor dying nor a suspect for this table.
+
+    None when a new one is needed.
+    """
     suspects = {i.pod_uid for i in view.incs if i.is_agent and (i.fenced or i.record is not None)}
-    live = [p for p in view.agent_pods if not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)]
+    live = [
+        p
+        for p in view.agent_pods
+        if not containers.ended(p) and not p.deleting and p.uid not in suspects and not _on_lost_node(view, p)
+    ]
     return max(live, key=generation_of, default=None)
 
 
 def _on_lost_node(view: View, pod: PodFacts) -> bool:
-    """True when its node does not answer and it has no heartbeat in etcd: another agent starts (F22)."""
+    """True when its node does not answer and it has no heartbeat in etcd.
+
+    Another agent starts (F22).
+    """
     node = view.nodes.get(pod.node)
     heard = any(i.pod_uid == pod.uid and i.alive is not None for i in view.incs)
     return node is not None and not node.ready and not heard
@@ -78,7 +101,8 @@ def serving(view: View) -> bool:
     """True when the current agent is registered for this table and alive."""
     pod = current_pod(view)
     return pod is not None and any(
-        i.is_agent and i.pod_uid == pod.uid and i.registration is not None and i.alive is not None and i.record is None for i in view.incs
+        i.is_agent and i.pod_uid == pod.uid and i.registration is not None and i.alive is not None and i.record is None
+        for i in view.incs
     )
 
 
@@ -89,7 +113,10 @@ def last_failure(view: View) -> str:
 
 
 def executor_waits(view: View) -> str:
-    """Why an executor of the table's own agent has no node; empty when none waits, or at least one works: the agent's work needs one."""
+    """Why an executor of the table's own agent has no node.
+
+    Empty when none waits, or at least one works: the agent's work needs one.
+    """
     pod = current_pod(view)
     executors = view.executors(pod.name) if pod is not None else ()
     if any(p.phase == "Running" for p in executors):
@@ -98,7 +125,10 @@ def executor_waits(view: View) -> str:
 
 
 def plan_agent(view: View) -> PartialPlan:
-    """Assignment, admission and pod of the table's agent. Not called for a duplicate or deleted table."""
+    """Assignment, admission and pod of the table's agent.
+
+    Not called for a duplicate or deleted table.
+    """
     actions: list[Action] = []
     before = str(view.status.get("agent") or "")
     if before and before != view.agent:
@@ -147,9 +177,12 @@ def ensure_namespace(view: View) -> list[Action]:
 
 
 def _next_generation(view: View) -> int:
-    """One more than the highest generation named by a pod, a registration or a settle record: attempts are never reused.
+    """One more than the highest generation named by a pod, a registration or a settle record.
 
-    An admission alone does not use up a number: its pod was refused (quota, missing service account), and the same number is tried again.
+    Attempts are never reused.
+
+    An admission alone does not use up a number: its pod was refused (quota, missing service
+    account), and the same number is tried again.
     """
     prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
     named = {i.attempt for i in view.incs}
@@ -158,9 +191,12 @@ def _next_generation(view: View) -> int:
 
 
 def _backoff(view: View) -> tuple[float, str]:
-    """Seconds to wait before the next generation (0: it is due) and the timer that measures them: exponential in the number of recently ended generations.
+    """Seconds to wait before the next generation (0: it is due) and the timer that measures them.
 
-    The kubelet's clock may be ahead. The wait therefore ends at the latest when the operator itself has waited this long (F57).
+    Exponential in the number of recently ended generations.
+
+    The kubelet's clock may be ahead. The wait therefore ends at the latest when the operator itself
+    has waited this long (F57).
     """
     pods = [p for p in view.agent_pods if p.containers and containers.ended(p)]
     ends = [(conditions.from_rfc3339(max(c.finished_at for c in p.containers)), p.uid) for p in pods]

@@ -1,8 +1,11 @@
-"""The operator's part of table services: it requests scheduled runs from the agent, and shows the outcome of runs in status.
+"""The operator's part of table services.
 
-Schedules are evaluated here, because an unreadable schedule must be reported whether or not an agent exists. The newest tick is in
-`request/service-<kind>`; the agent runs the service when it has not served that tick, so ticks missed by either process run once. The tick that had passed when
-a schedule was first seen is the baseline, and is not run.
+It requests scheduled runs from the agent, and shows the outcome of runs in status.
+
+Schedules are evaluated here, because an unreadable schedule must be reported whether or not an
+agent exists. The newest tick is in `request/service-<kind>`; the agent runs the service when it has
+not served that tick, so ticks missed by either process run once. The tick that had passed when a
+schedule was first seen is the baseline, and is not run.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ REASONS = {
 }
 INTERRUPTED = "Interrupted"
 TOLERATED_INTERRUPTIONS = 1
-"""An agent may be moved or killed once in the middle of a run; a run that ends its agent twice is a failure."""
+"""An agent may be moved or killed once in the middle of a run; a run that ends its agent twice
+is a failure.
+"""
 
 
 def plan_requests(view: View) -> PartialPlan:
@@ -79,7 +84,10 @@ def _time(moment: datetime) -> str:
 
 
 def status(view: View, report: TimelineReport) -> JsonDict:
-    """`status.services`: the last run of each enabled service, and what the next run waits for. `report` is the agent's timeline report."""
+    """`status.services`: the last run of each enabled service, and what the next run waits for.
+
+    `report` is the agent's timeline report.
+    """
     return {s.kind: _of(view, s, report) for s in view.table.services}
 
 
@@ -87,7 +95,11 @@ def _of(view: View, service: Service, report: TimelineReport) -> JsonDict:
     record = _record(view, service.kind)
     shown: JsonDict = {}
     if record.result is not None:
-        shown = {"outcome": _outcome(view, record), "message": record.message[:1024], "lastTime": conditions.rfc3339(record.at_ms)}
+        shown = {
+            "outcome": _outcome(view, record),
+            "message": record.message[:1024],
+            "lastTime": conditions.rfc3339(record.at_ms),
+        }
         if record.instant:
             shown["lastInstant"] = record.instant
         if record.failures and shown["outcome"] != Result.RUNNING:
@@ -95,7 +107,9 @@ def _of(view: View, service: Service, report: TimelineReport) -> JsonDict:
     if service.schedule is not None and not services.problem((service,)):
         shown["nextTime"] = _time(service.schedule.next(view.now_ms))
     if service.window is not None and not services.problem((service,)):
-        shown["windowOpens"], shown["windowCloses"] = (conditions.rfc3339(at) for at in service.window.around(view.now_ms))
+        shown["windowOpens"], shown["windowCloses"] = (
+            conditions.rfc3339(at) for at in service.window.around(view.now_ms)
+        )
     since = report.commits_since.get(service.kind)
     if service.after_commits is not None and since is not None:
         shown["commitsUntilNext"] = max(0, service.after_commits - since)
@@ -112,7 +126,11 @@ def _outcome(view: View, record: ServiceDone) -> str:
 
 
 def healthy(view: View) -> Condition:
-    """Condition ServicesHealthy: False while the last run of a service failed, or was interrupted again and again, or the agent waits for executors."""
+    """Condition ServicesHealthy.
+
+    False while the last run of a service failed, or was interrupted again and again, or the agent
+    waits for executors.
+    """
     if waiting := agents.executor_waits(view):
         return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
     if not view.table.services:
@@ -122,5 +140,10 @@ def healthy(view: View) -> Condition:
         outcome, failures = _outcome(view, record), record.failures
         if outcome == Result.FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
             why = record.message or "the agent ended during the run: is its memory large enough?"
-            return condition("ServicesHealthy", False, REASONS[service.kind], f"{service.kind}: {failures} failures, the last one: {why}")
+            return condition(
+                "ServicesHealthy",
+                False,
+                REASONS[service.kind],
+                f"{service.kind}: {failures} failures, the last one: {why}",
+            )
     return condition("ServicesHealthy", True, "Healthy")

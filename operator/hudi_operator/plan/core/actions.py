@@ -1,7 +1,9 @@
-"""The actions of planners. Each action is one effect with its precondition; the executor performs them in order.
+"""The actions of planners.
 
-The executor stops at the first action that fails or whose precondition does not hold, and requeues the table: the next
-reconcile reads again and decides again (level-triggered, I6).
+Each action is one effect with its precondition; the executor performs them in order.
+
+The executor stops at the first action that fails or whose precondition does not hold, and requeues
+the table: the next reconcile reads again and decides again (level-triggered, I6).
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ class Action:
 
 @dataclass(frozen=True)
 class PatchFinalizers(Action):
-    """Set or drop one finalizer on a HudiTable or HudiWriter (``kind``), guarded by resourceVersion."""
+    """Set or drop one finalizer on a HudiTable or HudiWriter (``kind``).
+
+    The write is guarded by resourceVersion.
+    """
 
     kind: str
     namespace: str
@@ -37,7 +42,10 @@ class PatchFinalizers(Action):
 
 @dataclass(frozen=True)
 class UpdateStatus(Action):
-    """Replace the status of a HudiTable or HudiWriter, guarded by the resourceVersion that was read. Not sent when equal."""
+    """Replace the status of a HudiTable or HudiWriter.
+
+    The write is guarded by the resourceVersion that was read. Not sent when equal.
+    """
 
     kind: str
     namespace: str
@@ -48,21 +56,30 @@ class UpdateStatus(Action):
 
 @dataclass(frozen=True)
 class Apply(Action):
-    """Server-side apply of a manifest that this operator owns (ConfigMap, Secret, ServiceAccount, RoleBinding)."""
+    """Server-side apply of a manifest that this operator owns.
+
+    It is a ConfigMap, Secret, ServiceAccount or RoleBinding.
+    """
 
     manifest: JsonDict
 
 
 @dataclass(frozen=True)
 class CreatePod(Action):
-    """Create a pod. AlreadyExists is success: names are deterministic, so the next look adopts the existing pod."""
+    """Create a pod.
+
+    AlreadyExists is success: names are deterministic, so the next look adopts the existing pod.
+    """
 
     manifest: JsonDict
 
 
 @dataclass(frozen=True)
 class DeletePod(Action):
-    """Delete a pod with a grace period > 0 and its uid as precondition; never force. Not found is success."""
+    """Delete a pod with a grace period > 0 and its uid as precondition; never force.
+
+    Not found is success.
+    """
 
     namespace: str
     name: str
@@ -81,7 +98,10 @@ class DropEvidence(Action):
 
 @dataclass(frozen=True)
 class DeleteObject(Action):
-    """Delete an owned object that is no longer needed (ConfigMap of an old attempt, finished pod)."""
+    """Delete an owned object that is no longer needed.
+
+    It is the ConfigMap of an old attempt, or a finished pod.
+    """
 
     kind: str
     namespace: str
@@ -91,7 +111,10 @@ class DeleteObject(Action):
 
 @dataclass(frozen=True)
 class EmitEvent(Action):
-    """One Kubernetes event on a HudiTable or HudiWriter, sent once for each (reason, object, attempt or instant)."""
+    """One Kubernetes event on a HudiTable or HudiWriter.
+
+    It is sent once for each (reason, object, attempt or instant).
+    """
 
     kind: str
     namespace: str
@@ -136,7 +159,10 @@ class DeleteAdmit(Action):
 
 @dataclass(frozen=True)
 class PutAssignment(Action):
-    """Assign a table to an agent (``P/control/agents/<agent>/<T>``), or, with ``value`` None, withdraw the assignment."""
+    """Assign a table to an agent (``P/control/agents/<agent>/<T>``).
+
+    With ``value`` None, withdraw the assignment.
+    """
 
     agent: str
     table_id: str
@@ -161,9 +187,12 @@ class Fence(Action):
 
 @dataclass(frozen=True)
 class Adopt(Action):
-    """adopt: one transaction that puts settle and fence of a synthetic incarnation, and a record that makes it the owner of each instant (I7).
+    """adopt: one transaction that puts settle and fence of a synthetic incarnation.
 
-    Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither the settle record nor any instant record exists.
+    It also puts a record that makes it the owner of each instant (I7).
+
+    Compares mod(gate) = ``gate_mod`` (the closed gate that was read), and that neither the settle
+    record nor any instant record exists.
     """
 
     table_id: str
@@ -184,7 +213,10 @@ class UpdateSettle(Action):
 
 @dataclass(frozen=True)
 class Unlock(Action):
-    """unlock: delete ``lock`` iff create_revision = ``create_revision`` and fence/<inc> exists (I1: only after proof + drain)."""
+    """unlock: delete ``lock`` iff its create_revision is the given one and fence/<inc> exists.
+
+    This happens only after proof and drain (I1).
+    """
 
     table_id: str
     inc: str
@@ -193,7 +225,10 @@ class Unlock(Action):
 
 @dataclass(frozen=True)
 class FinishSettle(Action):
-    """settled: compare mod(settle) = ``expected_mod``; put settle Settled, delete the listed ``instant/*`` (each by mod revision) and writer/<inc>."""
+    """settled: compare mod(settle) = ``expected_mod``.
+
+    Put settle Settled, delete the listed ``instant/*`` (each by mod revision) and writer/<inc>.
+    """
 
     table_id: str
     inc: str
@@ -204,7 +239,10 @@ class FinishSettle(Action):
 
 @dataclass(frozen=True)
 class Collect(Action):
-    """collect: compare mod(settle) = ``expected_mod`` and version(writer/<inc>) = 0; delete settle/<inc> and fence/<inc> (I2: only when settled)."""
+    """collect: compare mod(settle) = ``expected_mod`` and version(writer/<inc>) = 0.
+
+    Delete settle/<inc> and fence/<inc> (I2: only when settled).
+    """
 
     table_id: str
     inc: str
@@ -230,7 +268,10 @@ class PutRequest(Action):
 
 @dataclass(frozen=True)
 class PutSeen(Action):
-    """see: put ``seen/<inc>``, the node on which an incarnation was seen alive; with ``value`` None, delete it."""
+    """see: put ``seen/<inc>``, the node on which an incarnation was seen alive.
+
+    With ``value`` None, delete it.
+    """
 
     table_id: str
     inc: str
@@ -256,7 +297,10 @@ class StopTimer(Action):
 
 @dataclass(frozen=True)
 class Plan:
-    """Result of a planner: actions, the latest time of the next look, and one sentence for log and status."""
+    """Result of a planner: actions, and one sentence for log and status.
+
+    It also has the latest time of the next look.
+    """
 
     sentence: str
     actions: tuple[Action, ...] = ()

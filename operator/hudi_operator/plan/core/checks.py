@@ -14,7 +14,10 @@ Found = TypeVar("Found")
 
 
 class Chain(Generic[Facts, Found]):
-    """Checks of the same facts, in order of precedence. A chain is itself a check, so chains can be nested."""
+    """Checks of the same facts, in order of precedence.
+
+    A chain is itself a check, so chains can be nested.
+    """
 
     def __init__(self, *checks: Callable[[Facts], Found | None]) -> None:
         self.checks = checks

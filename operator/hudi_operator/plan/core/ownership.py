@@ -1,4 +1,8 @@
-"""Executors by owner: a pod that was created by a driver or an agent is its executor, whatever labels a template put on it (F26, F51)."""
+"""Executors by owner.
+
+A pod that was created by a driver or an agent is its executor, whatever labels a template put on it
+(F26, F51).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
 
 
 def labelled(observed: Observed) -> Observed:
-    """The same observation, with our labels added to every pod that a driver or an agent owns, so that none is overlooked."""
+    """The same observation, with our labels added to every pod that a driver or an agent owns.
+
+    So none is overlooked.
+    """
     owners = _hosts(observed)
     return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))
 
@@ -28,17 +35,26 @@ def _labelled(pod: PodFacts, owners: Mapping[str, tuple[str, Mapping[str, str]]]
 
 
 def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """Name and labels of pods that may own executors, by uid. For a pod whose object is gone they come from etcd and status."""
+    """Name and labels of pods that may own executors, by uid.
+
+    For a pod whose object is gone they come from etcd and status.
+    """
     hosts = (naming.ROLE_DRIVER, naming.ROLE_AGENT)
     found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
     for writer in observed.writers:
         for entry in (writer.get("status") or {}).get("attempts") or []:
             if entry.get("podUID") and entry.get("pod"):
                 found[str(entry["podUID"])] = (str(entry["pod"]), {})
-    found.update({pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts})
+    found.update(
+        {pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts}
+    )
     return found
 
 
 def _named(etcd: EtcdFacts | None) -> dict[str, str]:
-    found = [stored.read(Registration) for group in ((etcd.settles, etcd.writers) if etcd is not None else ()) for stored in group.values()]
+    found = [
+        stored.read(Registration)
+        for group in ((etcd.settles, etcd.writers) if etcd is not None else ())
+        for stored in group.values()
+    ]
     return {one.pod_uid: one.pod for one in found if one.pod_uid and one.pod}

@@ -13,10 +13,12 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PartialPlan:
-    """Part of a plan. ``summary`` are parts of the sentence, most important first.
+    """Part of a plan.
 
-    ``late`` actions create something and come after every status: they may be refused for reasons that a planner cannot see (quota,
-    admission), and must not prevent anything else in that case.
+    ``summary`` are parts of the sentence, most important first.
+
+    ``late`` actions create something and come after every status: they may be refused for reasons
+    that a planner cannot see (quota, admission), and must not prevent anything else in that case.
     """
 
     actions: tuple[Action, ...] = ()
@@ -49,7 +51,11 @@ def together(steps: Iterable[PartialPlan]) -> PartialPlan:
 
 
 def guarded(what: str, plan: Callable[[], PartialPlan]) -> PartialPlan:
-    """A part of a plan. A part with a defect is reported and does nothing, so that the other parts are still executed (F46)."""
+    """A part of a plan.
+
+    A part with a defect is reported and does nothing, so that the other parts are
+    still executed (F46).
+    """
     try:
         return plan()
     except Exception as error:

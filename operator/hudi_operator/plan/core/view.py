@@ -1,7 +1,9 @@
-"""The observation of one table, organized once: incarnations, attempts and pods that belong together.
+"""The observation of one table, organized once.
 
-Nothing is decided here. The attempt of an incarnation is taken from etcd and from the attempts that this operator has
-written to status itself, never from a pod alone (F23).
+Incarnations, attempts and pods that belong together.
+
+Nothing is decided here. The attempt of an incarnation is taken from etcd and from the attempts that
+this operator has written to status itself, never from a pod alone (F23).
 """
 
 from __future__ import annotations
@@ -171,7 +173,9 @@ class View:
     agent_pods: tuple[PodFacts, ...]
     pods_by_uid: Mapping[str, PodFacts] = field(default_factory=dict)
     unreadable: str = ""
-    """Field and reason of a spec that is not fully readable: ``table`` can then only be used for fencing and settling (F69)."""
+    """Field and reason of a spec that is not fully readable: ``table`` can then only be used for
+    fencing and settling (F69).
+    """
 
     @property
     def now_ms(self) -> int:
@@ -190,14 +194,20 @@ class View:
 
     @property
     def mode(self) -> str:
-        """Fencing mode in force: the gate's, because attempts run under it; the spec's while there is no gate (F8)."""
+        """Fencing mode in force: the gate's, because attempts run under it.
+
+        The spec's while there is no gate (F8).
+        """
         if doubts.gate_unreadable(self.etcd):
             return FencingMode.POD_TERMINATION
         return self.gate.mode or self.table.fencing.mode
 
     @property
     def drain_seconds(self) -> float:
-        """Drain in force: the longer of the gate's and the spec's; the maximum when neither is readable."""
+        """Drain in force: the longer of the gate's and the spec's.
+
+        The maximum when neither is readable.
+        """
         stored = float((self.gate.lock or Durations()).drain_seconds or 0)
         if doubts.gate_unreadable(self.etcd) or (self.unreadable and not stored):
             return LONGEST_DRAIN_SECONDS
@@ -218,14 +228,23 @@ class View:
         return age is not None and age >= seconds
 
     def executors(self, driver_pod: str) -> tuple[PodFacts, ...]:
-        """Executors of a driver or an agent. Executors without our labels are found by their owner (F26, ``ownership``)."""
+        """Executors of a driver or an agent.
+
+        Executors without our labels are found by their owner (F26, ``ownership``).
+        """
         return tuple(
-            p for p in self.observed.pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR and p.labels.get(naming.LABEL_DRIVER) == driver_pod
+            p
+            for p in self.observed.pods
+            if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR
+            and p.labels.get(naming.LABEL_DRIVER) == driver_pod
         )
 
 
 def build_view(observed: Observed, config: OperatorConfig) -> View:
-    """Build the view of an observation. Raises SpecError when the table cannot be identified, ValueError without table or etcd."""
+    """Build the view of an observation.
+
+    Raises SpecError when the table cannot be identified, ValueError without table or etcd.
+    """
     if observed.table is None or observed.etcd is None:
         raise ValueError("a view needs the HudiTable and etcd")
     observed = labelled(observed)
@@ -261,7 +280,10 @@ def _stored_lock(said: LockSpec, etcd: EtcdFacts) -> LockSpec:
 
 
 def _names(etcd: EtcdFacts) -> list[str]:
-    """Every incarnation that any key names (F15): registrations, lock, instants, tickets, and settle records."""
+    """Every incarnation that any key names (F15).
+
+    Registrations, lock, instants, tickets, and settle records.
+    """
     found = set(etcd.writers) | set(etcd.settles)
     if etcd.lock is not None:
         found.add(etcd.lock.read(Lock).inc)
@@ -276,7 +298,10 @@ def ticket_owner(name: str, ticket: Stored) -> str:
 
 
 def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, str]:
-    """Attempt by incarnation, as far as it is known; records in etcd take precedence over status."""
+    """Attempt by incarnation, as far as it is known.
+
+    Records in etcd take precedence over status.
+    """
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
@@ -335,7 +360,10 @@ def _claimed_by(inc: str, record: InstantRecord) -> bool:
 
 
 def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
-    """Uid of an attempt's pod from status, else from the live pod of that name; empty when neither has it (F23)."""
+    """Uid of an attempt's pod from status, else from the live pod of that name.
+
+    Empty when neither has it (F23).
+    """
     for obj in observed.writers:
         for entry in (obj.get("status") or {}).get("attempts") or []:
             if entry.get("pod") == pod and entry.get("podUID") and obj["metadata"].get("namespace") == namespace:
@@ -343,7 +371,9 @@ def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
     return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
 
 
-def _writer_view(obj: JsonDict, spec: WriterSpec | None, error: str, observed: Observed, incs: tuple[Incarnation, ...]) -> WriterView:
+def _writer_view(
+    obj: JsonDict, spec: WriterSpec | None, error: str, observed: Observed, incs: tuple[Incarnation, ...]
+) -> WriterView:
     status = obj.get("status") or {}
     if spec is None or observed.etcd is None:
         return WriterView(obj, spec, error, status)
@@ -354,7 +384,9 @@ def _writer_view(obj: JsonDict, spec: WriterSpec | None, error: str, observed: O
     return WriterView(obj, spec, error, status, attempts)
 
 
-def _attempts(spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts) -> tuple[Attempt, ...]:
+def _attempts(
+    spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts
+) -> tuple[Attempt, ...]:
     attempts = []
     for entry in sorted(status.get("attempts") or [], key=lambda e: int(e["number"])):
         number = int(entry["number"])

@@ -1,7 +1,10 @@
-"""When a driver's or executor's evidence (our finalizer) may be dropped, and which pods are left over.
+"""When a driver's or executor's evidence (our finalizer) may be dropped.
 
-Evidence is dropped only when it is no longer needed: its proof is in a settle record (F14), or the pod has provably ended and no
-key names an incarnation of its attempt. Agent pods are evidence for several tables: see :mod:`hudi_operator.plan.agent.agent_pods`.
+It also decides which pods are left over.
+
+Evidence is dropped only when it is no longer needed: its proof is in a settle record (F14), or the
+pod has provably ended and no key names an incarnation of its attempt. Agent pods are evidence for
+several tables: see :mod:`hudi_operator.plan.agent.agent_pods`.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
     incs = [i for i in view.incs if i.attempt == attempt_id and not i.settled]
     if any(pod.uid in i.settling.proven for i in view.incs):
         return _drop(pod)
-    if any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs) and view.mode != FencingMode.LEASE_ONLY:
+    if (
+        any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs)
+        and view.mode != FencingMode.LEASE_ONLY
+    ):
         return []  # settling writes the proof first (F14)
     if any(i.record is None for i in incs):
         if executor:
@@ -56,21 +62,30 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
 
 
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
-    """An executor that ended while its driver lives, or whose status will not change before it is deleted.
+    """An executor that ended while its driver lives.
 
-    Its object is deleted together with the evidence: a pod that is seen without evidence is unproven (F26).
+    So is one whose status will not change before it is deleted.
+
+    Its object is deleted together with the evidence: a pod that is seen without evidence is
+    unproven (F26).
     """
     if pod_proof(pod, view.nodes, hosted=False) is None:
         return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
     return _drop(pod) if pod.deleting else [kill(pod)]
 
 
-def _of_ended(view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: str, *, executor: bool, incs: list[Incarnation]) -> list[Action]:
-    """A pod of an attempt that no key names, or whose incarnations are all proven dead (a late executor, F14)."""
+def _of_ended(
+    view: View, pod: PodFacts, attempt: Attempt | None, attempt_id: str, *, executor: bool, incs: list[Incarnation]
+) -> list[Action]:
+    """A pod of an attempt that no key names, or whose incarnations are all proven dead.
+
+    The latter is a late executor (F14).
+    """
     if not incs and (attempt_id in view.etcd.admits or (attempt is not None and not attempt.ended)):
         return []  # it may still register
     if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
-        # A pod whose containers have all ended is left to the kubelet, and its log is kept for people.
+        # A pod whose containers have all ended is left to the kubelet, and its log is
+        # kept for people.
         return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [kill(pod)]
     if executor:
         return _drop(pod) if pod.deleting else [kill(pod)]
@@ -92,7 +107,12 @@ def _old_pods(view: View) -> list[Action]:
         newest = writer.last.number if writer.last is not None else 0
         for attempt in writer.attempts:
             old = attempt.ended and attempt.number <= newest - KEPT_DRIVER_PODS
-            if old and attempt.pod is not None and not attempt.pod.deleting and EVIDENCE_FINALIZER not in attempt.pod.finalizers:
+            if (
+                old
+                and attempt.pod is not None
+                and not attempt.pod.deleting
+                and EVIDENCE_FINALIZER not in attempt.pod.finalizers
+            ):
                 pod = attempt.pod
                 actions.append(DeleteObject("Pod", pod.namespace, pod.name, pod.uid))
                 actions.append(DeleteObject("ConfigMap", pod.namespace, pod.name))
@@ -100,7 +120,10 @@ def _old_pods(view: View) -> list[Action]:
 
 
 def _orphan_admits(view: View) -> list[Action]:
-    """Admissions of attempts that no writer's status names: the status is written before the admission, so the writer is gone."""
+    """Admissions of attempts that no writer's status names.
+
+    The status is written before the admission, so the writer is gone.
+    """
     known = {a.id for w in view.writers for a in w.attempts}
     if any(w.spec is None for w in view.writers):
         return []

@@ -1,8 +1,11 @@
-"""Settling a fenced incarnation, phase by phase. Every phase starts from the current state of etcd and Kubernetes (I6).
+"""Settling a fenced incarnation, phase by phase.
 
-Fenced → Terminating → Draining → Unlocked → RollingBack → (agent) Swept → Settled. The lock is deleted only after proof of death of every
-pod that may run the incarnation's code, and a drain on this process's monotonic clock (I1); proofs are written before a finalizer is
-dropped (F14). Mode LeaseOnly skips proof and drain, as other lock providers do; that is unsafe.
+Every phase starts from the current state of etcd and Kubernetes (I6).
+
+Fenced → Terminating → Draining → Unlocked → RollingBack → (agent) Swept → Settled. The lock is
+deleted only after proof of death of every pod that may run the incarnation's code, and a drain on
+this process's monotonic clock (I1); proofs are written before a finalizer is dropped (F14). Mode
+LeaseOnly skips proof and drain, as other lock providers do; that is unsafe.
 """
 
 from __future__ import annotations
@@ -17,7 +20,16 @@ from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import FencingMode
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
-from hudi_operator.plan.core.actions import Action, DeletePod, DropEvidence, FinishSettle, StartTimer, StopTimer, Unlock, UpdateSettle
+from hudi_operator.plan.core.actions import (
+    Action,
+    DeletePod,
+    DropEvidence,
+    FinishSettle,
+    StartTimer,
+    StopTimer,
+    Unlock,
+    UpdateSettle,
+)
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import Incarnation, View
 from hudi_operator.plan.fencing import sightings
@@ -25,21 +37,33 @@ from hudi_operator.plan.fencing import sightings
 JsonDict = dict[str, Any]
 
 KILL_GRACE_SECONDS = 5
-"""Grace period of a fenced pod, which can do nothing useful any more. Never 0: a forced deletion proves nothing."""
+"""Grace period of a fenced pod, which can do nothing useful any more. Never 0: a forced deletion
+proves nothing.
+"""
 HAND_OVER_SECONDS = 120
-"""Grace period of an agent's pod that serves several tables: its work for the other tables can finish (F48)."""
+"""Grace period of an agent's pod that serves several tables: its work for the other tables can
+finish (F48).
+"""
 LOCKED_HAND_OVER_SECONDS = 30
 """The same while the fenced incarnation holds the lock and writers wait for it."""
 _OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG)
-"""Reasons for fencing an agent whose process is healthy. A lost lease or a wrong clock is a fault of the process or its host."""
+"""Reasons for fencing an agent whose process is healthy. A lost lease or a wrong clock is a fault
+of the process or its host.
+"""
 PROOF_EXPECTED_SECONDS = 60.0
-"""A working kubelet has ended a pod within this time; after it, the condition asks a person to act."""
+"""A working kubelet has ended a pod within this time; after it, the condition asks a
+person to act.
+"""
 UNKNOWN_POD = "unknown"
 
 
 def plan_settling(view: View) -> PartialPlan:
     """One step for every incarnation that is being settled."""
-    return together(guarded(f"settling {i.label}", partial(_plan_one, view, i)) for i in view.incs if i.record is not None and not i.settled)
+    return together(
+        guarded(f"settling {i.label}", partial(_plan_one, view, i))
+        for i in view.incs
+        if i.record is not None and not i.settled
+    )
 
 
 def _plan_one(view: View, inc: Incarnation) -> PartialPlan:
@@ -64,7 +88,11 @@ def _update(view: View, inc: Incarnation, record: SettleRecord) -> UpdateSettle:
 
 
 def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPlan:
-    return PartialPlan.of(_update(view, inc, inc.settling.moved(phase, now_ms=view.now_ms)), summary=f"{inc.label}: {summary}", requeue=0.5)
+    return PartialPlan.of(
+        _update(view, inc, inc.settling.moved(phase, now_ms=view.now_ms)),
+        summary=f"{inc.label}: {summary}",
+        requeue=0.5,
+    )
 
 
 # ---- Fenced, Terminating
@@ -72,7 +100,9 @@ def _move(view: View, inc: Incarnation, phase: Phase, summary: str) -> PartialPl
 
 def _fenced(view: View, inc: Incarnation) -> PartialPlan:
     if view.mode == FencingMode.LEASE_ONLY:
-        kills = tuple(kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown"))
+        kills = tuple(
+            kill(p) for p in _live_pods(view, inc) if not p.deleting and p.phase in ("Pending", "Running", "Unknown")
+        )
         moved = _unlocked_or_unlock(view, inc, "LeaseOnly: neither proof nor drain (unsafe)")
         return PartialPlan(kills + moved.actions, moved.summary, moved.requeue)
     return _move(view, inc, Phase.Terminating, "terminating its pods")
@@ -91,7 +121,9 @@ def kill(pod: PodFacts, grace: int = KILL_GRACE_SECONDS) -> DeletePod:
 
 
 def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
-    """Grace period, in seconds, of a pod of a fenced incarnation. The proof requires its end, however long that takes.
+    """Grace period, in seconds, of a pod of a fenced incarnation.
+
+    The proof requires its end, however long that takes.
 
     Only an agent that is alive and was fenced for a problem of this table has work to hand over.
     """
@@ -103,7 +135,10 @@ def _grace(inc: Incarnation, pod: PodFacts | None) -> int:
 
 
 def _subjects(view: View, inc: Incarnation, record: SettleRecord) -> dict[str, Subject]:
-    """Every pod that needs a proof: the JVM's pod, and every executor that was ever listed (even when its object vanished)."""
+    """Every pod that needs a proof.
+
+    The JVM's pod, and every executor that was ever listed (even when its object vanished).
+    """
     own = inc.pod_uid or UNKNOWN_POD
     known = record.pods
     subjects: dict[str, Subject] = {
@@ -119,15 +154,21 @@ def _subjects(view: View, inc: Incarnation, record: SettleRecord) -> dict[str, S
     }
     for uid, pod in known.items():
         if uid != own:
-            # An executor registers no boot id: the kubelet may have started it after the reboot that ended its driver (F43).
+            # An executor registers no boot id: the kubelet may have started it after the reboot
+            # that ended its driver (F43).
             subjects[uid] = Subject(uid=uid, name=pod.name, node=pod.node, evidence=pod.evidence)
     return subjects
 
 
 def _with_listed(view: View, inc: Incarnation, record: SettleRecord) -> SettleRecord:
-    """The record with every live pod added. A pod without our finalizer is marked, unless we dropped the finalizer after its proof."""
+    """The record with every live pod added.
+
+    A pod without our finalizer is marked, unless we dropped the finalizer after its proof.
+    """
     live = [p for p in _live_pods(view, inc) if p.uid not in record.proven]
-    return record.with_pods({p.uid: NamedPod(name=p.name, node=p.node, evidence=EVIDENCE_FINALIZER in p.finalizers) for p in live})
+    return record.with_pods(
+        {p.uid: NamedPod(name=p.name, node=p.node, evidence=EVIDENCE_FINALIZER in p.finalizers) for p in live}
+    )
 
 
 def proofs_missing(view: View, inc: Incarnation) -> list[tuple[Subject, PodFacts | None]]:
@@ -146,23 +187,37 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     record = _with_listed(view, inc, before)
     proofs: dict[str, Proof] = {}
     for uid, subject in _subjects(view, inc, record).items():
-        found = prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing) if uid not in record.proven else None
+        found = (
+            prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing)
+            if uid not in record.proven
+            else None
+        )
         if found is not None:
             proofs[uid] = found
     record = record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
-    # Executors are listed once more after the driver's proof is recorded: from then on nothing can start another one.
+    # Executors are listed once more after the driver's proof is recorded: from then on nothing can
+    # start another one.
     if own in before.proven and record == before and not proofs_missing(view, inc):
         return _move(view, inc, Phase.Draining, "all its pods are proven dead, draining")
     actions: list[Action] = [] if record == before else [_update(view, inc, record)]
-    # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence for other tables too (agent_pods).
+    # F14: a finalizer is dropped as soon as the proof is written; an agent's pod may be evidence
+    # for other tables too (agent_pods).
     done = record.proven
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
-    actions.extend(DropEvidence(p.namespace, p.name, p.uid) for p in live if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers)
+    actions.extend(
+        DropEvidence(p.namespace, p.name, p.uid)
+        for p in live
+        if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers
+    )
     actions.extend(kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
-    summary = f"{inc.label}: waiting for proof of death of {', '.join(waiting)}" if waiting else f"{inc.label}: proofs recorded"
+    summary = (
+        f"{inc.label}: waiting for proof of death of {', '.join(waiting)}"
+        if waiting
+        else f"{inc.label}: proofs recorded"
+    )
     return PartialPlan(tuple(actions), (summary,), 2.0 if waiting else 0.5)
 
 
@@ -202,25 +257,33 @@ def _draining(view: View, inc: Incarnation) -> PartialPlan:
 
 
 def _unlocked_or_unlock(view: View, inc: Incarnation, why: str) -> PartialPlan:
-    """I1: a lock is deleted only here. The phase moves when a later read shows that this incarnation does not hold the lock."""
+    """I1: a lock is deleted only here.
+
+    The phase moves when a later read shows that this incarnation does not hold the lock.
+    """
     if inc.lock_unknown:
         return PartialPlan.of(summary=f"{inc.label}: {why}, but the owner of the lock cannot be read", requeue=5)
     if inc.lock is not None:
         unlock = Unlock(view.table.table_id, inc.inc, inc.lock.create_revision)
         return PartialPlan.of(unlock, summary=f"{inc.label}: {why}, deleting its lock", requeue=0.5)
     moved = _move(view, inc, Phase.Unlocked, f"{why}, holds no lock")
-    return PartialPlan((*moved.actions, StopTimer(f"drain/{inc.inc}"), StopTimer(f"proof/{inc.inc}")), moved.summary, moved.requeue)
+    return PartialPlan(
+        (*moved.actions, StopTimer(f"drain/{inc.inc}"), StopTimer(f"proof/{inc.inc}")), moved.summary, moved.requeue
+    )
 
 
 def _unlocked(view: View, inc: Incarnation) -> PartialPlan:
     if inc.lock is not None:
-        # This cannot happen while acquire compares fence = 0 (I2). If it does, the lock is still not deleted without proof and drain.
+        # This cannot happen while acquire compares fence = 0 (I2). If it does, the lock is still
+        # not deleted without proof and drain.
         return _move(view, inc, Phase.Terminating, "holds the lock again although it is fenced: settling starts over")
     if not inc.instants and not inc.claimed and keys.abandoned(inc.inc) not in view.etcd.done:
         return _finish(view, inc)  # it left nothing to roll back (a record precedes every file, F12)
     abandoned = any(view.etcd.instants[t].read(InstantRecord).abandoned for t in inc.instants)
     record = inc.settling.moved(Phase.RollingBack, now_ms=view.now_ms).but(abandoned=abandoned)
-    return PartialPlan.of(_update(view, inc, record), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1)
+    return PartialPlan.of(
+        _update(view, inc, record), summary=f"{inc.label}: handing {_count(inc)} to the agent", requeue=1
+    )
 
 
 def _count(inc: Incarnation) -> str:
@@ -240,12 +303,17 @@ def _rolling_back(view: View, inc: Incarnation) -> PartialPlan:
 
 
 def _finish(view: View, inc: Incarnation) -> PartialPlan:
-    """Forget the incarnation. I4, I7: an instant is forgotten only when the agent has recorded its outcome."""
+    """Forget the incarnation.
+
+    I4, I7: an instant is forgotten only when the agent has recorded its outcome.
+    """
     assert inc.record is not None  # noqa: S101 - callers hold a record
     if inc.lock is not None:
         return _unlocked(view, inc)
     if unknown := sorted(t for t, stored in view.etcd.instants.items() if stored.unreadable):
-        return PartialPlan.of(summary=f"{inc.label}: instant {unknown[0]} may belong to it, its record cannot be read", requeue=5)
+        return PartialPlan.of(
+            summary=f"{inc.label}: instant {unknown[0]} may belong to it, its record cannot be read", requeue=5
+        )
     if inc.settling.without_outcome(inc.instants):
         return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
     value = inc.settling.moved(Phase.Settled, now_ms=view.now_ms).to_json()

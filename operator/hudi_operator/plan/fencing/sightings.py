@@ -1,9 +1,13 @@
-"""The node on which each incarnation was seen alive. A later boot id of that node is compared with it (F43).
+"""The node on which each incarnation was seen alive.
 
-A boot id that a JVM reads by itself proves little: in a sandbox with its own kernel it is never the node's boot id, and another machine may
-register under the node's name. So a reboot counts only after the operator has seen, in one look, the incarnation alive on a node whose
-boot id was the registered one; it counts only for that node object and that machine. The sighting is in etcd, in a key that only the operator
-writes, and survives a restart of the operator. Without a sighting no reboot proves anything.
+A later boot id of that node is compared with it (F43).
+
+A boot id that a JVM reads by itself proves little: in a sandbox with its own kernel it is never the
+node's boot id, and another machine may register under the node's name. So a reboot counts only
+after the operator has seen, in one look, the incarnation alive on a node whose boot id was the
+registered one; it counts only for that node object and that machine. The sighting is in etcd, in a
+key that only the operator writes, and survives a restart of the operator. Without a sighting no
+reboot proves anything.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ from hudi_operator.plan.core.view import Incarnation, View
 
 
 def plan_sightings(view: View) -> PartialPlan:
-    """Record sightings of live incarnations, and delete those of incarnations that are settled or have left."""
+    """Record sightings of live incarnations.
+
+    Sightings of incarnations that are settled or have left are deleted.
+    """
     actions: list[Action] = []
     for inc in view.incs:
         found = _sighting(view, inc)
@@ -36,11 +43,16 @@ def _sighting(view: View, inc: Incarnation) -> Sighting | None:
     pod, node = view.pods_by_uid.get(inc.pod_uid), view.nodes.get(inc.node)
     if pod is None or node is None or pod.phase != "Running" or pod.node != node.name or node.boot_id != inc.boot_id:
         return None
-    return Sighting(inc=inc.inc, pod_uid=pod.uid, node=node.name, node_uid=node.uid, machine=node.machine, boot_id=node.boot_id)
+    return Sighting(
+        inc=inc.inc, pod_uid=pod.uid, node=node.name, node_uid=node.uid, machine=node.machine, boot_id=node.boot_id
+    )
 
 
 def seen(view: View, inc: Incarnation) -> Seen | None:
-    """The boot in which an incarnation was seen alive; None when there is no sighting, or it is of another pod."""
+    """The boot in which an incarnation was seen alive.
+
+    None when there is no sighting, or it is of another pod.
+    """
     noted = records.read(view.etcd.seen.get(inc.inc), Sighting)
     whole = noted.pod_uid and noted.node and noted.node_uid and noted.boot_id
     if not whole or noted.pod_uid != inc.pod_uid or noted.node != inc.node:

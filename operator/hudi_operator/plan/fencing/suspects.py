@@ -1,6 +1,9 @@
-"""Suspects, which must be fenced, among all incarnations named by a registration, the lock, an instant or a ticket (F15).
+"""Suspects, which must be fenced (F15).
 
-A suspicion is cheap and may be wrong: fencing a healthy writer costs its attempt, never data. Every later step is decided on proof alone.
+They are among all incarnations named by a registration, the lock, an instant or a ticket.
+
+A suspicion is cheap and may be wrong: fencing a healthy writer costs its attempt, never data. Every
+later step is decided on proof alone.
 """
 
 from __future__ import annotations
@@ -24,9 +27,16 @@ UNASSIGNED_SECONDS = 30.0
 
 
 def plan_suspects(view: View, *, changing: bool) -> PartialPlan:
-    """Fence every suspect, and maintain the timers that identify one. ``changing``: the gate is closed for a change for which runs must end (F44)."""
+    """Fence every suspect, and maintain the timers that identify one.
+
+    ``changing``: the gate is closed for a change for which runs must end (F44).
+    """
     steps = [_lock_timer(view)]
-    steps.extend(guarded(f"fencing {inc.label}", partial(_plan_one, view, inc, changing=changing)) for inc in view.incs if inc.named)
+    steps.extend(
+        guarded(f"fencing {inc.label}", partial(_plan_one, view, inc, changing=changing))
+        for inc in view.incs
+        if inc.named
+    )
     steps.append(_forget_timers(view))
     return together(steps)
 
@@ -34,7 +44,9 @@ def plan_suspects(view: View, *, changing: bool) -> PartialPlan:
 def _lock_timer(view: View) -> PartialPlan:
     """``hold/<token>`` runs while this owner holds the lock; another token starts another timer."""
     current = f"hold/{view.etcd.lock.create_revision}" if view.etcd.lock is not None else ""
-    actions: list[Action] = [StopTimer(name) for name in view.observed.timers if name.startswith("hold/") and name != current]
+    actions: list[Action] = [
+        StopTimer(name) for name in view.observed.timers if name.startswith("hold/") and name != current
+    ]
     if current and view.timer(current) is None:
         actions.append(StartTimer(current))
     return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else IDLE_SECONDS)
@@ -52,9 +64,12 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
     if inc.record is not None:
         return PartialPlan()
     if inc.fenced:
-        # A fence without its record: both are put in one transaction, so only a person can have deleted one. The record is recreated (I6).
+        # A fence without its record: both are put in one transaction, so only a person can have
+        # deleted one. The record is recreated (I6).
         return PartialPlan.of(
-            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0), summary=f"{inc.label} has no settle record", requeue=1
+            UpdateSettle(view.table.table_id, inc.inc, _record(view, inc, FENCE_ALONE), 0),
+            summary=f"{inc.label} has no settle record",
+            requeue=1,
         )
     timers, requeue = _timers(view, inc)
     reason = _reason(view, inc, changing=changing)
@@ -112,7 +127,10 @@ def _unassigned(view: View, inc: Incarnation) -> bool:
 
 
 def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
-    """Why this incarnation is a suspect; empty when it is not. Certain reasons come before guesses."""
+    """Why this incarnation is a suspect; empty when it is not.
+
+    Certain reasons come before guesses.
+    """
     lock, suspect_after = view.table.lock, float(view.table.lock.suspect_seconds)
     pod = view.pods_by_uid.get(inc.pod_uid)
     held = view.elapsed(f"hold/{inc.lock.create_revision}", lock.max_hold_seconds) if inc.lock is not None else False
@@ -129,18 +147,32 @@ def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
 
 
 def _may_hold(view: View, inc: Incarnation) -> bool:
-    """F21: an agent that creates the table or its index under the closed gate may hold the lock for hours. Only agents do that."""
+    """F21: an agent may hold the lock for hours under the closed gate.
+
+    It creates the table or its index then. Only agents do that.
+    """
     return inc.is_agent and (view.gate.state is GateState.CLOSED or bool(doubts.gate_unreadable(view.etcd)))
 
 
 def _skewed(view: View, inc: Incarnation) -> bool:
-    """F19: the registration's wall clock was ahead by more than the allowed skew, and not only compared with the operator's clock (F47)."""
+    """F19: the registration's wall clock was ahead by more than the allowed skew.
+
+    It was ahead not only of the operator's clock (F47).
+    """
     said = records.read(inc.registration, Registration).wall_clock_ms
-    return clocks.ahead(said, now_ms=view.now_ms, api_now_ms=view.observed.api_now_ms, skew_seconds=view.table.lock.max_clock_skew_seconds)
+    return clocks.ahead(
+        said,
+        now_ms=view.now_ms,
+        api_now_ms=view.observed.api_now_ms,
+        skew_seconds=view.table.lock.max_clock_skew_seconds,
+    )
 
 
 def _stop_is_over(view: View, inc: Incarnation) -> bool:
-    """The writer is deleted, suspended or blocks a change, and its grace period is over (:mod:`attempts` starts the timer)."""
+    """The writer is deleted, suspended or blocks a change, and its grace period is over.
+
+    :mod:`attempts` starts the timer.
+    """
     for writer in view.writers:
         for attempt in writer.attempts:
             if inc.attempt and attempt.id == inc.attempt:

@@ -1,6 +1,9 @@
-"""The gate in etcd: it controls who may acquire the table's lock, and under which mode, versions and durations.
+"""The gate in etcd: it controls who may acquire the table's lock.
 
-`gate` opens, closes, freezes and releases it, `adoption` handles instants that earlier writers left in the table (I7), `stalled` determines why a table
-cannot continue until a person changes something. Uses requests, fencing and core; does not know agent pods or single writers. Parameters change only while the
-gate is closed and no attempt that started under the old ones is left.
+It also has the mode, versions and durations under which that happens.
+
+`gate` opens, closes, freezes and releases it, `adoption` handles instants that earlier writers left
+in the table (I7), `stalled` determines why a table cannot continue until a person changes
+something. Uses requests, fencing and core; does not know agent pods or single writers. Parameters
+change only while the gate is closed and no attempt that started under the old ones is left.
 """

@@ -1,7 +1,10 @@
-"""The gate: it controls who may acquire the table's lock, and under which mode and durations (F8, F20).
+"""The gate: it controls who may acquire the table's lock (F8, F20).
 
-A gate is created closed, opened when the agent has seen that the table exists and matches, and frozen when etcd itself cannot be
-trusted. Mode, durations and versions change only while it is closed and no writer is registered.
+It also has the mode and durations under which that happens.
+
+A gate is created closed, opened when the agent has seen that the table exists and matches, and
+frozen when etcd itself cannot be trusted. Mode, durations and versions change only while it is
+closed and no writer is registered.
 """
 
 from __future__ import annotations
@@ -25,12 +28,23 @@ from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is the mod revision of the frozen gate, so it works once."""
+"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is the mod revision of
+the frozen gate, so it works once.
+"""
 REASON_LIMIT = 64
 OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
 
 
-PARAMETERS = ("mode", "protocol_version", "table_version", "hudi_version", "path", "concurrency", "insert_conflicts", "lock")
+PARAMETERS = (
+    "mode",
+    "protocol_version",
+    "table_version",
+    "hudi_version",
+    "path",
+    "concurrency",
+    "insert_conflicts",
+    "lock",
+)
 """Fields of a gate that change only while it is closed and no writer is registered."""
 
 
@@ -54,57 +68,91 @@ def is_mine(view: View) -> bool:
 
 
 def owned_by_other(view: View) -> bool:
-    """True when the gate names another HudiTable: that one owns the path, this one is a duplicate."""
+    """True when the gate names another HudiTable.
+
+    That one owns the path, this one is a duplicate.
+    """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
 
 
 def is_open(view: View) -> bool:
     """True when writers may acquire under the parameters of the spec."""
-    return is_mine(view) and view.gate.state is GateState.OPEN and not _changed(view) and not metadata_table.unfinished(view)
+    return (
+        is_mine(view)
+        and view.gate.state is GateState.OPEN
+        and not _changed(view)
+        and not metadata_table.unfinished(view)
+    )
 
 
 def adopted(view: View) -> bool:
-    """True when the gate was open for this HudiTable before: pending instants from before that time have been handled."""
+    """True when the gate was open for this HudiTable before.
+
+    Pending instants from before that time have been handled.
+    """
     return is_mine(view) and view.gate.was_open
 
 
 def closed_for_savepoint(view: View) -> str:
-    """Name of the savepoint for which the gate is, or must be, closed; empty when there is none. Adoption comes first."""
+    """Name of the savepoint for which the gate is, or must be, closed; empty when there is none.
+
+    Adoption comes first.
+    """
     return next(iter(savepoints.unfinished(view)), "") if adopted(view) else ""
 
 
 def closed_for_restore(view: View) -> str:
     """Nonce of the restore for which the gate is, or must be, closed; empty when there is none."""
     restore = restores.unfinished(view, adopted=adopted(view))
-    # A savepoint that is requested at the same time is taken first; a restore that has begun makes everything else wait.
-    return restore.nonce if restore is not None and (restores.begun(view) is not None or not closed_for_savepoint(view)) else ""
+    # A savepoint that is requested at the same time is taken first; a restore that has begun makes
+    # everything else wait.
+    return (
+        restore.nonce
+        if restore is not None and (restores.begun(view) is not None or not closed_for_savepoint(view))
+        else ""
+    )
 
 
 def ready_to_restore(view: View) -> bool:
-    """True when the gate names the restore for which it is closed, and no attempt that started while it was open is left."""
+    """True when the gate names the restore for which it is closed, and no old attempt is left.
+
+    An old attempt is one that started while it was open.
+    """
     nonce = closed_for_restore(view)
     return bool(nonce) and drained(view) and view.gate.restoring == nonce
 
 
 def closed_for_metadata(view: View) -> str:
-    """The change of the metadata table for which the gate is, or must be, closed; empty when there is none, or a restore precedes it."""
+    """The change of the metadata table for which the gate is, or must be, closed.
+
+    Empty when there is none, or a restore precedes it.
+    """
     return metadata_table.unfinished(view) if is_mine(view) and not closed_for_restore(view) else ""
 
 
 def bootstrapping(view: View) -> str:
-    """Why writers wait for the table's first commit, which only the agent makes (R14); empty when they do not wait."""
+    """Why writers wait for the table's first commit, which only the agent makes (R14).
+
+    Empty when they do not wait.
+    """
     return bootstrap.blocks(view, adopted=adopted(view))
 
 
 def alone(view: View) -> bool:
-    """True when the gate is closed, was never open for this HudiTable, and its agent has reported the table without error."""
+    """True when the gate is closed and was never open for this HudiTable.
+
+    Its agent must also have reported the table without error.
+    """
     closed = is_mine(view) and view.gate.state is GateState.CLOSED and not adopted(view) and not _changed(view)
     return closed and not writers_left(view) and timeline_report(view).exists and not report_error(view)[0]
 
 
 def drained(view: View) -> bool:
-    """True when the gate is closed with the parameters of the spec, and no attempt that started while it was open is left."""
+    """True when the gate is closed with the parameters of the spec, and no old attempt is left.
+
+    An old attempt is one that started while it was open.
+    """
     return is_mine(view) and view.gate.state is GateState.CLOSED and not _changed(view) and not writers_left(view)
 
 
@@ -134,31 +182,46 @@ def awaited_change(view: View) -> str:
 
 
 def ends_runs(view: View) -> str:
-    """The change for which the gate is closed, and for which runs end at their next commit boundary (F44); empty when there is none."""
+    """The change for which the gate is closed; empty when there is none.
+
+    Runs end at their next commit boundary for it (F44).
+    """
     return awaited_change(view) if view.gate.state is GateState.CLOSED else ""
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the awaited change, wall clock; 0: it is not, or the operator that closed it recorded no time."""
+    """When the gate was closed for the awaited change, wall clock.
+
+    0: it is not, or the operator that closed it recorded no time.
+    """
     return view.gate.closed_for_ms if view.gate.state is GateState.CLOSED else 0
 
 
 def too_new(view: View) -> str:
-    """Why this operator must not touch the table: the gate has a newer protocol version; empty when it may.
+    """Why this operator must not touch the table: the gate has a newer protocol version.
 
-    A downgrade by one version goes through the closed gate like any other change: a version can read everything that the next one writes.
+    Empty when it may.
+
+    A downgrade by one version goes through the closed gate like any other change: a version can
+    read everything that the next one writes.
     """
     version = view.gate.protocol_version
     if version is None or version <= keys.PROTOCOL_VERSION + 1:
         return ""
-    return f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: downgrade one version at a time"
+    return (
+        f"the gate has protocol version {version}, this operator has {keys.PROTOCOL_VERSION}: downgrade one "
+        "version at a time"
+    )
 
 
 def freeze_reason(view: View) -> str:
     """Why this etcd cannot be trusted (protocol.md, assumptions); empty when it can."""
     gate, etcd, observed = view.gate, view.etcd, view.observed
     if gate.cluster_id and gate.cluster_id != etcd.cluster_id:
-        return f"the gate was written in etcd cluster {gate.cluster_id}, this is {etcd.cluster_id}: restored from a backup?"
+        return (
+            f"the gate was written in etcd cluster {gate.cluster_id}, this is {etcd.cluster_id}: restored from a "
+            "backup?"
+        )
     same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
     if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
         return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
@@ -185,7 +248,10 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """When the mode changes, no writer in the old mode is left, so the clock is past all of their commits."""
+    """When the mode changes, no writer in the old mode is left.
+
+    So the clock is past all of their commits.
+    """
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until
     return read(view.etcd.clock, Clock).value
@@ -210,7 +276,9 @@ def writers_left(view: View) -> bool:
 
 
 def timeline_report(view: View) -> TimelineReport:
-    """The agent's last timeline report; an empty one when no currently registered agent has written one.
+    """The agent's last timeline report.
+
+    An empty one when no currently registered agent has written one.
 
     An agent that cannot reach the storage reports its error before it registers, without a name.
     """
@@ -231,7 +299,10 @@ def report_error(view: View) -> tuple[str, str]:
 
 
 def plan_gate(view: View) -> PartialPlan:
-    """One step of the gate towards the state required by the spec and the facts. Not called for a duplicate or a deleted table."""
+    """One step of the gate towards the state required by the spec and the facts.
+
+    Not called for a duplicate or a deleted table.
+    """
     return STEPS(view) or PartialPlan()
 
 
@@ -239,7 +310,10 @@ def frozen_message(view: View) -> str:
     """Why the gate is frozen, and what a person can do about it."""
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     reason = view.gate.reason or "frozen"
-    return f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with {UNFREEZE_ANNOTATION}={mod}"
+    return (
+        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
+        f"{UNFREEZE_ANNOTATION}={mod}"
+    )
 
 
 # ---- the steps of plan_gate, in the order of STEPS
@@ -255,22 +329,37 @@ def _create(view: View) -> PartialPlan | None:
     if view.etcd.gate is not None:
         return None
     frozen = freeze_reason(view)
-    return PartialPlan.of(summary=f"no gate is created: {frozen}") if frozen else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+    return (
+        PartialPlan.of(summary=f"no gate is created: {frozen}")
+        if frozen
+        else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+    )
 
 
 def _freeze(view: View) -> PartialPlan | None:
     frozen = freeze_reason(view)
     if not frozen or view.gate.state is GateState.FROZEN:
         return None
-    return _put(view, _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen), f"freezing: {frozen}")
+    return _put(
+        view,
+        _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen),
+        f"freezing: {frozen}",
+    )
 
 
 def _take_over(view: View) -> PartialPlan | None:
-    """The gate was released by its last HudiTable, or left by a deleted one of the same name: settling resumes here."""
+    """The gate was released by its last HudiTable, or left by a deleted one of the same name.
+
+    Settling resumes here.
+    """
     if is_mine(view):
         return None
     base = view.gate if writers_left(view) else None
-    return _put(view, _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))), "taking over the gate, closed")
+    return _put(
+        view,
+        _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))),
+        "taking over the gate, closed",
+    )
 
 
 def _unfreeze(view: View) -> PartialPlan | None:
@@ -282,7 +371,13 @@ def _unfreeze(view: View) -> PartialPlan | None:
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     if word != str(mod):
         return PartialPlan.of(summary=f"frozen: {view.gate.reason or 'by a person'}")
-    value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)), accepted_floor=view.observed.revision_floor)
+    value = _value(
+        view,
+        GateState.CLOSED,
+        base=view.gate,
+        admitted=tuple(present_attempts(view)),
+        accepted_floor=view.observed.revision_floor,
+    )
     return _put(view, value, "unfrozen by a person, gate closed")
 
 
@@ -300,37 +395,59 @@ def _change_parameters(view: View) -> PartialPlan | None:
     if close is not None:
         return close
     if writers_left(view):
-        return PartialPlan.of(summary="gate closed: waiting for running writers before mode or durations change", requeue=5)
+        return PartialPlan.of(
+            summary="gate closed: waiting for running writers before mode or durations change", requeue=5
+        )
     return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
 
 
 def _hold_for_restore(view: View) -> PartialPlan | None:
-    """Closed until the agent has finished the restore; the gate names the restore when no writer is left."""
+    """Closed until the agent has finished the restore.
+
+    The gate names the restore when no writer is left.
+    """
     if not (closed_for_restore(view) or restores.recorded(view)):
         return None
     nonce, close = closed_for_restore(view), _close(view)
     if close is not None:
         return close
     if nonce and view.gate.restoring != nonce and not writers_left(view):
-        return _put(view, _value(view, GateState.CLOSED, restoring=nonce), f"the gate is closed for restore {nonce}, no writer is left")
+        return _put(
+            view,
+            _value(view, GateState.CLOSED, restoring=nonce),
+            f"the gate is closed for restore {nonce}, no writer is left",
+        )
     return PartialPlan()
 
 
 def _hold_for_the_agent(view: View) -> PartialPlan | None:
-    """Closed while the agent takes a savepoint or changes the metadata table, which concern all writers."""
+    """Closed while the agent takes a savepoint or changes the metadata table.
+
+    Both concern all writers.
+    """
     if closed_for_savepoint(view) or closed_for_metadata(view):
         return _close(view) or PartialPlan()
     return None
 
 
 def _close(view: View) -> PartialPlan | None:
-    """Close the gate, and record the change in it, so that running attempts end (F44). None: it is already closed for it, or no attempt is left."""
+    """Close the gate, and record the change in it, so that running attempts end (F44).
+
+    None: it is already closed for it, or no attempt is left.
+    """
     change = awaited_change(view)
     if view.gate.state is GateState.CLOSED and (view.gate.closed_for == change or not writers_left(view)):
         return None
     # A further change does not extend the deadline.
     since = closed_for_ms(view) or view.now_ms
-    value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)), closed_for=change, closed_for_ms=since)
+    value = _value(
+        view,
+        GateState.CLOSED,
+        base=view.gate,
+        admitted=tuple(present_attempts(view)),
+        closed_for=change,
+        closed_for_ms=since,
+    )
     return _put(view, value, f"closing the gate for {change}")
 
 
@@ -346,7 +463,10 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _end_of_a_restore(view: View) -> PartialPlan | None:
-    """The gate's revision moves, so an agent that read it as closed for a restore cannot begin one any more (F8)."""
+    """The gate's revision moves.
+
+    So an agent that read it as closed for a restore cannot begin one any more (F8).
+    """
     if view.gate.restoring:
         return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
     return None
@@ -360,13 +480,16 @@ def _closed_while_paths_overlap(view: View) -> PartialPlan | None:
 
 def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
     if not timeline_report(view).exists or report_error(view)[0]:
-        return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5)
+        return PartialPlan.of(
+            summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5
+        )
     return None
 
 
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)  # R14
+        # R14
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)
     return None
 
 
@@ -392,19 +515,38 @@ STEPS: Chain[View, PartialPlan] = Chain(
     _closed_until_bootstrapped,
     _open,
 )
-"""The steps of the gate; the first one that applies is taken. The gate opens when none before applies."""
+"""The steps of the gate; the first one that applies is taken. The gate opens when
+none before applies.
+"""
 
 
 def plan_release(view: View) -> PartialPlan:
-    """The gate of a HudiTable that is being deleted: closed while writers stop, then frozen without an owner, so that the next HudiTable takes it over."""
+    """The gate of a HudiTable that is being deleted.
+
+    Closed while writers stop, then frozen without an owner, so that the next HudiTable
+    takes it over.
+    """
     if not is_mine(view):
         return PartialPlan()
     if view.gate.state is GateState.OPEN:
-        return _put(view, _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))), "closing the gate of a deleted table")
+        return _put(
+            view,
+            _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))),
+            "closing the gate of a deleted table",
+        )
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
     # Other writers may write from now on: the next HudiTable handles their pending instants.
-    value = _value(view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", restore_baseline="", adopted=False)
+    value = _value(
+        view,
+        GateState.FROZEN,
+        base=view.gate,
+        table="",
+        table_uid="",
+        reason="no HudiTable",
+        restore_baseline="",
+        adopted=False,
+    )
     return _put(view, value, "releasing the gate")
 
 
@@ -414,6 +556,13 @@ def released(view: View) -> bool:
 
 
 def unsettled_before_unlock(view: View) -> tuple[str, ...]:
-    """Incarnations that may still hold or get the lock: registered, or settling before phase Unlocked."""
-    waiting = [i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)]
-    return tuple(f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting)
+    """Incarnations that may still hold or get the lock.
+
+    Registered, or settling before phase Unlocked.
+    """
+    waiting = [
+        i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)
+    ]
+    return tuple(
+        f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting
+    )

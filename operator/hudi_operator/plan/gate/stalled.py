@@ -1,4 +1,7 @@
-"""Why a table cannot continue until a person changes something: the reasons of condition Stalled."""
+"""Why a table cannot continue until a person changes something.
+
+The reasons of condition Stalled.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ class Stall:
 
 
 def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field: str = "spec.path") -> str:
-    """Why objects of this namespace may not use this path; empty when they may. ``field`` is the field with the path."""
+    """Why objects of this namespace may not use this path; empty when they may.
+
+    ``field`` is the field with the path.
+    """
     path, scheme = naming.canonical_path(spelled), naming.path_scheme(spelled)
     if scheme not in config.allowed_schemes:
         return f"{field}: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
@@ -86,8 +92,15 @@ def _lock_is_wrong(o: _Object) -> Stall | None:
 
 def _services_are_wrong(o: _Object) -> Stall | None:
     partitioned = bool(o.table.partition_fields)
-    clustering = services.clustering_problem(o.table.services, mode=o.table.concurrency_mode, index=o.table.index_type, partitioned=partitioned)
-    return _stall("InvalidSpec", services.problem(o.table.services) or clustering or services.ttl_problem(o.table.services, partitioned=partitioned))
+    clustering = services.clustering_problem(
+        o.table.services, mode=o.table.concurrency_mode, index=o.table.index_type, partitioned=partitioned
+    )
+    return _stall(
+        "InvalidSpec",
+        services.problem(o.table.services)
+        or clustering
+        or services.ttl_problem(o.table.services, partitioned=partitioned),
+    )
 
 
 def _bootstrap_is_wrong(o: _Object) -> Stall | None:
@@ -95,7 +108,10 @@ def _bootstrap_is_wrong(o: _Object) -> Stall | None:
     if wanted is None:
         return None
     found = bootstrap.problem(wanted, table_path=o.table.path, policy=o.table.adoption.policy)
-    return _stall("InvalidSpec", found or path_problem(wanted.path, o.table.ref.namespace, o.config, field="spec.bootstrap.source.path"))
+    return _stall(
+        "InvalidSpec",
+        found or path_problem(wanted.path, o.table.ref.namespace, o.config, field="spec.bootstrap.source.path"),
+    )
 
 
 def _option_is_not_allowed(o: _Object) -> Stall | None:
@@ -129,7 +145,10 @@ def _path_overlaps(view: View) -> Stall | None:
     # The other table's name is shown only within its own namespace.
     mine = [key for key in view.observed.overlapping if key.startswith(f"{view.table.ref.namespace}/")]
     others = ", ".join(mine) or "another HudiTable"
-    message = f"spec.path {view.table.path}: overlaps with {others}; tables must not be nested, and the first one keeps the path"
+    message = (
+        f"spec.path {view.table.path}: overlaps with {others}; tables must not be nested, and the first one keeps "
+        "the path"
+    )
     return Stall("OverlappingPath", message)
 
 
@@ -140,8 +159,15 @@ UNUSABLE: Chain[View, Stall] = Chain(_spec_is_unreadable, _object_is_wrong, _pat
 
 
 def _path_is_taken(view: View) -> Stall | None:
-    """The other table's namespace is not shown: a user who can create a HudiTable must not learn about other namespaces."""
-    return Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it") if gate.owned_by_other(view) else None
+    """The other table's namespace is not shown.
+
+    A user who can create a HudiTable must not learn about other namespaces.
+    """
+    return (
+        Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it")
+        if gate.owned_by_other(view)
+        else None
+    )
 
 
 def _protocol_is_too_new(view: View) -> Stall | None:
@@ -162,17 +188,27 @@ def _gate_is_frozen(view: View) -> Stall | None:
 
 def _marker_names_another_lock(view: View) -> Stall | None:
     code, message = gate.report_error(view)
-    return Stall(AgentError.OTHER_LOCK_AUTHORITY, message or "the table's marker names another lock authority") if code in gate.OTHER_AUTHORITY else None
+    return (
+        Stall(AgentError.OTHER_LOCK_AUTHORITY, message or "the table's marker names another lock authority")
+        if code in gate.OTHER_AUTHORITY
+        else None
+    )
 
 
 def _adoption_waits_for_a_person(view: View) -> Stall | None:
-    return _stall(AgentError.PENDING_INSTANTS, adoption.problem(view)) if gate.report_error(view)[0] == AgentError.PENDING_INSTANTS else None
+    return (
+        _stall(AgentError.PENDING_INSTANTS, adoption.problem(view))
+        if gate.report_error(view)[0] == AgentError.PENDING_INSTANTS
+        else None
+    )
 
 
 def _agent_reports_an_error(view: View) -> Stall | None:
     """Pending instants that a person named are being settled: they are no longer an error."""
     code, message = gate.report_error(view)
-    return Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
+    return (
+        Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
+    )
 
 
 STALLED: Chain[View, Stall] = Chain(

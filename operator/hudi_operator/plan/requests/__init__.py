@@ -1,5 +1,8 @@
-"""Requests of people to the table's agent, and their outcomes: savepoints, restores, bootstrap, the metadata table, the commit callback.
+"""Requests of people to the table's agent, and their outcomes.
 
-Each module puts a request for the agent once the caller allows it, and shows the agent's record in status; the agent executes it. Uses core
-only. Whether the gate is closed or the table was adopted is an argument: a request never opens or closes the gate (I7, I9).
+Savepoints, restores, bootstrap, the metadata table, the commit callback.
+
+Each module puts a request for the agent once the caller allows it, and shows the agent's record in
+status; the agent executes it. Uses core only. Whether the gate is closed or the table was adopted
+is an argument: a request never opens or closes the gate (I7, I9).
 """

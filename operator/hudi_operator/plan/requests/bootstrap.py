@@ -1,8 +1,13 @@
-"""Bootstrap (``spec.bootstrap``): the agent writes the first commit of a new table, alone, before any writer is admitted (RFC-22 R14, R15).
+"""Bootstrap (``spec.bootstrap``).
 
-The gate alone ensures this: it is created closed and opens for the first time when ``done/bootstrap``, the agent's record,
-is Completed. The agent's commit is recorded, fenced and settled like any other: if the agent dies during it, its death is
-proven, its instant is rolled back exactly, and the next agent starts over; if it dies after the commit, the next agent finds the commit by its metadata.
+The agent writes the first commit of a new table, alone, before any writer is admitted
+(RFC-22 R14, R15).
+
+The gate alone ensures this: it is created closed and opens for the first time when
+``done/bootstrap``, the agent's record, is Completed. The agent's commit is recorded, fenced and
+settled like any other: if the agent dies during it, its death is proven, its instant is rolled back
+exactly, and the next agent starts over; if it dies after the commit, the next agent finds the
+commit by its metadata.
 """
 
 from __future__ import annotations
@@ -25,23 +30,35 @@ KEY = request_id(RequestKind.BOOTSTRAP)
 
 
 def record(view: View) -> BootstrapDone:
-    """The agent's record about this HudiTable; empty before the agent begins (a record of an earlier HudiTable does not count)."""
+    """The agent's record about this HudiTable.
+
+    Empty before the agent begins (a record of an earlier HudiTable does not count).
+    """
     found = read(view.etcd.done.get(KEY), BootstrapDone)
     return found if found.table_uid == view.table.ref.uid else BootstrapDone()
 
 
 def unfinished(view: View, *, adopted: bool) -> bool:
-    """True while the bootstrap is not finished; ``adopted``: the gate was open before, so writers may have written and there is no bootstrap any more."""
+    """True while the bootstrap is not finished.
+
+    ``adopted``: the gate was open before, so writers may have written and there is no
+    bootstrap any more.
+    """
     return view.table.bootstrap is not None and not adopted and record(view).result is not Result.COMPLETED
 
 
 def request(table_uid: str, source: Bootstrap) -> BootstrapRequest:
     """The request to the agent. ``table_uid``: uid of the HudiTable."""
-    return BootstrapRequest(id=KEY, table_uid=table_uid, mode=source.mode, format=source.format, path=source.canonical_path)
+    return BootstrapRequest(
+        id=KEY, table_uid=table_uid, mode=source.mode, format=source.format, path=source.canonical_path
+    )
 
 
 def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
-    """Request an unfinished bootstrap from the agent; ``ready``: the gate is closed and the agent has reported the empty table without error."""
+    """Request an unfinished bootstrap from the agent.
+
+    ``ready``: the gate is closed and the agent has reported the empty table without error.
+    """
     asked, source = KEY in view.etcd.requests, view.table.bootstrap
     if source is None or not unfinished(view, adopted=adopted) or view.table.suspend:
         return PartialPlan.of(PutRequest(view.table.table_id, KEY, None)) if asked else PartialPlan()
@@ -75,7 +92,11 @@ def status(view: View) -> JsonDict:
     if source is None:
         return {}
     found = record(view)
-    shown: JsonDict = {"outcome": str(found.result or Result.PENDING), "mode": found.mode or BootstrapMode.FULL_RECORD.value, "source": source.canonical_path}
+    shown: JsonDict = {
+        "outcome": str(found.result or Result.PENDING),
+        "mode": found.mode or BootstrapMode.FULL_RECORD.value,
+        "source": source.canonical_path,
+    }
     said: JsonDict = {
         "instant": found.instant,
         "completionTime": found.completion_time,
@@ -97,9 +118,16 @@ def bootstrapped(view: View, *, adopted: bool) -> Condition:
         return condition(kind, True, "NotRequested", "the table begins without rows of another dataset")
     if not unfinished(view, adopted=adopted):
         done = record(view)
-        return condition(kind, True, kind, f"{_or_unknown(done.records)} records of {view.table.bootstrap.path} are in commit {done.instant or '?'}")
+        return condition(
+            kind,
+            True,
+            kind,
+            f"{_or_unknown(done.records)} records of {view.table.bootstrap.path} are in commit {done.instant or '?'}",
+        )
     found = record(view)
-    reason = {Result.RUNNING: "Running", Result.FAILED: found.code or Result.FAILED.value}.get(found.result or Result.PENDING, "Waiting")
+    reason = {Result.RUNNING: "Running", Result.FAILED: found.code or Result.FAILED.value}.get(
+        found.result or Result.PENDING, "Waiting"
+    )
     return condition(kind, False, reason, _state(view))
 
 
@@ -115,4 +143,8 @@ def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     if now.get("outcome") == Result.COMPLETED:
         counts = f"{now.get('records', '?')} records in {now.get('files', '?')} files, {now.get('bytes', '?')} bytes"
         return [("Normal", "Bootstrapped", f"{now['source']} is in commit {now.get('instant', '?')}: {counts}")]
-    return [("Warning", "BootstrapFailed", f"{now['source']}: {now.get('message', '?')}")] if now.get("outcome") == Result.FAILED else []
+    return (
+        [("Warning", "BootstrapFailed", f"{now['source']}: {now.get('message', '?')}")]
+        if now.get("outcome") == Result.FAILED
+        else []
+    )

@@ -1,4 +1,6 @@
-"""``status.commitCallback`` and condition ``CallbackDelivered``: the progress of the delivery of commits, as reported by the agent.
+"""``status.commitCallback`` and condition ``CallbackDelivered``.
+
+The progress of the delivery of commits, as reported by the agent.
 
 The agent delivers on its own; nothing is decided here.
 """
@@ -21,7 +23,9 @@ CONDITION = "CallbackDelivered"
 def _report(view: View) -> CallbackReport | None:
     """The agent's last report; None without a callback, and before the first report."""
     stored = view.etcd.reports.get(CALLBACK)
-    return stored.read(CallbackReport) if stored is not None and stored.value and view.table.callback is not None else None
+    return (
+        stored.read(CallbackReport) if stored is not None and stored.value and view.table.callback is not None else None
+    )
 
 
 def status(view: View) -> JsonDict:
@@ -29,7 +33,12 @@ def status(view: View) -> JsonDict:
     report = _report(view)
     if report is None:
         return {}
-    shown: JsonDict = {"delivered": report.delivered, "undelivered": report.undelivered, "failures": report.failures, "archivedUndelivered": report.lost}
+    shown: JsonDict = {
+        "delivered": report.delivered,
+        "undelivered": report.undelivered,
+        "failures": report.failures,
+        "archivedUndelivered": report.lost,
+    }
     said = {
         "lastInstant": report.instant,
         "lastCompletionTime": report.completion_time if report.instant else "",
@@ -47,10 +56,18 @@ def delivered(view: View) -> list[Condition]:
     report, shown = _report(view), status(view)
     if report is None:
         return [Condition(CONDITION, "Unknown", "NotReported", "the agent has not begun yet")]
-    waiting = f"{shown['undelivered']} commits wait" + (f" since {shown['undeliveredSince']}" if shown.get("undeliveredSince") else "")
+    waiting = f"{shown['undelivered']} commits wait" + (
+        f" since {shown['undeliveredSince']}" if shown.get("undeliveredSince") else ""
+    )
     if shown.get("message"):
         reason = report.reason
         known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
-        return [condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")]
-    lost = f"; {shown['archivedUndelivered']} were archived before delivery and reported as lost" if shown["archivedUndelivered"] else ""
+        return [
+            condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")
+        ]
+    lost = (
+        f"; {shown['archivedUndelivered']} were archived before delivery and reported as lost"
+        if shown["archivedUndelivered"]
+        else ""
+    )
     return [condition(CONDITION, True, "Delivered", f"{shown['delivered']} delivered{lost}")]

@@ -1,7 +1,10 @@
-"""The metadata table (``spec.metadataTable``) is enabled, disabled, indexed and rebuilt while nobody writes.
+"""The metadata table (``spec.metadataTable``) is changed while nobody writes.
 
-The gate is closed first (running writers finish, no new one starts), the agent makes the change alone, and the gate opens when
-``done/metadata`` confirms the change: a writer that maintains the metadata table never runs beside one that does not (R16).
+It is enabled, disabled, indexed or rebuilt.
+
+The gate is closed first (running writers finish, no new one starts), the agent makes the change
+alone, and the gate opens when ``done/metadata`` confirms the change: a writer that maintains the
+metadata table never runs beside one that does not (R16).
 """
 
 from __future__ import annotations
@@ -32,7 +35,10 @@ def _record(view: View) -> MetadataDone:
 
 
 def unfinished(view: View) -> str:
-    """Nonce of the unfinished change; empty when there is none, and while the table is suspended."""
+    """Nonce of the unfinished change.
+
+    Empty when there is none, and while the table is suspended.
+    """
     record, word = _record(view), wanted(view).nonce
     done = record.nonce == word and record.result is Result.COMPLETED
     if done or view.table.suspend or (record.result is None and word == MetadataTable().nonce):
@@ -46,12 +52,17 @@ def request(table: MetadataTable) -> MetadataRequest:
 
 
 def plan_request(view: View, *, drained: bool) -> PartialPlan:
-    """Request an unfinished change from the agent; ``drained``: the gate is closed and no attempt that started while it was open is left."""
+    """Request an unfinished change from the agent.
+
+    ``drained``: the gate is closed and no attempt that started while it was open is left.
+    """
     word, asked = unfinished(view), view.etcd.requests.get(KEY)
     if not word:
         return PartialPlan((PutRequest(view.table.table_id, KEY, None),)) if asked is not None else PartialPlan()
     summary = (f"metadata table {word}: {'asked of the agent' if drained else 'waiting for running writers'}",)
-    if not drained or (asked is not None and MetadataRequest.wrong(asked.value) == "" and asked.read(MetadataRequest).nonce == word):
+    if not drained or (
+        asked is not None and MetadataRequest.wrong(asked.value) == "" and asked.read(MetadataRequest).nonce == word
+    ):
         return PartialPlan((), summary, 2.0)
     return PartialPlan((PutRequest(view.table.table_id, KEY, request(wanted(view)).to_json()),), summary, 2.0)
 
@@ -60,7 +71,11 @@ def awaited(view: View) -> str:
     """What writers wait for while the gate is closed."""
     record, word = _record(view), unfinished(view)
     failed = record.nonce == word and record.failures
-    why = f" ({record.failures} failures, the last one: {record.message or 'the agent ended during the change'})" if failed else ""
+    why = (
+        f" ({record.failures} failures, the last one: {record.message or 'the agent ended during the change'})"
+        if failed
+        else ""
+    )
     return f"the metadata table is changed to {word} when running writers have ended{why}"
 
 
@@ -71,7 +86,10 @@ def status(view: View) -> JsonDict:
     if record.result is None and not word:
         return {}
     other = word and record.nonce != word
-    shown: JsonDict = {"wanted": wanted(view).nonce, "outcome": str((None if other else record.result) or Result.PENDING)}
+    shown: JsonDict = {
+        "wanted": wanted(view).nonce,
+        "outcome": str((None if other else record.result) or Result.PENDING),
+    }
     if record.nonce == wanted(view).nonce:
         if record.partitions is not None:
             shown["partitions"] = [name[:64] for name in record.partitions][:16]

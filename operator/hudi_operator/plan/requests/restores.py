@@ -1,12 +1,18 @@
-"""Restore (``spec.restore``): the table is taken back to a savepoint, once for each nonce (RFC-22 R52).
+"""Restore (``spec.restore``).
 
-Acknowledged commits are undone, so no writer may be active: the gate is closed, running writers finish, dead ones are settled, and the gate then
-names the restore for which it is closed. Only under that gate does the storage wrapper allow the agent to begin it. Each such change moves the gate's revision,
-which is compared when the restore's instant is recorded: a withdrawn request is never begun afterwards.
+The table is taken back to a savepoint, once for each nonce (RFC-22 R52).
 
-A nonce that exists when the gate opens for the first time is the baseline and is never executed: a manifest that is left in Git does not undo a table
-that was rebuilt. Each nonce has its own ``done/restore-<nonce>``, the agent's record, which is kept forever: going back to an older YAML does nothing either.
-A restore that has begun is always finished, whatever the spec is by then; the gate stays closed until then.
+Acknowledged commits are undone, so no writer may be active: the gate is closed, running writers
+finish, dead ones are settled, and the gate then names the restore for which it is closed. Only
+under that gate does the storage wrapper allow the agent to begin it. Each such change moves the
+gate's revision, which is compared when the restore's instant is recorded: a withdrawn request is
+never begun afterwards.
+
+A nonce that exists when the gate opens for the first time is the baseline and is never executed: a
+manifest that is left in Git does not undo a table that was rebuilt. Each nonce has its own
+``done/restore-<nonce>``, the agent's record, which is kept forever: going back to an older YAML
+does nothing either. A restore that has begun is always finished, whatever the spec is by then; the
+gate stays closed until then.
 """
 
 from __future__ import annotations
@@ -54,19 +60,28 @@ def goes_on(status: JsonDict) -> bool:
 
 
 def recorded(view: View) -> bool:
-    """True while an instant of a restore is pending: the table is between its old and its new state."""
+    """True while an instant of a restore is pending.
+
+    The table is between its old and its new state.
+    """
     return any(stored.read(InstantRecord).action == ACTION for stored in view.etcd.instants.values())
 
 
 def baseline(view: View, *, adopted: bool) -> str:
-    """Nonce that is never executed; empty when there is none. ``adopted``: the gate was open for this HudiTable before."""
+    """Nonce that is never executed; empty when there is none.
+
+    ``adopted``: the gate was open for this HudiTable before.
+    """
     if adopted:
         return view.gate.restore_baseline
     return view.table.restore.nonce if view.table.restore is not None else ""
 
 
 def unfinished(view: View, *, adopted: bool) -> Restore | None:
-    """The restore for which the gate is, or must be, closed; None when there is none. A restore that has begun comes first."""
+    """The restore for which the gate is, or must be, closed; None when there is none.
+
+    A restore that has begun comes first.
+    """
     going_on = begun(view)
     if going_on is not None:
         return going_on
@@ -83,10 +98,17 @@ def request(restore: Restore, savepoints: Iterable[str]) -> RestoreRequest:
 
 
 def plan_requests(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
-    """Request an unfinished restore from the agent; ``ready``: the gate is closed for this restore and no writer is left."""
+    """Request an unfinished restore from the agent.
+
+    ``ready``: the gate is closed for this restore and no writer is left.
+    """
     restore = unfinished(view, adopted=adopted)
     wanted = request_id(RequestKind.RESTORE, restore.nonce) if restore is not None else ""
-    actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if named(RequestKind.RESTORE, id) and id != wanted]
+    actions: list[Action] = [
+        PutRequest(view.table.table_id, id, None)
+        for id in view.etcd.requests
+        if named(RequestKind.RESTORE, id) and id != wanted
+    ]
     if restore is None:
         return PartialPlan(tuple(actions))
     value = request(restore, view.table.savepoints).to_json()
@@ -110,7 +132,10 @@ def blocks(view: View, *, adopted: bool) -> str:
 
 
 def status(view: View, *, adopted: bool) -> JsonDict:
-    """``status.restore``: the restore in progress, or the one that the spec names; empty when there is none."""
+    """``status.restore``: the restore in progress, or the one that the spec names.
+
+    Empty when there is none.
+    """
     restore = begun(view) or view.table.restore
     if restore is None:
         return {}
@@ -141,8 +166,15 @@ def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
         return []
     what = f"savepoint {now.get('savepoint')} (nonce {now.get('nonce')})"
     if now.get("outcome") == Result.COMPLETED:
-        text = f"{what}: everything that completed after {now.get('boundaryCompletionTime', '?')} is undone, {now.get('undone', 0)} instants"
+        text = (
+            f"{what}: everything that completed after {now.get('boundaryCompletionTime', '?')} is undone, "
+            f"{now.get('undone', 0)} instants"
+        )
         return [("Normal", "Restored", text)]
     if now.get("outcome") == Result.RUNNING:
         return [("Normal", "Restoring", f"{what}: commits are being undone")]
-    return [("Warning", "RestoreFailed", f"{what}: {now.get('message', '?')}")] if now.get("outcome") == Result.FAILED else []
+    return (
+        [("Warning", "RestoreFailed", f"{what}: {now.get('message', '?')}")]
+        if now.get("outcome") == Result.FAILED
+        else []
+    )

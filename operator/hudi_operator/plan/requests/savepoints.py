@@ -1,8 +1,11 @@
-"""Savepoints (``spec.savepoints``): a commit is protected from cleaning and archival, as a consistent point for all writers.
+"""Savepoints (``spec.savepoints``).
 
-Hudi allows a savepoint beside running writers: a commit that was requested before it and completes after it would then be on neither side.
-So the gate is closed first (running writers finish, no new one starts), the agent takes the savepoint of the last commit when nothing is
-pending, and the gate opens again. The agent's record ``done/savepoint-<name>`` shows whether a savepoint is finished.
+A commit is protected from cleaning and archival, as a consistent point for all writers.
+
+Hudi allows a savepoint beside running writers: a commit that was requested before it and completes
+after it would then be on neither side. So the gate is closed first (running writers finish, no new
+one starts), the agent takes the savepoint of the last commit when nothing is pending, and the gate
+opens again. The agent's record ``done/savepoint-<name>`` shows whether a savepoint is finished.
 """
 
 from __future__ import annotations
@@ -35,13 +38,27 @@ def request(name: str) -> SavepointRequest:
 
 
 def plan_requests(view: View, *, drained: bool) -> PartialPlan:
-    """Request unfinished savepoints from the agent; ``drained``: the gate is closed and no attempt that started while it was open is left."""
+    """Request unfinished savepoints from the agent.
+
+    ``drained``: the gate is closed and no attempt that started while it was open is left.
+    """
     wanted = {request_id(RequestKind.SAVEPOINT, name): name for name in unfinished(view)}
-    actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests if named(RequestKind.SAVEPOINT, id) and id not in wanted]
+    actions: list[Action] = [
+        PutRequest(view.table.table_id, id, None)
+        for id in view.etcd.requests
+        if named(RequestKind.SAVEPOINT, id) and id not in wanted
+    ]
     if drained:
         new = {id: name for id, name in wanted.items() if id not in view.etcd.requests}
         actions.extend(PutRequest(view.table.table_id, id, request(name).to_json()) for id, name in new.items())
-    summary = (f"savepoint {next(iter(wanted.values()))}: {'asked of the agent' if drained else 'waiting for running writers'}",) if wanted else ()
+    summary = (
+        (
+            f"savepoint {next(iter(wanted.values()))}: "
+            f"{'asked of the agent' if drained else 'waiting for running writers'}",
+        )
+        if wanted
+        else ()
+    )
     return PartialPlan(tuple(actions), summary, 2.0 if wanted else IDLE_SECONDS)
 
 
@@ -58,4 +75,8 @@ def _of(name: str, record: SavepointDone) -> JsonDict:
         "message": record.message[:1024],
         "time": conditions.rfc3339(record.at_ms) if record.at_ms is not None else "",
     }
-    return {"name": name, "outcome": str(record.result or Result.PENDING), **{field: value for field, value in said.items() if value}}
+    return {
+        "name": name,
+        "outcome": str(record.result or Result.PENDING),
+        **{field: value for field, value in said.items() if value},
+    }

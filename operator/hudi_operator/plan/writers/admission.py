@@ -1,7 +1,7 @@
 """Which writers may start an attempt now, and what the others wait for.
 
-Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A writer's next attempt starts only when none
-of the older ones can hold or get the lock (F5).
+Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
+writer's next attempt starts only when none of the older ones can hold or get the lock (F5).
 """
 
 from __future__ import annotations
@@ -62,12 +62,17 @@ class Decision:
     retry_ms: int = 0
     tick_ms: int = 0
     new_run: bool = False
-    """START: whether the attempt begins a run, or continues the run whose last attempt failed or was stopped."""
+    """START: whether the attempt begins a run, or continues the run whose last attempt failed or
+    was stopped.
+    """
 
 
 @dataclass(frozen=True)
 class _Queued:
-    """A writer that is due to start. ``resting``: the result of its last run when only the schedule starts the next one; else empty."""
+    """A writer that is due to start.
+
+    ``resting``: the result of its last run when only the schedule starts the next one; else empty.
+    """
 
     writer: WriterView
     new_run: bool
@@ -76,7 +81,10 @@ class _Queued:
 
 
 def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
-    """One decision per writer, by name. At most one attempt per writer and ``maxWriters`` in all are active (I9 within SingleWriter)."""
+    """One decision per writer, by name.
+
+    At most one attempt per writer and ``maxWriters`` in all are active (I9 within SingleWriter).
+    """
     stall = table_stall(view)
     decisions: dict[str, Decision] = {}
     running = [w.name for w in view.writers if w.active is not None]
@@ -107,22 +115,39 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
 
 def _start(queued: _Queued) -> Decision:
     number = _next_number(queued.writer)
-    return Decision(Kind.START, "Admitted", f"attempt {number} starts", number=number, tick_ms=queued.tick_ms, new_run=queued.new_run)
+    return Decision(
+        Kind.START,
+        "Admitted",
+        f"attempt {number} starts",
+        number=number,
+        tick_ms=queued.tick_ms,
+        new_run=queued.new_run,
+    )
 
 
 def _wait(queued: _Queued, blocked: Block, position: int) -> Decision:
     if queued.resting:
-        # The last run stays finished until the next one actually starts: the tick may still become too old.
+        # The last run stays finished until the next one actually starts: the tick may still become
+        # too old.
         message = f"the run of {conditions.rfc3339(queued.tick_ms)} waits: {blocked.message}"
         return Decision(Kind.FINISHED, queued.resting, message, position=position, blocked_by=blocked.blocked_by)
     return Decision(Kind.WAIT, blocked.reason, blocked.message, position=position, blocked_by=blocked.blocked_by)
 
 
 def _order(view: View, writer: WriterView) -> tuple[bool, int, int, str, str]:
-    """As in the queue for the lock (F24): writers that were overtaken too often come before all others, the longest waiting first."""
+    """As in the queue for the lock (F24).
+
+    Writers that were overtaken too often come before all others, the longest waiting first.
+    """
     spec, since = writer.spec, overlaps.waiting_since_ms(view, writer)
     last = overlaps.overtaken(view, writer, since_ms=since) < overlaps.MAX_OVERTAKES
-    return (last, -(spec.priority if spec is not None and last else 0), since, spec.ref.created_at if spec is not None else "", writer.name)
+    return (
+        last,
+        -(spec.priority if spec is not None and last else 0),
+        since,
+        spec.ref.created_at if spec is not None else "",
+        writer.name,
+    )
 
 
 def _next_number(writer: WriterView) -> int:
@@ -168,7 +193,11 @@ class _Candidate:
 
 
 def _being_deleted(c: _Candidate) -> Decision | None:
-    return Decision(Kind.DELETING, "Deleted", "stopping and settling before the object goes") if c.spec.ref.deleting else None
+    return (
+        Decision(Kind.DELETING, "Deleted", "stopping and settling before the object goes")
+        if c.spec.ref.deleting
+        else None
+    )
 
 
 def _has_an_active_attempt(c: _Candidate) -> Decision | None:
@@ -193,7 +222,11 @@ def _is_suspended(c: _Candidate) -> Decision | None:
 def _first_tick_is_to_come(c: _Candidate) -> Decision | None:
     if c.spec.schedule is None or c.going_on or c.restart or c.tick_ms:
         return None
-    return Decision(Kind.SCHEDULED, "AwaitingSchedule", f"the first run starts at {conditions.rfc3339(schedules.next_ms(c.spec, c.view.now_ms))}")
+    return Decision(
+        Kind.SCHEDULED,
+        "AwaitingSchedule",
+        f"the first run starts at {conditions.rfc3339(schedules.next_ms(c.spec, c.view.now_ms))}",
+    )
 
 
 def _option_is_not_allowed(c: _Candidate) -> Decision | None:
@@ -252,7 +285,10 @@ def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision |
 
 @dataclass(frozen=True)
 class _Turn:
-    """A writer that is due to start, after all writers before it in the queue have been decided. ``running``: names of writers that run or start."""
+    """A writer that is due to start, after all writers before it in the queue have been decided.
+
+    ``running``: names of writers that run or start.
+    """
 
     view: View
     stall: Stall | None
@@ -266,7 +302,11 @@ class _Turn:
 
 
 def _table_is_stalled(t: _Turn) -> Block | None:
-    return t.table_blocks("TableStalled", f"is stalled: {t.stall.reason}: {t.stall.message}") if t.stall is not None else None
+    return (
+        t.table_blocks("TableStalled", f"is stalled: {t.stall.reason}: {t.stall.message}")
+        if t.stall is not None
+        else None
+    )
 
 
 def _table_is_deleted(t: _Turn) -> Block | None:
@@ -288,7 +328,9 @@ def _restore_comes_first(t: _Turn) -> Block | None:
     if not gate.closed_for_restore(t.view):
         return None
     name = t.view.table.ref.name
-    return Block("TableRestore", f"HudiTable {name}: {restores.blocks(t.view, adopted=gate.adopted(t.view))}", f"table {name}")
+    return Block(
+        "TableRestore", f"HudiTable {name}: {restores.blocks(t.view, adopted=gate.adopted(t.view))}", f"table {name}"
+    )
 
 
 def _savepoint_comes_first(t: _Turn) -> Block | None:
@@ -302,7 +344,11 @@ def _metadata_table_comes_first(t: _Turn) -> Block | None:
 
 
 def _table_changes(t: _Turn) -> Block | None:
-    return t.table_blocks("TableChanging", "changes its mode or durations when running writers have ended") if gate.changing(t.view) else None
+    return (
+        t.table_blocks("TableChanging", "changes its mode or durations when running writers have ended")
+        if gate.changing(t.view)
+        else None
+    )
 
 
 def _gate_is_not_open(t: _Turn) -> Block:
@@ -326,7 +372,10 @@ def _gate_is_closed(t: _Turn) -> Block | None:
 
 
 def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
-    """F5: the next attempt starts when the old one is fenced and does not own the lock, else after Unlocked."""
+    """F5: the next attempt starts when the old one is fenced and does not own the lock.
+
+    Otherwise it starts after Unlocked.
+    """
     for attempt in t.writer.attempts:
         if attempt.admitted:
             return Block("PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id)
@@ -334,7 +383,11 @@ def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
             if not inc.settled and not inc.out_of_the_way:
                 proof = awaiting_proof(t.view, inc)
                 phase = inc.phase.name if inc.phase is not None else "not fenced yet"
-                return Block("PreviousAttempt", proof or f"attempt {attempt.number} may still hold the lock ({phase})", attempt.id)
+                return Block(
+                    "PreviousAttempt",
+                    proof or f"attempt {attempt.number} may still hold the lock ({phase})",
+                    attempt.id,
+                )
     return None
 
 
@@ -343,7 +396,10 @@ def _source_is_not_there(t: _Turn) -> Block | None:
 
 
 def _single_writer_is_taken(t: _Turn) -> Block | None:
-    """Without conflict detection no attempt starts beside an incarnation that may still publish (I9)."""
+    """Without conflict detection no attempt starts beside another one (I9).
+
+    The other one is an incarnation that may still publish.
+    """
     if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
     others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
@@ -369,4 +425,6 @@ MAY_START: Chain[_Turn, Block] = Chain(
     _single_writer_is_taken,
     _places_are_taken,
 )
-"""Reasons that block a writer. ``overlaps`` checks the partitions of other writers last, because such a block makes writers behind it wait, too."""
+"""Reasons that block a writer. ``overlaps`` checks the partitions of other writers last, because
+such a block makes writers behind it wait, too.
+"""

@@ -1,7 +1,9 @@
-"""The life of attempts: status first, then ConfigMap, admission, pod. The pod's own facts determine its end (I6).
+"""The life of attempts: status first, then ConfigMap, admission, pod.
 
-An attempt's number is in the writer's status before any of its objects exists, and all its names follow from the number: a
-repeated step finds the objects of an earlier one.
+The pod's own facts determine its end (I6).
+
+An attempt's number is in the writer's status before any of its objects exists, and all its names
+follow from the number: a repeated step finds the objects of an earlier one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.plan.agent.agents import ensure_namespace
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Apply, CreatePod, DeleteAdmit, DeletePod, PutAdmit, StartTimer
+from hudi_operator.plan.core.actions import (
+    IDLE_SECONDS,
+    Action,
+    Apply,
+    CreatePod,
+    DeleteAdmit,
+    DeletePod,
+    PutAdmit,
+    StartTimer,
+)
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.writers import ending_for_change, source_tables
 
@@ -36,9 +47,12 @@ _HARMLESS = (None, "", classify.SUCCEEDED, *classify.STOPPED)
 
 @dataclass(frozen=True)
 class Progress:
-    """Changes of a writer's attempts since the last look: the entries for status, and the actions that follow.
+    """Changes of a writer's attempts since the last look.
 
-    ``before`` comes before the status update, ``after`` after all of them. ``ended`` is the attempt that ended since the last look (None: none did).
+    The entries for status, and the actions that follow.
+
+    ``before`` comes before the status update, ``after`` after all of them. ``ended`` is the attempt
+    that ended since the last look (None: none did).
     """
 
     entries: tuple[JsonDict, ...]
@@ -56,16 +70,28 @@ def stopping(view: View, writer: WriterSpec) -> bool:
 
 def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> JsonDict:
     """Status entry of an attempt that is about to start, for run number ``run``."""
-    return {"number": number, "run": run, "generation": writer.ref.generation, "pod": writer.driver_pod(number), "startTime": conditions.rfc3339(now_ms)}
+    return {
+        "number": number,
+        "run": run,
+        "generation": writer.ref.generation,
+        "pod": writer.driver_pod(number),
+        "startTime": conditions.rfc3339(now_ms),
+    }
 
 
 def run_of(entry: JsonDict) -> int:
-    """Number of the run that an attempt belongs to: attempts of one run share its committed progress, another run starts over."""
+    """Number of the run that an attempt belongs to.
+
+    Attempts of one run share its committed progress, another run starts over.
+    """
     return int(entry.get("run") or 1)
 
 
 def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
-    """Create the objects of an attempt whose entry is in status; none while its source is missing or the table unreadable. Admission precedes the pod (F23)."""
+    """Create the objects of an attempt whose entry is in status.
+
+    None while its source is missing or the table unreadable. Admission precedes the pod (F23).
+    """
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None:
         return ()
@@ -98,12 +124,18 @@ def follow(view: View, writer: WriterView) -> Progress:
 
 
 def _advanced(report: AttemptReport | TerminationMessage, writer: WriterSpec | None) -> bool:
-    """True when a streaming attempt made progress: it committed, or caught up with its source. Its failure then counts as the first one."""
+    """True when a streaming attempt made progress: it committed, or caught up with its source.
+
+    Its failure then counts as the first one.
+    """
     return writer is not None and writer.streaming_seconds is not None and bool(report.commits or report.caught_up)
 
 
 def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
-    """The entry with its pod uid, incarnation and instants as known now. A recorded pod uid never changes (F23)."""
+    """The entry with its pod uid, incarnation and instants as known now.
+
+    A recorded pod uid never changes (F23).
+    """
     entry = dict(attempt.entry)
     if not entry.get("podUID") and attempt.pod is not None:
         entry["podUID"] = attempt.pod.uid
@@ -129,11 +161,13 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonD
 def _has_ended(view: View, attempt: Attempt) -> bool:
     pod = attempt.pod
     if pod is None:
-        # The object is gone: the attempt is over when none of its incarnations can acquire. The process may live on; settling waits for proof.
+        # The object is gone: the attempt is over when none of its incarnations can acquire. The
+        # process may live on; settling waits for proof.
         return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
     if containers.ended(pod) or (pod.deleting and not pod.node):
         return True
-    # The outcome is unknown: its node is lost, or its death was proven without one. Fenced is enough for a successor (F5).
+    # The outcome is unknown: its node is lost, or its death was proven without one. Fenced is
+    # enough for a successor (F5).
     node = view.nodes.get(pod.node)
     untold = node is None or not node.ready or any(pod.uid in i.settling.proven for i in attempt.incs)
     return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
@@ -146,7 +180,13 @@ def _all_fenced(attempt: Attempt) -> bool:
 def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
     node = view.nodes.get(attempt.pod.node) if attempt.pod is not None else None
     reason = next((i.settling.reason for i in attempt.incs if i.record is not None), "")
-    outcome = classify.classify(attempt.pod, node=node, stopping=stopping(view, writer), changing=ending_for_change.asked(view, attempt), fenced_reason=reason)
+    outcome = classify.classify(
+        attempt.pod,
+        node=node,
+        stopping=stopping(view, writer),
+        changing=ending_for_change.asked(view, attempt),
+        fenced_reason=reason,
+    )
     entry = {**entries[-1], "class": outcome.kind, "endTime": conditions.rfc3339(view.now_ms)}
     if outcome.exit_code is not None:
         entry["exitCode"] = outcome.exit_code
@@ -156,7 +196,8 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
         entry["advanced"] = True
     if outcome.report.last_instant:
         entry["instants"] = sorted({*entry.get("instants", []), outcome.report.last_instant})[-KEPT_INSTANTS:]
-    # No further incarnation of it may register; from then on its incarnations are final (protocol.md: writer/* is read once more).
+    # No further incarnation of it may register; from then on its incarnations are final
+    # (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
     summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
     return Progress((*entries[:-1], entry), before=before, ended=entry, summary=(summary,), requeue=0.5)
@@ -167,31 +208,49 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
 
 def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
     if attempt.pod_uid or attempt.incs:
-        # The pod existed and its object is gone: it is never recreated under this number. No new registration; suspects take over.
+        # The pod existed and its object is gone: it is never recreated under this number. No new
+        # registration; suspects take over.
         before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
-        return Progress(tuple(entries), before=before, summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",), requeue=1)
+        return Progress(
+            tuple(entries),
+            before=before,
+            summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",),
+            requeue=1,
+        )
     if stopping(view, writer) or ending_for_change.asks(view, attempt):
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
         kind = classify.CANCELLED if stopping(view, writer) else FailureClass.ENDED_FOR_CHANGE
-        entry = {**entries[-1], "class": str(kind), "endTime": conditions.rfc3339(view.now_ms), "message": "stopped before it had a pod"}
+        entry = {
+            **entries[-1],
+            "class": str(kind),
+            "endTime": conditions.rfc3339(view.now_ms),
+            "message": "stopped before it had a pod",
+        }
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
-    return Progress(tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), summary=(summary,), requeue=5)
+    return Progress(
+        tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), summary=(summary,), requeue=5
+    )
 
 
 # ---- stopping
 
 
 def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
-    """Stop it once, with the writer's grace period; when that is over, :mod:`suspects` fences an incarnation that is still registered."""
+    """Stop it once, with the writer's grace period.
+
+    When that is over, :mod:`suspects` fences an incarnation that is still registered.
+    """
     actions: list[Action] = []
     if view.timer(f"stop/{attempt.id}") is None:
         actions.append(StartTimer(f"stop/{attempt.id}"))
     if attempt.admitted and not attempt.incs:
         actions.append(DeleteAdmit(view.table.table_id, attempt.id))
     if attempt.pod is not None and not attempt.pod.deleting:
-        actions.append(DeletePod(attempt.pod.namespace, attempt.pod.name, attempt.pod.uid, max(1, writer.stop_grace_seconds)))
+        actions.append(
+            DeletePod(attempt.pod.namespace, attempt.pod.name, attempt.pod.uid, max(1, writer.stop_grace_seconds))
+        )
     return Progress(tuple(entries), before=tuple(actions), summary=(f"stopping {writer.ref.name}",), requeue=2)
 
 
@@ -199,7 +258,10 @@ def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDi
 
 
 def run_started_ms(status: JsonDict) -> int:
-    """When the current run began: the last time that Finished became False. 0 when it never was True."""
+    """When the current run began: the last time that Finished became False.
+
+    0 when it never was True.
+    """
     finished = conditions.find(status, "Finished")
     if finished.get("status") == "False":
         return conditions.from_rfc3339(str(finished.get("lastTransitionTime") or "")) or 0
@@ -207,11 +269,17 @@ def run_started_ms(status: JsonDict) -> int:
 
 
 def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """Failed attempts of the current run since a streaming one last made progress; attempts that were stopped or failed for a clock (F47) do not count."""
+    """Failed attempts of the current run since a streaming one last made progress.
+
+    Attempts that were stopped or failed for a clock (F47) do not count.
+    """
     began = run_started_ms(status)
     count = 0
     for entry in reversed(entries):
-        if entry.get("class") not in (*_HARMLESS, classify.CLOCK_SKEW) and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began:
+        if (
+            entry.get("class") not in (*_HARMLESS, classify.CLOCK_SKEW)
+            and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began
+        ):
             count += 1
         if entry.get("advanced"):
             break
@@ -219,9 +287,12 @@ def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
 
 
 def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> str:
-    """``Succeeded`` or ``Failed`` when the run is over; empty while another attempt may come or one is running.
+    """``Succeeded`` or ``Failed`` when the run is over.
 
-    Once Finished is True it stays True, whatever the spec is, until a new nonce (a finished writer never runs again by itself).
+    Empty while another attempt may come or one is running.
+
+    Once Finished is True it stays True, whatever the spec is, until a new nonce (a finished writer
+    never runs again by itself).
     """
     if conditions.is_true(status, "Finished"):
         return str(conditions.find(status, "Finished").get("reason") or "Failed")
@@ -234,12 +305,18 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...])
 
 
 def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
-    """True when the nonce differs from the executed one; the nonce at the first look is the baseline."""
+    """True when the nonce differs from the executed one.
+
+    The nonce at the first look is the baseline.
+    """
     return "executedNonce" in status and bool(writer.restart_nonce) and writer.restart_nonce != status["executedNonce"]
 
 
 def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
-    """When the next attempt may start, Unix milliseconds: exponential with a cap and a little jitter; 0 = now."""
+    """When the next attempt may start, Unix milliseconds.
+
+    Exponential with a cap and a little jitter; 0 = now.
+    """
     last = entries[-1] if entries else {}
     if last.get("class") in _HARMLESS:
         return 0

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """Why a writer waits: a CamelCase reason and a message for its conditions, and the object that it waits for."""
+    """Why a writer waits: a CamelCase reason and a message for its conditions.
+
+    It also names the object that the writer waits for.
+    """
 
     reason: str
     message: str

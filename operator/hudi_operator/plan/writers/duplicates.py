@@ -1,4 +1,7 @@
-"""Whether duplicate keys are allowed in the table: then the table does not guarantee unique keys (docs/use/indexes.md)."""
+"""Whether duplicate keys are allowed in the table.
+
+Then the table does not guarantee unique keys (docs/use/indexes.md).
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,28 @@ _INSERTS = ("Insert", "BulkInsert")
 
 
 def allowed(view: View) -> Condition:
-    """Condition DuplicatesAllowed: True while a HudiWriter has `duplicates: Allow`, or the table does not compare inserted keys."""
-    names = sorted(w.name for w in view.writers if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow")
+    """Condition DuplicatesAllowed.
+
+    True while a HudiWriter has `duplicates: Allow`, or the table does not compare inserted keys.
+    """
+    names = sorted(
+        w.name
+        for w in view.writers
+        if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow"
+    )
     if names:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return condition(CONDITION, True, "AllowedByWriter", f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may exist twice")
+        return condition(
+            CONDITION,
+            True,
+            "AllowedByWriter",
+            f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may exist twice",
+        )
     if view.table.insert_conflicts == "Ignore":
         return condition(
-            CONDITION, True, "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore: a key that two writers insert at the same time exists twice"
+            CONDITION,
+            True,
+            "InsertConflictsIgnored",
+            "concurrency.insertConflicts is Ignore: a key that two writers insert at the same time exists twice",
         )
     return condition(CONDITION, False, "NobodyAllows")

@@ -1,8 +1,12 @@
-"""Attempts that block a change of the table (F44): the change needs a closed gate without writers, and some attempts would never end by themselves.
+"""Attempts that block a change of the table (F44).
 
-A run with commit boundaries reads the gate between two commits and ends by itself (``run.py``). Other attempts are stopped like a suspended writer (the pod is
-deleted with ``stop.graceSeconds``, then it is fenced): an application at once, because its boundaries are unknown; an attempt
-that has not registered at once, because it loses nothing; any other attempt after ``concurrency.changeTimeoutSeconds``.
+The change needs a closed gate without writers, and some attempts would never end by themselves.
+
+A run with commit boundaries reads the gate between two commits and ends by itself (``run.py``).
+Other attempts are stopped like a suspended writer (the pod is deleted with ``stop.graceSeconds``,
+then it is fenced): an application at once, because its boundaries are unknown; an attempt that has
+not registered at once, because it loses nothing; any other attempt after
+``concurrency.changeTimeoutSeconds``.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ def _timer(attempt: Attempt) -> str:
 
 
 def timers(view: View, attempt: Attempt) -> tuple[Action, ...]:
-    """The time that a running attempt has to reach a commit boundary, by this operator's own clock; the next operator takes it from the gate (F71)."""
+    """The time that a running attempt has to reach a commit boundary, by this operator's own clock.
+
+    The next operator takes it from the gate (F71).
+    """
     waiting, runs = bool(gate.ends_runs(view)), view.timer(_timer(attempt)) is not None
     if waiting == runs:
         return ()
@@ -25,7 +32,10 @@ def timers(view: View, attempt: Attempt) -> tuple[Action, ...]:
 
 
 def asks(view: View, attempt: Attempt) -> bool:
-    """True when a running attempt must be stopped from outside for the change for which the gate is closed."""
+    """True when a running attempt must be stopped from outside.
+
+    It is stopped for the change for which the gate is closed.
+    """
     if not gate.ends_runs(view):
         return False
     unregistered = not attempt.incs and not attempt.entry.get("incarnation")

@@ -1,7 +1,10 @@
-"""Writers that may write the same partitions run one after the other if the table requires it (``concurrency.admission: DisjointPartitions``; R42).
+"""Writers that may write the same partitions run one after the other.
 
-Fairness only; safety does not depend on it: if two writers of one partition run at once, one loses a race at worst. Writers behind a waiting
-one wait for it too if their partitions overlap with its own, so that no later writer overtakes it.
+The table requires it with ``concurrency.admission: DisjointPartitions`` (R42).
+
+Fairness only; safety does not depend on it: if two writers of one partition run at once, one loses
+a race at worst. Writers behind a waiting one wait for it too if their partitions overlap with its
+own, so that no later writer overtakes it.
 """
 
 from __future__ import annotations
@@ -15,18 +18,28 @@ from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.writers.block import Block
 
 MAX_OVERTAKES = 8
-"""Number of other writers' attempts that may start while a writer waits, before it comes first; as in the queue for the lock (F24)."""
+"""Number of other writers' attempts that may start while a writer waits, before it comes first; as
+in the queue for the lock (F24).
+"""
 
 
 def problem(view: View, writer: WriterSpec) -> str:
-    """Why a writer's declared partitions do not fit this table (field, value and rule); empty when they do."""
+    """Why a writer's declared partitions do not fit this table (field, value and rule).
+
+    Empty when they do.
+    """
     if writer.partitions and not view.table.partition_fields:
-        return f"spec.partitions = {list(writer.partitions)[:5]}: HudiTable {view.table.ref.name} has no partitionFields"
+        return (
+            f"spec.partitions = {list(writer.partitions)[:5]}: HudiTable {view.table.ref.name} has no partitionFields"
+        )
     return ""
 
 
 def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequence[WriterView]) -> Block | None:
-    """The first running writer, or writer ahead in the queue, that may write one of this writer's partitions."""
+    """The first writer that may write one of this writer's partitions.
+
+    It is a running writer, or one ahead in the queue.
+    """
     if view.table.admission != "DisjointPartitions":
         return None
     mine = _declared(view, writer)
@@ -36,7 +49,10 @@ def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequ
         if found is None:
             continue
         doing = "comes first" if other in ahead else "runs"
-        text = f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, {_words(_declared(view, other), found[1])} there"
+        text = (
+            f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, "
+            f"{_words(_declared(view, other), found[1])} there"
+        )
         return Block("OverlappingPartitions", text, other.name)
     return None
 
@@ -48,12 +64,21 @@ def waiting_since_ms(view: View, writer: WriterView) -> int:
 
 def overtaken(view: View, writer: WriterView, *, since_ms: int) -> int:
     """Number of other writers' attempts that started after that time."""
-    starts = (conditions.from_rfc3339(str(a.entry.get("startTime") or "")) for w in view.writers if w.name != writer.name for a in w.attempts)
+    starts = (
+        conditions.from_rfc3339(str(a.entry.get("startTime") or ""))
+        for w in view.writers
+        if w.name != writer.name
+        for a in w.attempts
+    )
     return sum(1 for start in starts if start is not None and start > since_ms)
 
 
 def _declared(view: View, writer: WriterView) -> tuple[str, ...]:
-    """Normalized patterns of a writer; none: it may write any partition, as may an attempt that began before the last change of the spec."""
+    """Normalized patterns of a writer.
+
+    None: it may write any partition, as may an attempt that began before the last change
+    of the spec.
+    """
     spec, active = writer.spec, writer.active
     if spec is None or (active is not None and active.entry.get("generation") != spec.ref.generation):
         return ()

@@ -1,7 +1,8 @@
 """Scheduled runs: the due tick of a writer's schedule, and the next one.
 
-A tick is executed when its attempt is in status, in the same write as ``lastScheduleTime``: an operator that dies in
-between runs it once. After several missed ticks only the newest runs, once; ticks from before the schedule was set never run.
+A tick is executed when its attempt is in status, in the same write as ``lastScheduleTime``: an
+operator that dies in between runs it once. After several missed ticks only the newest runs, once;
+ticks from before the schedule was set never run.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ def next_ms(writer: WriterSpec, now_ms: int) -> int:
 
 
 def _spelled(writer: WriterSpec) -> dict[str, str]:
-    return {"cron": writer.schedule.ticks.cron, "timeZone": writer.schedule.ticks.time_zone} if writer.schedule is not None else {}
+    return (
+        {"cron": writer.schedule.ticks.cron, "timeZone": writer.schedule.ticks.time_zone}
+        if writer.schedule is not None
+        else {}
+    )
 
 
 def _since_ms(writer: WriterSpec, status: JsonDict, now_ms: int) -> int:

@@ -1,6 +1,9 @@
-"""Hudi tables that writers read from (``source.hudi``, views of ``source.sql``), and whether a writer may and can read them.
+"""Hudi tables that writers read from, and whether a writer may and can read them.
 
-A writer has only its own table's access to storage, so its sources must be reachable with that access.
+They are named by ``source.hudi`` and by the views of ``source.sql``.
+
+A writer has only its own table's access to storage, so its sources must be reachable
+with that access.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from hudi_operator.plan.writers.block import Block
 
 @dataclass(frozen=True)
 class Reference:
-    """One table that a writer reads: the field that names it, and a HudiTable of the namespace or a path (exactly one is set)."""
+    """One table that a writer reads.
+
+    The field that names it, and a HudiTable of the namespace or a path (exactly one is set).
+    """
 
     field: str
     table: str
@@ -41,24 +47,35 @@ def references(writer: WriterSpec) -> list[Reference]:
 
 
 def problem(view: View, writer: WriterSpec) -> str:
-    """Why this writer may not read one of its sources (field, value, rule); empty when it may, or when that is still unknown."""
-    return next((found for reference in references(writer) if (found := _problem(view, reference))), "") or _deletes_problem(view, writer)
+    """Why this writer may not read one of its sources (field, value, rule).
+
+    Empty when it may, or when that is still unknown.
+    """
+    return next(
+        (found for reference in references(writer) if (found := _problem(view, reference))), ""
+    ) or _deletes_problem(view, writer)
 
 
 def _deletes_problem(view: View, writer: WriterSpec) -> str:
-    """Why deletes of the source cannot be carried over to this table; empty when they can, or are not carried over, or when that is still unknown."""
+    """Why deletes of the source cannot be carried over to this table.
+
+    Empty when they can, or are not carried over, or when that is still unknown.
+    """
     if writer.hudi is None or writer.hudi.deletes != "Carry":
         return ""
     source = _table(view, writer.hudi.table) if writer.hudi.table else None
     if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
         return (
-            f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with merge.mode Custom: its class decides at"
+            f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with "
+            "merge.mode Custom: its class decides at"
             " each read what is deleted, and its files do not show it; use deletes Ignore"
         )
     if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
         return (
-            f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with merge.partialUpdates IgnoreNulls, from which no"
-            " records can be deleted: a record that is inserted again would get its old values back; use a CopyOnWrite table, or deletes Ignore"
+            f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with "
+            "merge.partialUpdates IgnoreNulls, from which no"
+            " records can be deleted: a record that is inserted again would get its old values back; use a "
+            "CopyOnWrite table, or deletes Ignore"
         )
     return ""
 
@@ -90,7 +107,9 @@ def waits_for(view: View, writer: WriterSpec) -> Block | None:
     for name in (reference.table for reference in references(writer) if reference.table):
         found = view.observed.source_tables.get(name)
         if found is None:
-            return Block("SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}")
+            return Block(
+                "SourceNotFound", f"HudiTable {name}, the source, does not exist in this namespace", f"table {name}"
+            )
         if not (found.get("status") or {}).get("timeline"):
             return Block("SourceNotReady", f"HudiTable {name}, the source, has not been created yet", f"table {name}")
         if conditions.find(found.get("status") or {}, "Bootstrapped").get("status") == "False":
@@ -101,7 +120,10 @@ def waits_for(view: View, writer: WriterSpec) -> Block | None:
 
 
 def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
-    """The writer with the paths of its sources and their merger classes; None while a source is missing."""
+    """The writer with the paths of its sources and their merger classes.
+
+    None while a source is missing.
+    """
     paths: dict[str, str] = {}
     mergers: dict[str, str] = {}
     for reference in references(writer):
@@ -114,9 +136,14 @@ def resolved(view: View, writer: WriterSpec) -> WriterSpec | None:
         paths[reference.table or reference.path] = naming.canonical_path(path)
     if writer.hudi is not None:
         hudi = writer.hudi
-        writer = replace(writer, hudi=replace(hudi, path=paths[hudi.table or hudi.path], merger=mergers.get(hudi.table, "")))
+        writer = replace(
+            writer, hudi=replace(hudi, path=paths[hudi.table or hudi.path], merger=mergers.get(hudi.table, ""))
+        )
     if writer.sql is not None:
-        views = tuple(v if v.files is not None else replace(v, path=paths[v.table or v.path], merger=mergers.get(v.table, "")) for v in writer.sql.views)
+        views = tuple(
+            v if v.files is not None else replace(v, path=paths[v.table or v.path], merger=mergers.get(v.table, ""))
+            for v in writer.sql.views
+        )
         writer = replace(writer, sql=replace(writer.sql, views=views))
     return writer
 
@@ -134,5 +161,9 @@ def _missing_access(source: StorageSpec, target: StorageSpec) -> str:
     if source.service_account_name != target.service_account_name:
         return f"serviceAccountName {source.service_account_name or '(default)'}"
     refs = [f"secretRef {ref.name} as {ref.as_kind}" for ref in source.secret_refs if ref not in target.secret_refs]
-    options = [f"option {key} with its value" for key, value in sorted(source.options.items()) if target.options.get(key) != value]
+    options = [
+        f"option {key} with its value"
+        for key, value in sorted(source.options.items())
+        if target.options.get(key) != value
+    ]
     return next(iter([*refs, *options]), "")

@@ -21,7 +21,9 @@ JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
 _AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
-"""States in which a writer matches its spec: it is Ready, and current for `kubectl wait` and GitOps tools (kstatus)."""
+"""States in which a writer matches its spec: it is Ready, and current for `kubectl wait` and GitOps
+tools (kstatus).
+"""
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -49,16 +51,26 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         status["earlierAttempts"] = earlier
     status.update(_results(view, writer, old))
     # Known values never shrink.
-    status.update({name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()})
+    status.update(
+        {name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()}
+    )
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
         since = (old.get("queue") or {}).get("since") or conditions.rfc3339(view.now_ms)
-        status["queue"] = {"position": decision.position, "since": since, **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {})}
+        status["queue"] = {
+            "position": decision.position,
+            "since": since,
+            **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {}),
+        }
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
-    wanted.append(committed_condition.committed(writer.last, next(reversed(entries), {}), _report_of(view, writer, entries), old))
-    status["conditions"] = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms)
+    wanted.append(
+        committed_condition.committed(writer.last, next(reversed(entries), {}), _report_of(view, writer, entries), old)
+    )
+    status["conditions"] = conditions.merge(
+        old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
+    )
     return status
 
 
@@ -74,10 +86,16 @@ def next_tick_ms(status: JsonDict) -> int:
 
 
 def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
-    """The entry of an attempt with its own counts; they stay when its pod and its report are gone."""
+    """The entry of an attempt with its own counts.
+
+    They stay when its pod and its report are gone.
+    """
     said = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), _Said())
     counts = {"records": said.report.records, "conflicts": said.conflicts}
-    return {**entry, **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))}}
+    return {
+        **entry,
+        **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))},
+    }
 
 
 def _summed(parts: list[JsonDict]) -> dict[str, int]:
@@ -90,7 +108,10 @@ def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
     report = _last_report(view, writer.last).report if writer.last is not None else AttemptReport()
     if report.last_instant:
         completion = report.last_completion_time
-        result["lastCommit"] = {"instant": report.last_instant, **({"completionTime": completion} if completion else {})}
+        result["lastCommit"] = {
+            "instant": report.last_instant,
+            **({"completionTime": completion} if completion else {}),
+        }
         at = conditions.hudi_time(completion or report.last_instant)
         if at:
             result["lastCommit"]["time"] = at
@@ -113,7 +134,10 @@ def _conflict(told: ConflictReport) -> JsonDict:
 
 @dataclass(frozen=True)
 class _Said:
-    """An attempt's own report. ``conflicts``: their number; a report lists the last ones, a termination message counts them."""
+    """An attempt's own report.
+
+    ``conflicts``: their number; a report lists the last ones, a termination message counts them.
+    """
 
     report: AttemptReport = field(default_factory=AttemptReport)
     conflicts: int = 0
@@ -124,7 +148,9 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
     stored = view.etcd.reports.get(keys.attempt_report(attempt.id))
     told = read(stored, AttemptReport)
     main = classify.main_container(attempt.pod) if attempt.pod is not None else None
-    final = (classify.termination_report(main.message) if main is not None and main.terminated else None) or TerminationMessage()
+    final = (
+        classify.termination_report(main.message) if main is not None and main.terminated else None
+    ) or TerminationMessage()
     told = told.but(
         records=final.records or told.records,
         commits=final.commits or told.commits,
@@ -136,8 +162,15 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
 
 
 def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> AttemptReport:
-    """The report with commits that the agent saw on the timeline and the attempt could not report: it was killed after its completed file."""
-    commits = [c for c in timeline_report(view).commits if c.attempt == attempt.id and c.completion_time > report.last_completion_time]
+    """The report with commits that the agent saw on the timeline and the attempt could not report.
+
+    It was killed after its completed file.
+    """
+    commits = [
+        c
+        for c in timeline_report(view).commits
+        if c.attempt == attempt.id and c.completion_time > report.last_completion_time
+    ]
     if not commits:
         return report
     newest = max(commits, key=lambda c: c.completion_time)
@@ -173,12 +206,18 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
     over = decision.reason if decision.kind is Kind.FINISHED else ""
     admitted = decision.kind in (Kind.ACTIVE, Kind.START)
     last = progress.entries[-1] if progress.entries else {}
-    failure = f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
+    failure = (
+        f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
+    )
     active = admitted or state in ("Stopping",)
     stalled = decision.kind is Kind.STALLED or over == "Failed"
     reason = decision.reason or "Unknown"
     busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
-    waiting = writer.active.pod.waiting or writer.active.pod.unschedulable if writer.active is not None and writer.active.pod is not None else ""
+    waiting = (
+        writer.active.pod.waiting or writer.active.pod.unschedulable
+        if writer.active is not None and writer.active.pod is not None
+        else ""
+    )
     ready = state in _AS_ASKED
     return [
         condition("Ready", ready, state, "" if ready else failure or decision.message or waiting),
@@ -186,9 +225,19 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
         condition("Running", state == "Running", state, "" if state == "Running" else waiting),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
-        condition("Suspended", decision.kind is Kind.SUSPENDED, "Suspended" if decision.kind is Kind.SUSPENDED else "NotSuspended", ""),
+        condition(
+            "Suspended",
+            decision.kind is Kind.SUSPENDED,
+            "Suspended" if decision.kind is Kind.SUSPENDED else "NotSuspended",
+            "",
+        ),
         # kstatus: while an attempt runs the object is current, not in progress.
-        condition("Reconciling", busy, reason if busy else ("Running" if active else "Current"), decision.message if busy else ""),
+        condition(
+            "Reconciling",
+            busy,
+            reason if busy else ("Running" if active else "Current"),
+            decision.message if busy else "",
+        ),
         condition(
             "Stalled",
             stalled,
@@ -203,15 +252,28 @@ def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | N
     if status == writer.status:
         return None
     meta = writer.obj["metadata"]
-    return UpdateStatus(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status)
+    return UpdateStatus(
+        naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
+    )
 
 
-def events(view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict) -> tuple[EmitEvent, ...]:
+def events(
+    view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict
+) -> tuple[EmitEvent, ...]:
     """Events of this look: started and ended attempts, and why a writer is stuck."""
     meta = writer.obj["metadata"]
 
     def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:
-        return EmitEvent(naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), kind, reason, message[:EVENT_LIMIT], attempt)
+        return EmitEvent(
+            naming.WRITER_KIND,
+            meta.get("namespace", ""),
+            meta["name"],
+            meta.get("uid", ""),
+            kind,
+            reason,
+            message[:EVENT_LIMIT],
+            attempt,
+        )
 
     found: list[EmitEvent] = []
     if progress.ended is not None:
@@ -220,10 +282,21 @@ def events(view: View, writer: WriterView, progress: Progress, decision: Decisio
         text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
     if decision.kind is Kind.START:
-        found.append(event("Normal", "AttemptStarted", f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}", decision.number))
+        found.append(
+            event(
+                "Normal",
+                "AttemptStarted",
+                f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}",
+                decision.number,
+            )
+        )
     if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
     if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):
         attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
-        found.append(event("Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"))
+        found.append(
+            event(
+                "Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"
+            )
+        )
     return tuple(found)

@@ -1,5 +1,7 @@
-"""The cluster's DNS for pods that are processes here: Python reads this first in each of them. Names of Services stand, with an address of this machine, in
-the file that LOCAL_SERVICES names."""
+"""The cluster's DNS for pods that are processes here: Python reads this first in each of them.
+
+Names of Services stand, with an address of this machine, in the file that LOCAL_SERVICES names.
+"""
 
 import json
 import os

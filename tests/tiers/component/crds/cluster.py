@@ -1,4 +1,6 @@
-"""A real API server without kubelet, with the chart's CRDs and admission policies, and the objects that the tests of this folder send to it."""
+"""A real API server without kubelet, with the chart's CRDs and admission policies, and the objects
+that the tests of this folder send to it.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,18 @@ def _rendered(namespace: str, *arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The administrator's kubectl of a light cluster. Output is standard output and error together, as a user sees it."""
+    """The administrator's kubectl of a light cluster.
+
+    Output is standard output and error together, as a user sees it.
+    """
 
     kubeconfig: Path
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *arguments]
-        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        return subprocess.run(
+            command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+        )
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
         done = self.run(*arguments, stdin=stdin)
@@ -87,9 +94,17 @@ def install(cluster: Cluster) -> None:
     cluster.kubectl("create", "namespace", "hudi-system")
     cluster.apply(*(o for o in render() if o["kind"] in kinds))
     cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    # A policy that names a new kind is compiled with its schema, and all policies are watched: wait until one of each answers.
-    probe = pod("probe", labels={"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor"})
-    wait_until(lambda: "hudi-operator-executors" in cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(probe)).stdout)
+    # A policy that names a new kind is compiled with its schema, and all policies are watched: wait
+    # until one of each answers.
+    probe = pod(
+        "probe", labels={"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor"}
+    )
+    wait_until(
+        lambda: (
+            "hudi-operator-executors"
+            in cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(probe)).stdout
+        )
+    )
 
 
 def wait_until(condition: Any, seconds: float = 30) -> None:
@@ -136,7 +151,12 @@ def pod(name: str, namespace: str = "default", labels: dict[str, str] | None = N
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
-        "spec": {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [{"name": "c", "image": "none"}], **spec},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "containers": [{"name": "c", "image": "none"}],
+            **spec,
+        },
     }
 
 
@@ -153,14 +173,24 @@ def executor(namespace: str, name: str = "w-12345678-1-exec-1") -> JsonDict:
         },
     )
     result["metadata"]["finalizers"] = [EVIDENCE]
-    result["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "w-12345678-1", "uid": POD_UID, "controller": True}]
+    result["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": "w-12345678-1", "uid": POD_UID, "controller": True}
+    ]
     return result
 
 
 def driver_account(cluster: Cluster, namespace: str) -> str:
     """A namespace as the operator prepares it; returns the drivers' user name."""
     cluster.kubectl("create", "serviceaccount", "hudi-driver", "-n", namespace)
-    cluster.kubectl("create", "rolebinding", "hudi-driver", "--clusterrole=hudi-operator-driver", f"--serviceaccount={namespace}:hudi-driver", "-n", namespace)
+    cluster.kubectl(
+        "create",
+        "rolebinding",
+        "hudi-driver",
+        "--clusterrole=hudi-operator-driver",
+        f"--serviceaccount={namespace}:hudi-driver",
+        "-n",
+        namespace,
+    )
     return f"system:serviceaccount:{namespace}:hudi-driver"
 
 

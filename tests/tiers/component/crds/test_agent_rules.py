@@ -10,7 +10,11 @@ from tests.tiers.component.crds.cluster import Cluster, create, driver_account, 
 
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("memory-word", {"memory": "2g"}, ("spec.agent.memory", "'2g' is not a size: a whole number and Mi or Gi")),
-    ("heap", {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}}, ("spec.agent", "(the JVM's heap) 4Gi is more than resources.limits.memory 2Gi")),
+    (
+        "heap",
+        {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}},
+        ("spec.agent", "(the JVM's heap) 4Gi is more than resources.limits.memory 2Gi"),
+    ),
     (
         "executor-heap",
         {"executors": {"memory": "4Gi", "resources": {"limits": {"memory": "2Gi"}}}},
@@ -19,14 +23,24 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("none", {"executors": {"instances": -1}}, ("spec.agent.executors.instances", "-1", "greater than or equal to 0")),
     ("many", {"executors": {"instances": 201}}, ("spec.agent.executors.instances", "201", "less than or equal to 200")),
     ("cores", {"cores": 0}, ("spec.agent.cores", "0", "greater than or equal to 1")),
-    ("java", {"executors": {"javaOptions": ["-javaagent:x"]}}, ("spec.agent.executors.javaOptions[0]", "'-javaagent:x' is not a JVM option")),
-    ("env", {"env": [{"name": "SPARK_CONF_DIR", "value": "/tmp"}]}, ("spec.agent.env[0].name", "'SPARK_CONF_DIR' is set by the operator")),
+    (
+        "java",
+        {"executors": {"javaOptions": ["-javaagent:x"]}},
+        ("spec.agent.executors.javaOptions[0]", "'-javaagent:x' is not a JVM option"),
+    ),
+    (
+        "env",
+        {"env": [{"name": "SPARK_CONF_DIR", "value": "/tmp"}]},
+        ("spec.agent.env[0].name", "'SPARK_CONF_DIR' is set by the operator"),
+    ),
     ("unknown", {"instances": 2}, ('unknown field "spec.agent.instances"',)),
 ]
 
 
 @pytest.mark.parametrize(("agent", "words"), [pytest.param(agent, words, id=name) for name, agent, words in REFUSED])
-def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, agent: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_refusal_names_field_value_and_rule(
+    light_cluster: Cluster, agent: dict[str, Any], words: tuple[str, ...]
+) -> None:
     message = light_cluster.refused(table("default", name="refused", agent=agent))
     for word in words:
         assert word in message
@@ -40,7 +54,9 @@ def test_an_empty_section_is_an_agent_without_executors(light_cluster: Cluster, 
 
 
 def test_executors_of_an_agent_are_held_to_the_policy_of_executors(light_cluster: Cluster, namespace: str) -> None:
-    """They are made in the name of the drivers' account, which an agent with executors runs under."""
+    """They are made in the name of the drivers' account, which an agent with
+    executors runs under.
+    """
     user = driver_account(light_cluster, namespace)
     mine = executor(namespace, "hudi-agent-0123456789-1-exec-1")
     mine["metadata"]["labels"]["hudioperator.io/driver"] = "hudi-agent-0123456789-1"

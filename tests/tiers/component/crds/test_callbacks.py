@@ -41,15 +41,29 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("link-local-6", to("https://[fe80::1]/"), (NEVER,)),
     ("mapped", to("https://[::ffff:169.254.169.254]/"), (NEVER,)),
     ("long", to(f"https://example.com/{'x' * 1024}"), ("spec.commitCallback.url", "1024")),
-    ("secret", to("https://example.com/", secretRef={"name": "A/b"}), ("spec.commitCallback.secretRef.name", "'A/b' is not the name of a Secret")),
+    (
+        "secret",
+        to("https://example.com/", secretRef={"name": "A/b"}),
+        ("spec.commitCallback.secretRef.name", "'A/b' is not the name of a Secret"),
+    ),
     ("no-secret", to("https://example.com/", secretRef={}), ("spec.commitCallback.secretRef.name", "Required value")),
-    ("no-time", to("https://example.com/", timeoutSeconds=0), ("spec.commitCallback.timeoutSeconds", "greater than or equal to 1")),
-    ("much-time", to("https://example.com/", timeoutSeconds=61), ("spec.commitCallback.timeoutSeconds", "less than or equal to 60")),
+    (
+        "no-time",
+        to("https://example.com/", timeoutSeconds=0),
+        ("spec.commitCallback.timeoutSeconds", "greater than or equal to 1"),
+    ),
+    (
+        "much-time",
+        to("https://example.com/", timeoutSeconds=61),
+        ("spec.commitCallback.timeoutSeconds", "less than or equal to 60"),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("spec", "words"), [pytest.param(spec, words, id=name) for name, spec, words in REFUSED])
-def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_refusal_names_field_value_and_rule(
+    light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]
+) -> None:
     message = light_cluster.refused(table("default", name="refused", **spec))
     for word in words:
         assert word in message
@@ -57,7 +71,14 @@ def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, spec: dict
 
 def test_a_refusal_does_not_repeat_a_password(light_cluster: Cluster) -> None:
     url = "https://someone:passw0rd@example.com/"
-    done = light_cluster.run("create", "--dry-run=server", "--validate=false", "-f", "-", stdin=_yaml(table("default", name="refused", **to(url))))
+    done = light_cluster.run(
+        "create",
+        "--dry-run=server",
+        "--validate=false",
+        "-f",
+        "-",
+        stdin=_yaml(table("default", name="refused", **to(url))),
+    )
     assert done.returncode != 0
     assert FORM in done.stdout
     assert "url is '(contains @ or white space)'" in done.stdout
@@ -77,7 +98,13 @@ def test_a_refusal_does_not_repeat_a_password(light_cluster: Cluster) -> None:
     ],
 )
 def test_what_is_accepted(light_cluster: Cluster, url: str) -> None:
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=_yaml(table("default", **to(url, secretRef={"name": "receiver"}))))
+    light_cluster.kubectl(
+        "create",
+        "--dry-run=server",
+        "-f",
+        "-",
+        stdin=_yaml(table("default", **to(url, secretRef={"name": "receiver"}))),
+    )
 
 
 def test_defaults(light_cluster: Cluster, namespace: str) -> None:

@@ -40,13 +40,20 @@ def test_the_chart_has_the_same_crds() -> None:
 
 
 def test_the_crds_are_small_enough_for_kubectl_apply() -> None:
-    """Client-side apply keeps the object, as JSON, in an annotation; all annotations of an object have 262,144 bytes."""
+    """Client-side apply keeps the object, as JSON, in an annotation.
+
+    All annotations of an object have 262,144 bytes.
+    """
     for path in (ROOT / "crds").glob("*.yaml"):
         assert len(json.dumps(yaml.safe_load(path.read_text()))) < 131_072
 
 
 def test_lint() -> None:
-    for values in ([], EXTERNAL, ["--set=config.watchNamespaces={a,b}", "--set=networkPolicy.enabled=true", "--set=etcd.members=3"]):
+    for values in (
+        [],
+        EXTERNAL,
+        ["--set=config.watchNamespaces={a,b}", "--set=networkPolicy.enabled=true", "--set=etcd.members=3"],
+    ):
         done = helm("lint", "--strict", str(CHART), *values)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -54,17 +61,31 @@ def test_lint() -> None:
 def test_crds_are_kept_or_left_out() -> None:
     crds = [o for o in render() if o["kind"] == "CustomResourceDefinition"]
     assert [o["metadata"]["annotations"]["helm.sh/resource-policy"] for o in crds] == ["keep", "keep"]
-    assert [o["spec"] for o in crds] == [yaml.safe_load(path.read_text())["spec"] for path in sorted((ROOT / "crds").glob("*.yaml"))]
-    assert not [o for o in render("--set=crds.keep=false") if "annotations" in o["metadata"] and o["kind"] == "CustomResourceDefinition"]
+    assert [o["spec"] for o in crds] == [
+        yaml.safe_load(path.read_text())["spec"] for path in sorted((ROOT / "crds").glob("*.yaml"))
+    ]
+    assert not [
+        o
+        for o in render("--set=crds.keep=false")
+        if "annotations" in o["metadata"] and o["kind"] == "CustomResourceDefinition"
+    ]
     assert not [o for o in render("--set=crds.enabled=false") if o["kind"] == "CustomResourceDefinition"]
 
 
 def test_the_configuration_is_what_the_operator_reads() -> None:
-    config = yaml.safe_load(find(render("--set=config.pathPrefixes.a={s3a://x/}"), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    config = yaml.safe_load(
+        find(render("--set=config.pathPrefixes.a={s3a://x/}"), "ConfigMap", "hudi-operator")["data"]["config.yaml"]
+    )
     endpoint = "https://hudi-operator-etcd-0.hudi-operator-etcd.hudi-system.svc:2379"
     files = "/etc/hudi-operator/etcd"
     assert config == {
-        "etcd": {"endpoints": [endpoint], "prefix": "/hudi", "caFile": f"{files}/ca.crt", "certFile": f"{files}/tls.crt", "keyFile": f"{files}/tls.key"},
+        "etcd": {
+            "endpoints": [endpoint],
+            "prefix": "/hudi",
+            "caFile": f"{files}/ca.crt",
+            "certFile": f"{files}/tls.crt",
+            "keyFile": f"{files}/tls.key",
+        },
         "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
         "sparkImage": "hudi-operator/spark:dev",
         "imagePullPolicy": "IfNotPresent",
@@ -132,7 +153,11 @@ def test_every_pod_is_restricted() -> None:
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         for container in spec["containers"]:
             security = container["securityContext"]
-            assert security == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+            assert security == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
             assert set(container["resources"]["requests"]) == {"cpu", "memory"}
 
 
@@ -148,7 +173,11 @@ def test_what_must_outlive_the_release_is_kept() -> None:
 
 def test_rights_end_at_the_watched_namespaces() -> None:
     objects = render("--set=config.watchNamespaces={a,b}")
-    assert [o["metadata"]["namespace"] for o in objects if o["kind"] == "RoleBinding" and o["metadata"]["name"] == "hudi-operator"] == ["a", "b"]
+    assert [
+        o["metadata"]["namespace"]
+        for o in objects
+        if o["kind"] == "RoleBinding" and o["metadata"]["name"] == "hudi-operator"
+    ] == ["a", "b"]
     assert [o["metadata"]["name"] for o in objects if o["kind"] == "ClusterRoleBinding"] == ["hudi-operator-cluster"]
 
 
@@ -160,7 +189,11 @@ def test_no_right_has_a_wildcard() -> None:
 
 def test_policies_can_be_left_out() -> None:
     assert not [o for o in render("--set=admission.enabled=false") if o["kind"].startswith("ValidatingAdmissionPolicy")]
-    names = [o["metadata"]["name"] for o in render("--set=admission.guardPodStatus=false") if o["kind"] == "ValidatingAdmissionPolicy"]
+    names = [
+        o["metadata"]["name"]
+        for o in render("--set=admission.guardPodStatus=false")
+        if o["kind"] == "ValidatingAdmissionPolicy"
+    ]
     assert names == ["hudi-operator-executors", "hudi-operator-evidence", "hudi-operator-attestations"]
 
 
@@ -168,14 +201,19 @@ def test_the_policies_pass_the_servers_type_check(light_cluster: Cluster) -> Non
     policies = light_cluster.get("validatingadmissionpolicies")["items"]
     assert len(policies) == 4
     for policy in policies:
-        assert not policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), policy["metadata"]["name"]
+        assert not policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), policy["metadata"][
+            "name"
+        ]
 
 
 # ---- the real helm on a real API server
 
 
 def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
-    """Certificates, CRDs and tables outlive upgrades and uninstalling; a new release takes them over."""
+    """Certificates, CRDs and tables outlive upgrades and uninstalling.
+
+    A new release takes them over.
+    """
 
     def certificates() -> dict[str, Any]:
         secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "app.kubernetes.io/component=etcd")["items"]
@@ -184,7 +222,17 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
     def run(verb: str, *arguments: str) -> str:
         chart = [] if verb == "uninstall" else [str(CHART)]
         # There is no kubelet that could run the hook's Job.
-        done = helm(verb, "hudi-operator", *chart, "--kubeconfig", str(bare_cluster.kubeconfig), "-n", "hudi-system", "--no-hooks", *arguments)
+        done = helm(
+            verb,
+            "hudi-operator",
+            *chart,
+            "--kubeconfig",
+            str(bare_cluster.kubeconfig),
+            "-n",
+            "hudi-system",
+            "--no-hooks",
+            *arguments,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -217,7 +265,10 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """etcd with the arguments and certificates of the chart; only addresses and directories are others. Yields client port and certificates."""
+    """etcd with the arguments and certificates of the chart.
+
+    Only addresses and directories are others. Yields client port and certificates.
+    """
     objects, directory = render(), tmp_path_factory.mktemp("etcd")
     for secret in (o for o in objects if o["kind"] == "Secret"):
         folder = directory / secret["metadata"]["name"].removeprefix("hudi-operator-etcd-")
@@ -255,11 +306,19 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]
 
 def _answers(port: int) -> bool:
     """The probes of the StatefulSet."""
-    return all(subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}{path}"], capture_output=True).returncode == 0 for path in ("/livez", "/readyz"))
+    return all(
+        subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}{path}"], capture_output=True).returncode == 0
+        for path in ("/livez", "/readyz")
+    )
 
 
 def etcdctl(port: int, identity: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [str(BIN / "etcdctl"), f"--endpoints=https://127.0.0.1:{port}", "--command-timeout=3s", "--dial-timeout=3s"]
+    command = [
+        str(BIN / "etcdctl"),
+        f"--endpoints=https://127.0.0.1:{port}",
+        "--command-timeout=3s",
+        "--dial-timeout=3s",
+    ]
     if identity:
         command += [f"--cacert={identity}/ca.crt", f"--cert={identity}/tls.crt", f"--key={identity}/tls.key"]
     else:
@@ -278,14 +337,26 @@ def test_etcd_talks_to_those_with_a_certificate_only(etcd: tuple[int, Path]) -> 
 def test_the_database_has_a_quota_and_history_is_compacted(etcd: tuple[int, Path]) -> None:
     _, directory = etcd
     port = (directory / "metrics-port").read_text()
-    metrics = subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, check=True).stdout
+    metrics = subprocess.run(
+        ["curl", "-sf", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, check=True
+    ).stdout
     assert "etcd_server_quota_backend_bytes 1.073741824e+09" in metrics.splitlines()
     for given, quota, retention in (
         ((), 1073741824, "3600s"),
-        (("--set=etcd.quotaBackendBytes=134217728", "--set=etcd.autoCompactionRetentionSeconds=1800"), 134217728, "1800s"),
+        (
+            ("--set=etcd.quotaBackendBytes=134217728", "--set=etcd.autoCompactionRetentionSeconds=1800"),
+            134217728,
+            "1800s",
+        ),
     ):
-        arguments = find(render(*given), "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]["args"]
-        wanted = {f"--quota-backend-bytes={quota}", "--auto-compaction-mode=periodic", f"--auto-compaction-retention={retention}"}
+        arguments = find(render(*given), "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][
+            0
+        ]["args"]
+        wanted = {
+            f"--quota-backend-bytes={quota}",
+            "--auto-compaction-mode=periodic",
+            f"--auto-compaction-retention={retention}",
+        }
         assert wanted <= set(arguments)
 
 
@@ -304,7 +375,10 @@ def test_the_name_in_the_certificate_is_the_user(etcd: tuple[int, Path]) -> None
         done = etcdctl(port, root, *command)
         assert done.returncode == 0, done.stderr
     assert etcdctl(port, root, "put", "/hudi/control/t/gate", "{}").returncode == 0
-    assert etcdctl(port, directory / "pods", "get", "/hudi/control/t/gate").stdout.splitlines() == ["/hudi/control/t/gate", "{}"]
+    assert etcdctl(port, directory / "pods", "get", "/hudi/control/t/gate").stdout.splitlines() == [
+        "/hudi/control/t/gate",
+        "{}",
+    ]
     assert "permission denied" in etcdctl(port, directory / "pods", "put", "/hudi/control/t/gate", "x").stderr
 
 

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.tiers.component.crds.cluster import EVIDENCE, POD_UID, Cluster, JsonDict, create, driver_account, executor, pod, table
+from tests.tiers.component.crds.cluster import (
+    EVIDENCE,
+    POD_UID,
+    Cluster,
+    JsonDict,
+    create,
+    driver_account,
+    executor,
+    pod,
+    table,
+)
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 
@@ -43,7 +53,10 @@ def _owner(**fields: Any) -> Any:
 BAD_EXECUTORS = [
     (_without("finalizers"), "metadata.finalizers of an executor must contain hudioperator.io/evidence"),
     (_without("labels"), "metadata.labels of an executor must contain hudioperator.io/driver"),
-    (_without("ownerReferences"), "metadata.ownerReferences of an executor must name its driver, the Pod 'w-12345678-1'"),
+    (
+        _without("ownerReferences"),
+        "metadata.ownerReferences of an executor must name its driver, the Pod 'w-12345678-1'",
+    ),
     (_owner(name="another"), "metadata.ownerReferences of an executor must name its driver, the Pod 'w-12345678-1'"),
     (_owner(kind="ConfigMap"), "metadata.ownerReferences of an executor must name its driver"),
     (_spec(restartPolicy="Always"), "spec.restartPolicy of an executor must be Never, not Always"),
@@ -55,7 +68,9 @@ BAD_EXECUTORS = [
 
 
 @pytest.mark.parametrize(("change", "message"), BAD_EXECUTORS, ids=range(len(BAD_EXECUTORS)))
-def test_an_executor_without_evidence_is_refused(light_cluster: Cluster, namespace: str, change: Any, message: str) -> None:
+def test_an_executor_without_evidence_is_refused(
+    light_cluster: Cluster, namespace: str, change: Any, message: str
+) -> None:
     user = driver_account(light_cluster, namespace)
     bad = copy.deepcopy(executor(namespace))
     change(bad)
@@ -72,13 +87,24 @@ def test_executors_of_another_account_are_known_by_their_labels(light_cluster: C
 
 
 def test_other_pods_are_not_concerned(light_cluster: Cluster, namespace: str) -> None:
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod("x", namespace, hostNetwork=True)))
+    light_cluster.kubectl(
+        "create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod("x", namespace, hostNetwork=True))
+    )
 
 
 def test_a_driver_may_do_nothing_else(light_cluster: Cluster, namespace: str) -> None:
     user = driver_account(light_cluster, namespace)
-    for verb, resource in (("patch", "pods"), ("get", "secrets"), ("create", "configmaps"), ("patch", "huditables"), ("release-evidence", "pods")):
-        assert light_cluster.run("auth", "can-i", verb, resource, "-n", namespace, f"--as={user}").stdout.splitlines()[-1] == "no"
+    for verb, resource in (
+        ("patch", "pods"),
+        ("get", "secrets"),
+        ("create", "configmaps"),
+        ("patch", "huditables"),
+        ("release-evidence", "pods"),
+    ):
+        assert (
+            light_cluster.run("auth", "can-i", verb, resource, "-n", namespace, f"--as={user}").stdout.splitlines()[-1]
+            == "no"
+        )
 
 
 # ---- the finalizer
@@ -86,18 +112,42 @@ def test_a_driver_may_do_nothing_else(light_cluster: Cluster, namespace: str) ->
 
 @pytest.fixture
 def kept(light_cluster: Cluster, namespace: str) -> str:
-    """A namespace with an executor pod that carries the finalizer, and a role that may change pods."""
+    """A namespace with an executor pod that carries the finalizer, and a role that
+    may change pods.
+    """
     light_cluster.apply(executor(namespace))
     light_cluster.kubectl("create", "role", "podmaster", "--verb=*", "--resource=pods,pods/status", "-n", namespace)
-    light_cluster.kubectl("create", "role", "patcher", "--verb=get,list,patch,update,delete", "--resource=pods,pods/status", "-n", namespace)
-    light_cluster.kubectl("create", "rolebinding", "patcher", "--role=patcher", "--user=dev", "--user=system:node:n1", "-n", namespace)
+    light_cluster.kubectl(
+        "create",
+        "role",
+        "patcher",
+        "--verb=get,list,patch,update,delete",
+        "--resource=pods,pods/status",
+        "-n",
+        namespace,
+    )
+    light_cluster.kubectl(
+        "create", "rolebinding", "patcher", "--role=patcher", "--user=dev", "--user=system:node:n1", "-n", namespace
+    )
     return namespace
 
 
 def take_off(cluster: Cluster, namespace: str, user: str, *more: str) -> tuple[int, str]:
     """Try to remove the finalizer (dry run)."""
     patch = json.dumps({"metadata": {"finalizers": None}})
-    done = cluster.run("patch", "pod", "w-12345678-1-exec-1", "-n", namespace, "--type=merge", "-p", patch, "--dry-run=server", f"--as={user}", *more)
+    done = cluster.run(
+        "patch",
+        "pod",
+        "w-12345678-1-exec-1",
+        "-n",
+        namespace,
+        "--type=merge",
+        "-p",
+        patch,
+        "--dry-run=server",
+        f"--as={user}",
+        *more,
+    )
     return done.returncode, done.stdout
 
 
@@ -105,7 +155,9 @@ def take_off(cluster: Cluster, namespace: str, user: str, *more: str) -> tuple[i
 def test_the_finalizer_is_not_taken_off_by_others(light_cluster: Cluster, kept: str, more: tuple[str, ...]) -> None:
     code, out = take_off(light_cluster, kept, "dev", *more)
     assert code != 0
-    assert f"the finalizer hudioperator.io/evidence of pod {kept}/w-12345678-1-exec-1 is taken off by the operator" in out
+    assert (
+        f"the finalizer hudioperator.io/evidence of pod {kept}/w-12345678-1-exec-1 is taken off by the operator" in out
+    )
     assert "dev needs the verb release-evidence on pods" in out
 
 
@@ -118,13 +170,17 @@ def test_an_administrator_takes_the_finalizer_off(light_cluster: Cluster, kept: 
 
 
 def test_an_attestor_takes_the_finalizer_off(light_cluster: Cluster, kept: str) -> None:
-    light_cluster.kubectl("create", "rolebinding", "attestor", "--clusterrole=hudi-operator-attestor", "--user=dev", "-n", kept)
+    light_cluster.kubectl(
+        "create", "rolebinding", "attestor", "--clusterrole=hudi-operator-attestor", "--user=dev", "-n", kept
+    )
     assert take_off(light_cluster, kept, "dev")[0] == 0
 
 
 def test_other_changes_of_such_a_pod_are_free(light_cluster: Cluster, kept: str) -> None:
     light_cluster.kubectl("label", "pod", "w-12345678-1-exec-1", "-n", kept, "a=b", "--as=dev")
-    light_cluster.kubectl("delete", "pod", "w-12345678-1-exec-1", "-n", kept, "--wait=false", "--force", "--grace-period=0", "--as=dev")
+    light_cluster.kubectl(
+        "delete", "pod", "w-12345678-1-exec-1", "-n", kept, "--wait=false", "--force", "--grace-period=0", "--as=dev"
+    )
     assert EVIDENCE in light_cluster.get("pod", "w-12345678-1-exec-1", "-n", kept)["metadata"]["finalizers"]
 
 
@@ -148,7 +204,16 @@ def patch_status(cluster: Cluster, namespace: str, status: JsonDict, user: str, 
 
 DEAD = {
     "phase": "Failed",
-    "containerStatuses": [{"name": "c", "image": "none", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}],
+    "containerStatuses": [
+        {
+            "name": "c",
+            "image": "none",
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": {"exitCode": 137}},
+        }
+    ],
 }
 
 
@@ -156,8 +221,12 @@ def test_evidence_is_written_by_kubelets_only(light_cluster: Cluster, kept: str)
     for status in (DEAD, {"phase": "Failed"}, {"containerStatuses": DEAD["containerStatuses"]}):
         code, out = patch_status(light_cluster, kept, status, "dev")
         assert code != 0
-        assert "the states of its containers are proof of a writer's end and are written by the kubelet only; dev needs" in out
-    # NodeRestriction is off in this cluster, so that any member of system:nodes stands for the kubelet.
+        assert (
+            "the states of its containers are proof of a writer's end and are written by the kubelet only; dev needs"
+            in out
+        )
+    # NodeRestriction is off in this cluster, so that any member of system:nodes stands
+    # for the kubelet.
     assert patch_status(light_cluster, kept, DEAD, "system:node:n1", "system:nodes")[0] == 0
     assert patch_status(light_cluster, kept, DEAD, "root", "system:masters")[0] == 0
     assert patch_status(light_cluster, kept, {"message": "not evidence"}, "dev")[0] == 0
@@ -167,16 +236,28 @@ def test_evidence_is_written_by_kubelets_only(light_cluster: Cluster, kept: str)
 
 
 def attested(namespace: str, by: str, uid: str = POD_UID) -> JsonDict:
-    entry = {"podUID": uid, "node": "n1", "statement": "powered off at the rack", "attestedBy": by, "at": "2026-01-01T00:00:00Z"}
+    entry = {
+        "podUID": uid,
+        "node": "n1",
+        "statement": "powered off at the rack",
+        "attestedBy": by,
+        "at": "2026-01-01T00:00:00Z",
+    }
     return table(namespace, fencing={"attestations": [entry]})
 
 
 @pytest.fixture
 def editors(light_cluster: Cluster, namespace: str) -> str:
     """A namespace where ann and bob may edit tables, and ann may attest."""
-    light_cluster.kubectl("create", "rolebinding", "edit", "--clusterrole=hudi-operator-edit", "--user=ann", "--user=bob", "-n", namespace)
-    light_cluster.kubectl("create", "rolebinding", "view", "--clusterrole=hudi-operator-view", "--user=ann", "--user=bob", "-n", namespace)
-    light_cluster.kubectl("create", "rolebinding", "attest", "--clusterrole=hudi-operator-attestor", "--user=ann", "-n", namespace)
+    light_cluster.kubectl(
+        "create", "rolebinding", "edit", "--clusterrole=hudi-operator-edit", "--user=ann", "--user=bob", "-n", namespace
+    )
+    light_cluster.kubectl(
+        "create", "rolebinding", "view", "--clusterrole=hudi-operator-view", "--user=ann", "--user=bob", "-n", namespace
+    )
+    light_cluster.kubectl(
+        "create", "rolebinding", "attest", "--clusterrole=hudi-operator-attestor", "--user=ann", "-n", namespace
+    )
     light_cluster.apply(table(namespace), user="bob")
     return namespace
 
@@ -196,7 +277,9 @@ def test_an_attestation_in_another_name_is_refused(light_cluster: Cluster, edito
 
 def test_an_attestation_needs_its_verb(light_cluster: Cluster, editors: str) -> None:
     message = light_cluster.refused(attested(editors, "bob"), user="bob")
-    assert f"spec.fencing.attestations: user 'bob' needs the verb attest on huditables in namespace {editors}" in message
+    assert (
+        f"spec.fencing.attestations: user 'bob' needs the verb attest on huditables in namespace {editors}" in message
+    )
 
 
 def test_an_attestation_is_not_changed_by_others(light_cluster: Cluster, editors: str) -> None:
@@ -238,7 +321,10 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
 def test_the_operators_rights(light_cluster: Cluster, verb: str, resource: str, answer: str) -> None:
     name, _, sub = resource.partition("/")
     what = [name, f"--subresource={sub}"] if sub == "status" else [resource]
-    assert light_cluster.run("auth", "can-i", verb, *what, "-n", "default", f"--as={OPERATOR}").stdout.splitlines()[-1] == answer
+    assert (
+        light_cluster.run("auth", "can-i", verb, *what, "-n", "default", f"--as={OPERATOR}").stdout.splitlines()[-1]
+        == answer
+    )
 
 
 def test_the_operator_can_bind_the_drivers_role_and_no_other(light_cluster: Cluster, namespace: str) -> None:

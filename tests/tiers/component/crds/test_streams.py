@@ -1,4 +1,6 @@
-"""HudiWriter: Kafka as source and runs that do not end, as `kubectl apply` takes or refuses them."""
+"""HudiWriter: Kafka as source and runs that do not end, as `kubectl apply` takes
+or refuses them.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +21,88 @@ def kafka(**changes: Any) -> dict[str, Any]:
 
 
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-    ("no-brokers", {"source": {"kafka": {"topics": ["a"], "value": JSON}}}, ("spec.source.kafka.bootstrapServers", "Required value")),
-    ("broker", kafka(bootstrapServers=["kafka://broker"]), ("spec.source.kafka.bootstrapServers[0]", "'kafka://broker' must be host:port")),
-    ("credentials", kafka(bootstrapServers=["user:word@broker:9092"]), ("spec.source.kafka.bootstrapServers[0]", "must be host:port")),
-    ("no-topic", {"source": {"kafka": {"bootstrapServers": ["b:1"], "value": JSON}}}, ("spec.source.kafka", "source.kafka has no topic")),
-    ("two-ways", kafka(topicPattern="o.*"), ("spec.source.kafka", "source.kafka.topics and source.kafka.topicPattern are both set")),
+    (
+        "no-brokers",
+        {"source": {"kafka": {"topics": ["a"], "value": JSON}}},
+        ("spec.source.kafka.bootstrapServers", "Required value"),
+    ),
+    (
+        "broker",
+        kafka(bootstrapServers=["kafka://broker"]),
+        ("spec.source.kafka.bootstrapServers[0]", "'kafka://broker' must be host:port"),
+    ),
+    (
+        "credentials",
+        kafka(bootstrapServers=["user:word@broker:9092"]),
+        ("spec.source.kafka.bootstrapServers[0]", "must be host:port"),
+    ),
+    (
+        "no-topic",
+        {"source": {"kafka": {"bootstrapServers": ["b:1"], "value": JSON}}},
+        ("spec.source.kafka", "source.kafka has no topic"),
+    ),
+    (
+        "two-ways",
+        kafka(topicPattern="o.*"),
+        ("spec.source.kafka", "source.kafka.topics and source.kafka.topicPattern are both set"),
+    ),
     ("topic", kafka(topics=["a b"]), ("spec.source.kafka.topics[0]", "'a b' is not the name of a topic")),
-    ("start", kafka(startFrom="yesterday"), ("spec.source.kafka.startFrom", "'yesterday' must be Earliest, Latest or a time")),
+    (
+        "start",
+        kafka(startFrom="yesterday"),
+        ("spec.source.kafka.startFrom", "'yesterday' must be Earliest, Latest or a time"),
+    ),
     ("lost", kafka(ifPositionLost="Skip"), ("spec.source.kafka.ifPositionLost", '"Skip"', '"Fail", "Earliest"')),
-    ("limit", kafka(maxOffsetsPerCommit=0), ("spec.source.kafka.maxOffsetsPerCommit", "0", "greater than or equal to 1")),
-    ("no-value", {"source": {"kafka": {"bootstrapServers": ["b:1"], "topics": ["a"]}}}, ("spec.source.kafka.value", "Required value")),
-    ("no-schema", kafka(value={"format": "Json"}), ("spec.source.kafka.value.schema", "format Json: Json and Avro need a schema")),
-    ("a-schema", kafka(value={"format": "String", "schema": "x INT"}), ("spec.source.kafka.value.schema", "String and Binary have none")),
-    ("metadata", kafka(value={"format": "Binary", "metadataColumns": True}), ("spec.source.kafka.value.metadataColumns", "format Binary", "anyway")),
-    ("no-mechanism", kafka(security={**SASL, "mechanism": None}), ("spec.source.kafka.security.mechanism", "protocol SASL_SSL", "need a mechanism")),
-    ("mechanism", kafka(security={"protocol": "SSL", "mechanism": "PLAIN"}), ("spec.source.kafka.security.mechanism", "the others have none")),
-    ("no-secret", kafka(security={**SASL, "secretRef": None}), ("spec.source.kafka.security.secretRef", "SASL_SSL needs a secretRef")),
+    (
+        "limit",
+        kafka(maxOffsetsPerCommit=0),
+        ("spec.source.kafka.maxOffsetsPerCommit", "0", "greater than or equal to 1"),
+    ),
+    (
+        "no-value",
+        {"source": {"kafka": {"bootstrapServers": ["b:1"], "topics": ["a"]}}},
+        ("spec.source.kafka.value", "Required value"),
+    ),
+    (
+        "no-schema",
+        kafka(value={"format": "Json"}),
+        ("spec.source.kafka.value.schema", "format Json: Json and Avro need a schema"),
+    ),
+    (
+        "a-schema",
+        kafka(value={"format": "String", "schema": "x INT"}),
+        ("spec.source.kafka.value.schema", "String and Binary have none"),
+    ),
+    (
+        "metadata",
+        kafka(value={"format": "Binary", "metadataColumns": True}),
+        ("spec.source.kafka.value.metadataColumns", "format Binary", "anyway"),
+    ),
+    (
+        "no-mechanism",
+        kafka(security={**SASL, "mechanism": None}),
+        ("spec.source.kafka.security.mechanism", "protocol SASL_SSL", "need a mechanism"),
+    ),
+    (
+        "mechanism",
+        kafka(security={"protocol": "SSL", "mechanism": "PLAIN"}),
+        ("spec.source.kafka.security.mechanism", "the others have none"),
+    ),
+    (
+        "no-secret",
+        kafka(security={**SASL, "secretRef": None}),
+        ("spec.source.kafka.security.secretRef", "SASL_SSL needs a secretRef"),
+    ),
     (
         "a-secret",
         kafka(security={"protocol": "PLAINTEXT", "secretRef": {"name": "x"}}),
         ("spec.source.kafka.security.secretRef", "protocol PLAINTEXT uses no secret"),
     ),
-    ("password", kafka(options={"sasl.jaas.config": "x"}), ("spec.source.kafka.options", "only check.crcs", "may be set")),
+    (
+        "password",
+        kafka(options={"sasl.jaas.config": "x"}),
+        ("spec.source.kafka.options", "only check.crcs", "may be set"),
+    ),
     ("classes", kafka(options={"interceptor.classes": "x"}), ("spec.source.kafka.options", "may be set")),
     ("group", kafka(options={"group.id": "x"}), ("spec.source.kafka.options", "may be set")),
     (
@@ -48,14 +110,26 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"source": {"kafka": KAFKA, "files": {"format": "csv", "paths": ["s3a://x/y"]}}},
         ("spec.source", "source has several fields, use one of: files kafka"),
     ),
-    ("schedule", {**kafka(), "streaming": {}, "schedule": CRON}, ("spec.streaming", "streaming and schedule are both set")),
+    (
+        "schedule",
+        {**kafka(), "streaming": {}, "schedule": CRON},
+        ("spec.streaming", "streaming and schedule are both set"),
+    ),
     (
         "a-query",
         {"source": {"sql": {"query": "SELECT 1"}}, "streaming": {"intervalSeconds": 5}},
         ("spec.streaming", "streaming needs source.files, source.hudi or source.kafka"),
     ),
-    ("a-program", {"source": None, "application": {"mainFile": "local:///a.py"}, "streaming": {}}, ("spec.streaming", "streaming needs")),
-    ("interval", {**kafka(), "streaming": {"intervalSeconds": 0}}, ("spec.streaming.intervalSeconds", "0", "greater than or equal to 1")),
+    (
+        "a-program",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "streaming": {}},
+        ("spec.streaming", "streaming needs"),
+    ),
+    (
+        "interval",
+        {**kafka(), "streaming": {"intervalSeconds": 0}},
+        ("spec.streaming.intervalSeconds", "0", "greater than or equal to 1"),
+    ),
 ]
 
 
@@ -69,11 +143,32 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
     value = {"format": "Avro", "schema": "{}", "metadataColumns": True}
     options = {"fetch.max.bytes": "1048576", "client.id": "lake"}
     light_cluster.apply(
-        writer(namespace, "all", **kafka(security=SASL, startFrom="2026-01-31T23:59:59.5+01:00", maxOffsetsPerCommit=9, value=value, options=options)),
-        writer(namespace, "tls", **kafka(security={"protocol": "SSL"}, startFrom="Latest", ifPositionLost="Earliest", value={"format": "Binary"})),
+        writer(
+            namespace,
+            "all",
+            **kafka(
+                security=SASL,
+                startFrom="2026-01-31T23:59:59.5+01:00",
+                maxOffsetsPerCommit=9,
+                value=value,
+                options=options,
+            ),
+        ),
+        writer(
+            namespace,
+            "tls",
+            **kafka(
+                security={"protocol": "SSL"}, startFrom="Latest", ifPositionLost="Earliest", value={"format": "Binary"}
+            ),
+        ),
         writer(namespace, "clock", **kafka(), schedule=CRON),
         writer(namespace, "stream", **kafka(), streaming={}),
-        writer(namespace, "files", source={"files": {"format": "csv", "paths": ["s3a://x/y"]}}, streaming={"intervalSeconds": 60}),
+        writer(
+            namespace,
+            "files",
+            source={"files": {"format": "csv", "paths": ["s3a://x/y"]}},
+            streaming={"intervalSeconds": 60},
+        ),
         writer(namespace, "chain", source={"hudi": {"path": "s3a://lake/x"}}, streaming={"intervalSeconds": 1}),
     )
     assert light_cluster.get("hw", "stream", "-n", namespace)["spec"]["streaming"] == {"intervalSeconds": 10}

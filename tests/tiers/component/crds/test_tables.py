@@ -20,7 +20,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("other-scheme", {"path": "http://x/y"}, ("spec.path", "'http://x/y'", "must begin with one of s3a://")),
     ("upper-case-scheme", {"path": "S3A://lake/x"}, ("spec.path", "'S3A://lake/x'", "must begin with one of s3a://")),
     ("credentials", {"path": "s3a://key:se/cret@lake/x"}, ("spec.path", "path contains '@'", "storage.secretRefs")),
-    ("credentials-abfs", {"path": "abfs://c:k@a.net/x"}, ("spec.path", "CONTAINER@ACCOUNT.HOST", "without credentials")),
+    (
+        "credentials-abfs",
+        {"path": "abfs://c:k@a.net/x"},
+        ("spec.path", "CONTAINER@ACCOUNT.HOST", "without credentials"),
+    ),
     ("parent", {"path": "s3a://lake/a/../b"}, ("spec.path", "'s3a://lake/a/../b'", "must not contain '.' or '..'")),
     ("parent-at-end", {"path": "s3a://lake/a/.."}, ("spec.path", "'s3a://lake/a/..'", "must not contain '.' or '..'")),
     ("escaped", {"path": "s3a://lake/%2e%2e/b"}, ("spec.path", "'s3a://lake/%2e%2e/b'", "must not contain '%'")),
@@ -38,17 +42,45 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("twice", {"partitionFields": ["a", "a"]}, ("spec.partitionFields", '["a", "a"]', "names a column twice")),
     ("too-many", {"orderingFields": ["a", "b", "c", "d", "e"]}, ("spec.orderingFields", "at most 4 items")),
     ("table-name", {"tableName": "a b"}, ("spec.tableName", "'a b'", "letters, digits")),
-    ("lease", {"lock": {"leaseSeconds": 8}}, ("spec.lock", "keepAliveSeconds 3 + 2 x rpcTimeoutSeconds 3 must not exceed leaseSeconds 8")),
-    ("silence", {"lock": {"silenceSeconds": 15}}, ("spec.lock", "silenceSeconds 15 must be more than leaseSeconds 10 + suspectSeconds 5")),
+    (
+        "lease",
+        {"lock": {"leaseSeconds": 8}},
+        ("spec.lock", "keepAliveSeconds 3 + 2 x rpcTimeoutSeconds 3 must not exceed leaseSeconds 8"),
+    ),
+    (
+        "silence",
+        {"lock": {"silenceSeconds": 15}},
+        ("spec.lock", "silenceSeconds 15 must be more than leaseSeconds 10 + suspectSeconds 5"),
+    ),
     ("lock-bounds", {"lock": {"maxHoldSeconds": 1}}, ("spec.lock.maxHoldSeconds", "1", "greater than or equal to 10")),
     ("drain", {"fencing": {"drainSeconds": 0}}, ("spec.fencing.drainSeconds", "0", "greater than or equal to 1")),
-    ("fencing-mode", {"fencing": {"mode": "Credentials"}}, ("spec.fencing.mode", '"Credentials"', '"PodTermination", "LeaseOnly"')),
-    ("single", {"concurrency": {"mode": "SingleWriter", "maxWriters": 4}}, ("spec.concurrency", "maxWriters 4 contradicts mode SingleWriter")),
-    ("global-index", {"index": {"type": "GlobalBloom"}}, ("spec.index.type", "'GlobalBloom'", "one key to two file groups")),
-    ("missing-columns", {"schema": {"missingColumns": "Drop"}}, ("spec.schema.missingColumns", '"Drop"', '"Null", "Refuse"')),
+    (
+        "fencing-mode",
+        {"fencing": {"mode": "Credentials"}},
+        ("spec.fencing.mode", '"Credentials"', '"PodTermination", "LeaseOnly"'),
+    ),
+    (
+        "single",
+        {"concurrency": {"mode": "SingleWriter", "maxWriters": 4}},
+        ("spec.concurrency", "maxWriters 4 contradicts mode SingleWriter"),
+    ),
+    (
+        "global-index",
+        {"index": {"type": "GlobalBloom"}},
+        ("spec.index.type", "'GlobalBloom'", "one key to two file groups"),
+    ),
+    (
+        "missing-columns",
+        {"schema": {"missingColumns": "Drop"}},
+        ("spec.schema.missingColumns", '"Drop"', '"Null", "Refuse"'),
+    ),
     ("no-buckets", {"index": {"type": "Bucket"}}, ("spec.index", "buckets is unset with index.type Bucket")),
     ("buckets", {"index": {"type": "Simple", "buckets": 4}}, ("spec.index", "buckets is 4 with index.type Simple")),
-    ("index-option", {"hudiOptions": {"hoodie.index.type": "BLOOM"}}, ("spec.hudiOptions", "the index is set by spec.index", "hoodie.index.type")),
+    (
+        "index-option",
+        {"hudiOptions": {"hoodie.index.type": "BLOOM"}},
+        ("spec.hudiOptions", "the index is set by spec.index", "hoodie.index.type"),
+    ),
     (
         "non-blocking-copy",
         {"type": "CopyOnWrite", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 4}},
@@ -60,7 +92,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.index", "index.type unset contradicts concurrency.mode NonBlocking"),
     ),
     ("hudi-version", {"hudiVersion": "1.1.0"}, ("spec.hudiVersion", "'1.1.0'", "must be a release 1.2.x")),
-    ("admission-word", {"concurrency": {"admission": "Overlapping"}}, ("spec.concurrency.admission", '"Overlapping"', '"Always", "DisjointPartitions"')),
+    (
+        "admission-word",
+        {"concurrency": {"admission": "Overlapping"}},
+        ("spec.concurrency.admission", '"Overlapping"', '"Always", "DisjointPartitions"'),
+    ),
     (
         "admission-of-one",
         {"concurrency": {"mode": "SingleWriter", "admission": "DisjointPartitions"}},
@@ -76,7 +112,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"concurrency": {"mode": "SingleWriter", "earlyConflictDetection": True}},
         ("spec.concurrency", "earlyConflictDetection contradicts mode SingleWriter"),
     ),
-    ("change-timeout", {"concurrency": {"changeTimeoutSeconds": 9}}, ("spec.concurrency.changeTimeoutSeconds", "9", "greater than or equal to 10")),
+    (
+        "change-timeout",
+        {"concurrency": {"changeTimeoutSeconds": 9}},
+        ("spec.concurrency.changeTimeoutSeconds", "9", "greater than or equal to 10"),
+    ),
     (
         "inserts-word",
         {"concurrency": {"insertConflicts": "Keys"}},
@@ -84,23 +124,64 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     (
         "inserts-mode",
-        {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking", "insertConflicts": "Partition"}},
+        {
+            "type": "MergeOnRead",
+            "index": {"type": "Bucket", "buckets": 2},
+            "concurrency": {"mode": "NonBlocking", "insertConflicts": "Partition"},
+        },
         ("spec.concurrency", "insertConflicts Partition contradicts mode NonBlocking"),
     ),
-    ("conflicts", {"concurrency": {"serializeAfterConflicts": 21}}, ("spec.concurrency.serializeAfterConflicts", "21", "less than or equal to 20")),
+    (
+        "conflicts",
+        {"concurrency": {"serializeAfterConflicts": 21}},
+        ("spec.concurrency.serializeAfterConflicts", "21", "less than or equal to 20"),
+    ),
     ("writers", {"concurrency": {"maxWriters": 65}}, ("spec.concurrency.maxWriters", "65", "less than or equal to 64")),
-    ("secret-use", {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}}, ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"')),
-    ("two-s3", {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}}, ("spec.storage.secretRefs", '["a", "b"]', "only one can be")),
-    ("compaction-of-cow", {"type": "CopyOnWrite", "services": {"compaction": {}}}, ("spec.services.compaction", "needs type MergeOnRead", "CopyOnWrite")),
+    (
+        "secret-use",
+        {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}},
+        ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"'),
+    ),
+    (
+        "two-s3",
+        {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}},
+        ("spec.storage.secretRefs", '["a", "b"]', "only one can be"),
+    ),
+    (
+        "compaction-of-cow",
+        {"type": "CopyOnWrite", "services": {"compaction": {}}},
+        ("spec.services.compaction", "needs type MergeOnRead", "CopyOnWrite"),
+    ),
     (
         "cluster-non-blocking",
-        {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}, "services": {"clustering": {}}},
+        {
+            "type": "MergeOnRead",
+            "index": {"type": "Bucket", "buckets": 2},
+            "concurrency": {"mode": "NonBlocking"},
+            "services": {"clustering": {}},
+        },
         ("spec.services.clustering", "contradicts concurrency.mode NonBlocking"),
     ),
-    ("metadata-off", {"metadataTable": {"enabled": False, "indexes": ["ColumnStats"]}}, ("spec.metadataTable.indexes", "contradict enabled false")),
-    ("metadata-unknown", {"metadataTable": {"indexes": ["RecordIndex"]}}, ("spec.metadataTable.indexes", '"RecordIndex"')),
-    ("metadata-word", {"metadataTable": {"rebuild": "now, please"}}, ("spec.metadataTable.rebuild", "'now, please' must consist of")),
-    ("cluster-bucket", {"index": {"type": "Bucket", "buckets": 2}, "services": {"clustering": {}}}, ("spec.services.clustering", "index.type Bucket")),
+    (
+        "metadata-off",
+        {"metadataTable": {"enabled": False, "indexes": ["ColumnStats"]}},
+        ("spec.metadataTable.indexes", "contradict enabled false"),
+    ),
+    (
+        "metadata-unknown",
+        {"metadataTable": {"indexes": ["RecordIndex"]}},
+        ("spec.metadataTable.indexes", '"RecordIndex"'),
+    ),
+    (
+        "metadata-word",
+        {"metadataTable": {"rebuild": "now, please"}},
+        ("spec.metadataTable.rebuild", "'now, please' must consist of"),
+    ),
+    (
+        "cluster-bucket",
+        {"index": {"type": "Bucket", "buckets": 2}, "services": {"clustering": {}}},
+        ("spec.services.clustering", "index.type Bucket"),
+    ),
     (
         "cluster-skip",
         {"partitionFields": None, "services": {"clustering": {"skipNewestPartitions": 2}}},
@@ -111,60 +192,192 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"services": {"clustering": {"smallFileSize": "99Mi", "targetFileSize": "98Mi"}}},
         ("smallFileSize 99Mi must not be more than targetFileSize 98Mi",),
     ),
-    ("cluster-size", {"services": {"clustering": {"smallFileSize": "300m"}}}, ("spec.services.clustering.smallFileSize", "'300m' is not a size")),
-    ("cluster-layout", {"services": {"clustering": {"sortColumns": ["a"], "layout": "ZOrder"}}}, ("layout ZOrder needs sortColumns",)),
+    (
+        "cluster-size",
+        {"services": {"clustering": {"smallFileSize": "300m"}}},
+        ("spec.services.clustering.smallFileSize", "'300m' is not a size"),
+    ),
+    (
+        "cluster-layout",
+        {"services": {"clustering": {"sortColumns": ["a"], "layout": "ZOrder"}}},
+        ("layout ZOrder needs sortColumns",),
+    ),
     ("cluster-column", {"services": {"clustering": {"sortColumns": ["a,b"]}}}, ("'a,b' must be the name of a column",)),
-    ("ttl-unpartitioned", {"partitionFields": None, "services": {"ttl": {"retainSeconds": 259200}}}, ("spec.services.ttl", "ttl needs partitionFields")),
-    ("ttl-days", {"partitionFields": ["p"], "services": {"ttl": {}}}, ("spec.services.ttl.retainSeconds", "Required value")),
+    (
+        "ttl-unpartitioned",
+        {"partitionFields": None, "services": {"ttl": {"retainSeconds": 259200}}},
+        ("spec.services.ttl", "ttl needs partitionFields"),
+    ),
+    (
+        "ttl-days",
+        {"partitionFields": ["p"], "services": {"ttl": {}}},
+        ("spec.services.ttl.retainSeconds", "Required value"),
+    ),
     (
         "ttl-none",
         {"partitionFields": ["p"], "services": {"ttl": {"retainSeconds": 0}}},
         ("spec.services.ttl.retainSeconds", "0", "greater than or equal to 86400"),
     ),
-    ("ttl-hours", {"partitionFields": ["p"], "services": {"ttl": {"retainSeconds": 90000}}}, ("spec.services.ttl.retainSeconds", "90000", "multiple of 86400")),
-    ("ttl-since", {"partitionFields": ["p"], "services": {"ttl": {"retainSeconds": 86400, "since": "Now"}}}, ("spec.services.ttl.since", '"Now"')),
-    ("retain-two", {"services": {"clean": {"retainCommits": 3, "retainSeconds": 3600}}}, ("spec.services.clean", "one of retainCommits, retainSeconds and")),
-    ("retain-minutes", {"services": {"clean": {"retainSeconds": 5400}}}, ("spec.services.clean.retainSeconds", "5400", "multiple of 3600")),
-    ("after-none", {"services": {"clean": {"afterCommits": 0}}}, ("spec.services.clean.afterCommits", "0", "greater than or equal to 1")),
-    ("retain-none", {"services": {"clean": {"retainCommits": 0}}}, ("spec.services.clean.retainCommits", "0", "greater than or equal to 1")),
-    ("keep", {"services": {"archive": {"minCommitsToKeep": 30}}}, ("spec.services.archive", "maxCommitsToKeep 30 must be more than minCommitsToKeep 30")),
-    ("keep-short", {"services": {"archive": {"minCommitsToKeep": 9}}}, ("spec.services", "minCommitsToKeep 9 must be more than clean.retainCommits 10")),
-    ("keep-less", {"services": {"clean": {"retainCommits": 20}}}, ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20")),
-    ("savepoint-name", {"savepoints": [{"name": "Before Load"}]}, ("spec.savepoints[0].name", "'Before Load'", "lower-case letters, digits and -")),
-    ("savepoint-twice", {"savepoints": [{"name": "a"}, {"name": "a"}]}, ("spec.savepoints[1]", "Duplicate value", '"a"')),
-    ("restore-nonce", {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "x y"}}, ("spec.restore.nonce", "'x y'", "letters, digits and")),
-    ("restore-no-nonce", {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a"}}, ("spec.restore.nonce", "Required value")),
+    (
+        "ttl-hours",
+        {"partitionFields": ["p"], "services": {"ttl": {"retainSeconds": 90000}}},
+        ("spec.services.ttl.retainSeconds", "90000", "multiple of 86400"),
+    ),
+    (
+        "ttl-since",
+        {"partitionFields": ["p"], "services": {"ttl": {"retainSeconds": 86400, "since": "Now"}}},
+        ("spec.services.ttl.since", '"Now"'),
+    ),
+    (
+        "retain-two",
+        {"services": {"clean": {"retainCommits": 3, "retainSeconds": 3600}}},
+        ("spec.services.clean", "one of retainCommits, retainSeconds and"),
+    ),
+    (
+        "retain-minutes",
+        {"services": {"clean": {"retainSeconds": 5400}}},
+        ("spec.services.clean.retainSeconds", "5400", "multiple of 3600"),
+    ),
+    (
+        "after-none",
+        {"services": {"clean": {"afterCommits": 0}}},
+        ("spec.services.clean.afterCommits", "0", "greater than or equal to 1"),
+    ),
+    (
+        "retain-none",
+        {"services": {"clean": {"retainCommits": 0}}},
+        ("spec.services.clean.retainCommits", "0", "greater than or equal to 1"),
+    ),
+    (
+        "keep",
+        {"services": {"archive": {"minCommitsToKeep": 30}}},
+        ("spec.services.archive", "maxCommitsToKeep 30 must be more than minCommitsToKeep 30"),
+    ),
+    (
+        "keep-short",
+        {"services": {"archive": {"minCommitsToKeep": 9}}},
+        ("spec.services", "minCommitsToKeep 9 must be more than clean.retainCommits 10"),
+    ),
+    (
+        "keep-less",
+        {"services": {"clean": {"retainCommits": 20}}},
+        ("spec.services", "minCommitsToKeep 20 must be more than clean.retainCommits 20"),
+    ),
+    (
+        "savepoint-name",
+        {"savepoints": [{"name": "Before Load"}]},
+        ("spec.savepoints[0].name", "'Before Load'", "lower-case letters, digits and -"),
+    ),
+    (
+        "savepoint-twice",
+        {"savepoints": [{"name": "a"}, {"name": "a"}]},
+        ("spec.savepoints[1]", "Duplicate value", '"a"'),
+    ),
+    (
+        "restore-nonce",
+        {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "x y"}},
+        ("spec.restore.nonce", "'x y'", "letters, digits and"),
+    ),
+    (
+        "restore-no-nonce",
+        {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a"}},
+        ("spec.restore.nonce", "Required value"),
+    ),
     (
         "restore-where",
         {"savepoints": [{"name": "a"}], "restore": {"savepoint": "b", "nonce": "1"}},
         ("spec.restore.savepoint", "'b' is none of spec.savepoints"),
     ),
-    ("restore-nowhere", {"restore": {"savepoint": "b", "nonce": "1"}}, ("spec.restore.savepoint", "'b' is none of spec.savepoints")),
-    ("adoption-policy", {"adoption": {"policy": "Force"}}, ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"')),
-    ("adoption-instant", {"adoption": {"rollbackInstants": ["2026"]}}, ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits")),
-    ("adoption-words", {"adoption": {"rollbackInstants": ["'); DROP TABLE t"]}}, ("spec.adoption.rollbackInstants[0]", "is not an instant: 17 digits")),
+    (
+        "restore-nowhere",
+        {"restore": {"savepoint": "b", "nonce": "1"}},
+        ("spec.restore.savepoint", "'b' is none of spec.savepoints"),
+    ),
+    (
+        "adoption-policy",
+        {"adoption": {"policy": "Force"}},
+        ("spec.adoption.policy", '"Force"', '"AdoptOrCreate", "Adopt", "Create"'),
+    ),
+    (
+        "adoption-instant",
+        {"adoption": {"rollbackInstants": ["2026"]}},
+        ("spec.adoption.rollbackInstants[0]", "'2026'", "is not an instant: 17 digits"),
+    ),
+    (
+        "adoption-words",
+        {"adoption": {"rollbackInstants": ["'); DROP TABLE t"]}},
+        ("spec.adoption.rollbackInstants[0]", "is not an instant: 17 digits"),
+    ),
     (
         "adoption-twice",
         {"adoption": {"rollbackInstants": ["20260101000000000"] * 2}},
         ("spec.adoption.rollbackInstants[1]", "Duplicate value", '"20260101000000000"'),
     ),
-    ("cron", {"services": {"archive": {"schedule": {"cron": "@daily ok"}}}}, ("spec.services.archive.schedule.cron", "'@daily ok'", "five fields")),
+    (
+        "cron",
+        {"services": {"archive": {"schedule": {"cron": "@daily ok"}}}},
+        ("spec.services.archive.schedule.cron", "'@daily ok'", "five fields"),
+    ),
     (
         "window",
         {"services": {"clustering": {"window": {"cron": "0 3 * * *", "durationSeconds": 0}}}},
         ("spec.services.clustering.window.durationSeconds", "0", "greater than or equal to 60"),
     ),
-    ("endless-window", {"services": {"clean": {"window": {"cron": "0 3 * * *"}}}}, ("spec.services.clean.window.durationSeconds", "Required value")),
-    ("zone", {"services": {"clean": {"schedule": {"cron": "0 3 * * *", "timeZone": "+01:00"}}}}, ("spec.services.clean.schedule.timeZone", "'+01:00'")),
-    ("bootstrap-inside", {"bootstrap": beginning("s3a://lake/flights/raw")}, ("spec.bootstrap.source.path", "'s3a://lake/flights/raw' lies in the table")),
-    ("bootstrap-itself", {"bootstrap": beginning("s3a://lake/flights")}, ("spec.bootstrap.source.path", "'s3a://lake/flights' lies in the table")),
-    ("bootstrap-around", {"bootstrap": beginning("s3a://lake")}, ("spec.bootstrap.source.path", "'s3a://lake' must name a bucket or host and a directory")),
-    ("bootstrap-parent", {"path": "s3a://lake/a/b", "bootstrap": beginning("s3a://lake/a")}, ("the table 's3a://lake/a/b' lies in 's3a://lake/a'",)),
-    ("bootstrap-path", {"bootstrap": beginning("file:///x/y")}, ("spec.bootstrap.source.path", "'file:///x/y'", "must begin with one of s3a://")),
-    ("bootstrap-format", {"bootstrap": beginning("s3a://lake/x", format="CSV")}, ("spec.bootstrap.source.format", '"CSV"', '"Parquet"')),
-    ("bootstrap-no-format", {"bootstrap": {"source": {"path": "s3a://lake/x"}}}, ("spec.bootstrap.source.format", "Required value")),
-    ("bootstrap-metadata", {"bootstrap": {**beginning("s3a://lake/x"), "mode": "MetadataOnly"}}, ("spec.bootstrap.mode", "MetadataOnly is not offered")),
-    ("bootstrap-mode", {"bootstrap": {**beginning("s3a://lake/x"), "mode": "Half"}}, ("spec.bootstrap.mode", "'Half'", "FullRecord is")),
+    (
+        "endless-window",
+        {"services": {"clean": {"window": {"cron": "0 3 * * *"}}}},
+        ("spec.services.clean.window.durationSeconds", "Required value"),
+    ),
+    (
+        "zone",
+        {"services": {"clean": {"schedule": {"cron": "0 3 * * *", "timeZone": "+01:00"}}}},
+        ("spec.services.clean.schedule.timeZone", "'+01:00'"),
+    ),
+    (
+        "bootstrap-inside",
+        {"bootstrap": beginning("s3a://lake/flights/raw")},
+        ("spec.bootstrap.source.path", "'s3a://lake/flights/raw' lies in the table"),
+    ),
+    (
+        "bootstrap-itself",
+        {"bootstrap": beginning("s3a://lake/flights")},
+        ("spec.bootstrap.source.path", "'s3a://lake/flights' lies in the table"),
+    ),
+    (
+        "bootstrap-around",
+        {"bootstrap": beginning("s3a://lake")},
+        ("spec.bootstrap.source.path", "'s3a://lake' must name a bucket or host and a directory"),
+    ),
+    (
+        "bootstrap-parent",
+        {"path": "s3a://lake/a/b", "bootstrap": beginning("s3a://lake/a")},
+        ("the table 's3a://lake/a/b' lies in 's3a://lake/a'",),
+    ),
+    (
+        "bootstrap-path",
+        {"bootstrap": beginning("file:///x/y")},
+        ("spec.bootstrap.source.path", "'file:///x/y'", "must begin with one of s3a://"),
+    ),
+    (
+        "bootstrap-format",
+        {"bootstrap": beginning("s3a://lake/x", format="CSV")},
+        ("spec.bootstrap.source.format", '"CSV"', '"Parquet"'),
+    ),
+    (
+        "bootstrap-no-format",
+        {"bootstrap": {"source": {"path": "s3a://lake/x"}}},
+        ("spec.bootstrap.source.format", "Required value"),
+    ),
+    (
+        "bootstrap-metadata",
+        {"bootstrap": {**beginning("s3a://lake/x"), "mode": "MetadataOnly"}},
+        ("spec.bootstrap.mode", "MetadataOnly is not offered"),
+    ),
+    (
+        "bootstrap-mode",
+        {"bootstrap": {**beginning("s3a://lake/x"), "mode": "Half"}},
+        ("spec.bootstrap.mode", "'Half'", "FullRecord is"),
+    ),
     (
         "bootstrap-adopt",
         {"bootstrap": beginning("s3a://lake/x"), "adoption": {"policy": "Adopt"}},
@@ -175,12 +388,18 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"storage": {"serviceAccountName": "kube-system/default"}},
         ("spec.storage.serviceAccountName", "'kube-system/default'", "is not the name of a ServiceAccount"),
     ),
-    ("same-secret", {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}}, ("spec.storage.secretRefs[1]", "Duplicate value", '"a"')),
+    (
+        "same-secret",
+        {"storage": {"secretRefs": [{"name": "a", "as": x} for x in ("S3", "Env")]}},
+        ("spec.storage.secretRefs[1]", "Duplicate value", '"a"'),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("spec", "words"), [pytest.param(spec, words, id=name) for name, spec, words in REFUSED])
-def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_refusal_names_field_value_and_rule(
+    light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]
+) -> None:
     message = light_cluster.refused(table("default", name="refused", **spec))
     for word in words:
         assert word in message
@@ -225,11 +444,25 @@ def test_storage_options_that_are_refused(light_cluster: Cluster, key: str, rule
         {"clean": {"retainFileVersions": 1}, "archive": {"minCommitsToKeep": 5}},
         {"compaction": {"afterCommits": 1}, "clean": {"enabled": False}},
         {"clustering": {}},
-        {"clustering": {"sortColumns": ["a", "b.c"], "layout": "Hilbert", "smallFileSize": "64Mi", "targetFileSize": "1Gi", "partitionPattern": "2026/.*"}},
+        {
+            "clustering": {
+                "sortColumns": ["a", "b.c"],
+                "layout": "Hilbert",
+                "smallFileSize": "64Mi",
+                "targetFileSize": "1Gi",
+                "partitionPattern": "2026/.*",
+            }
+        },
     ],
 )
 def test_good_services(light_cluster: Cluster, services: dict[str, Any]) -> None:
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(table("default", type="MergeOnRead", services=services)))
+    light_cluster.kubectl(
+        "create",
+        "--dry-run=server",
+        "-f",
+        "-",
+        stdin=yaml.safe_dump(table("default", type="MergeOnRead", services=services)),
+    )
 
 
 def test_compaction_switched_off_fits_any_table(light_cluster: Cluster) -> None:
@@ -277,7 +510,12 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
             "maxHoldSeconds": 600,
             "maxClockSkewSeconds": 5,
         },
-        "fencing": {"mode": "PodTermination", "drainSeconds": 10, "trustNodeDeletion": False, "trustOutOfServiceTaint": False},
+        "fencing": {
+            "mode": "PodTermination",
+            "drainSeconds": 10,
+            "trustNodeDeletion": False,
+            "trustOutOfServiceTaint": False,
+        },
         "suspend": False,
     }
 
@@ -291,7 +529,12 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             image="registry.example/hudi/spark:1",
             concurrency={"mode": "SingleWriter", "maxWriters": 1},
             lock={"leaseSeconds": 30, "keepAliveSeconds": 10, "rpcTimeoutSeconds": 10, "silenceSeconds": 120},
-            fencing={"mode": "LeaseOnly", "drainSeconds": 30, "trustNodeDeletion": True, "trustOutOfServiceTaint": True},
+            fencing={
+                "mode": "LeaseOnly",
+                "drainSeconds": 30,
+                "trustNodeDeletion": True,
+                "trustOutOfServiceTaint": True,
+            },
             storage={
                 "serviceAccountName": "lake",
                 "secretRefs": [{"name": "a", "as": "S3"}, {"name": "b", "as": "Env"}],
@@ -321,33 +564,57 @@ def test_identity_cannot_be_changed(light_cluster: Cluster, namespace: str, fiel
     message = light_cluster.refused(table(namespace, **{field: new}))
     assert f"spec.{field}: Forbidden: {field} is immutable: it is" in message
     for value in (old, new):
-        assert (value[-1] if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else value) in message
+        assert (
+            value[-1] if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else value
+        ) in message
 
 
 @pytest.mark.parametrize(("field", "value", "_new"), OPTIONAL, ids=[case[0] for case in OPTIONAL])
-def test_identity_cannot_be_added_or_removed(light_cluster: Cluster, namespace: str, field: str, value: Any, _new: Any) -> None:
-    light_cluster.apply(table(namespace, name="with", **{field: value}), table(namespace, name="without", **{field: None}))
-    for name, change, text in (("with", None, "cannot become unset"), ("without", value, "it is unset and cannot become")):
+def test_identity_cannot_be_added_or_removed(
+    light_cluster: Cluster, namespace: str, field: str, value: Any, _new: Any
+) -> None:
+    light_cluster.apply(
+        table(namespace, name="with", **{field: value}), table(namespace, name="without", **{field: None})
+    )
+    for name, change, text in (
+        ("with", None, "cannot become unset"),
+        ("without", value, "it is unset and cannot become"),
+    ):
         message = light_cluster.refused(table(namespace, name=name, **{field: change}))
         assert f"spec.{field}: " in message
         assert f"{field} is immutable" in message
         assert text in message
 
 
-def test_removing_type_or_hive_style_means_the_default_and_is_refused_when_that_is_a_change(light_cluster: Cluster, namespace: str) -> None:
+def test_removing_type_or_hive_style_means_the_default_and_is_refused_when_that_is_a_change(
+    light_cluster: Cluster, namespace: str
+) -> None:
     light_cluster.apply(table(namespace, hiveStylePartitioning=True))
     assert "type is immutable: it is MergeOnRead and cannot become CopyOnWrite" in light_cluster.refused(
         table(namespace, type=None, hiveStylePartitioning=True)
     )
-    assert "hiveStylePartitioning is immutable: it is true and cannot become false" in light_cluster.refused(table(namespace))
+    assert "hiveStylePartitioning is immutable: it is true and cannot become false" in light_cluster.refused(
+        table(namespace)
+    )
 
 
 def test_how_a_table_begins_cannot_be_changed(light_cluster: Cluster, namespace: str) -> None:
-    light_cluster.apply(table(namespace, name="with", bootstrap=beginning("s3a://lake/plain")), table(namespace, name="without"))
-    assert light_cluster.get("ht", "with", "-n", namespace)["spec"]["bootstrap"] == {"mode": "FullRecord", **beginning("s3a://lake/plain")}
+    light_cluster.apply(
+        table(namespace, name="with", bootstrap=beginning("s3a://lake/plain")), table(namespace, name="without")
+    )
+    assert light_cluster.get("ht", "with", "-n", namespace)["spec"]["bootstrap"] == {
+        "mode": "FullRecord",
+        **beginning("s3a://lake/plain"),
+    }
     light_cluster.apply(table(namespace, name="with", bootstrap=beginning("s3a://lake/plain"), suspend=True))
-    for name, change in (("with", beginning("s3a://lake/other")), ("with", None), ("without", beginning("s3a://lake/plain"))):
-        assert "bootstrap is immutable: it is how the table begins" in light_cluster.refused(table(namespace, name=name, bootstrap=change))
+    for name, change in (
+        ("with", beginning("s3a://lake/other")),
+        ("with", None),
+        ("without", beginning("s3a://lake/plain")),
+    ):
+        assert "bootstrap is immutable: it is how the table begins" in light_cluster.refused(
+            table(namespace, name=name, bootstrap=change)
+        )
 
 
 def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) -> None:
@@ -376,7 +643,13 @@ def test_a_nonce_stands_for_one_restore(light_cluster: Cluster, namespace: str) 
 
 def test_columns(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(table(namespace))
-    condition = {"type": "Ready", "status": "True", "reason": "Available", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Available",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
     status = {
         "observedGeneration": 1,
         "conditions": [condition],
@@ -384,7 +657,17 @@ def test_columns(light_cluster: Cluster, namespace: str) -> None:
         "blockedBy": "nightly (attempt 2)",
         "timeline": {"lastCommitTime": "2026-01-01T00:00:00Z", "pendingCount": 3},
     }
-    light_cluster.kubectl("patch", "ht", "flights", "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    light_cluster.kubectl(
+        "patch",
+        "ht",
+        "flights",
+        "-n",
+        namespace,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps({"status": status}),
+    )
     head, row = light_cluster.kubectl("get", "ht", "-n", namespace).splitlines()
     for column in ("TYPE", "WRITERS", "BLOCKED BY", "LAST COMMIT", "PENDING", "READY", "AGE"):
         assert column in head

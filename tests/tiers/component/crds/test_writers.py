@@ -15,8 +15,16 @@ HUDI = {"tableRef": {"name": "bronze"}}
 SQL = {"query": "SELECT 1"}
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("nothing-to-do", {"source": None}, ("spec", "neither source nor application is set")),
-    ("two-things-to-do", {"application": {"mainFile": "local:///a.py"}}, ("spec", "source and application are both set")),
-    ("two-sources", {"source": {"files": FILES, "python": PYTHON}}, ("spec.source", "source has several fields, use one of: files python")),
+    (
+        "two-things-to-do",
+        {"application": {"mainFile": "local:///a.py"}},
+        ("spec", "source and application are both set"),
+    ),
+    (
+        "two-sources",
+        {"source": {"files": FILES, "python": PYTHON}},
+        ("spec.source", "source has several fields, use one of: files python"),
+    ),
     ("empty-source", {"source": {}}, ("spec.source", "source is empty")),
     ("empty-application", {"source": None, "application": {}}, ("spec.application", "application is empty")),
     (
@@ -29,8 +37,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"source": None, "application": {"mainFile": "local:///a.py"}, "operation": "Insert"},
         ("spec.operation", "operation Insert cannot be combined"),
     ),
-    ("operation-word", {"operation": "upsert"}, ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"')),
-    ("remove-duplicates-of-a-source", {"operation": "RemoveDuplicates"}, ("spec.operation", "RemoveDuplicates cannot be combined with source or transform")),
+    (
+        "operation-word",
+        {"operation": "upsert"},
+        ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"'),
+    ),
+    (
+        "remove-duplicates-of-a-source",
+        {"operation": "RemoveDuplicates"},
+        ("spec.operation", "RemoveDuplicates cannot be combined with source or transform"),
+    ),
     (
         "remove-duplicates-and-transform",
         {"source": None, "operation": "RemoveDuplicates", "transform": {"sql": "x"}},
@@ -46,35 +62,94 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Drop"},
         ("spec.duplicates", "duplicates Drop needs source, and operation Insert or BulkInsert"),
     ),
-    ("duplicates-of-upserts", {"duplicates": "Fail"}, ("spec.duplicates", "duplicates Fail needs source, and operation Insert or BulkInsert")),
-    ("duplicates-word", {"operation": "Insert", "duplicates": "Ignore"}, ("spec.duplicates", '"Ignore"', '"Fail", "Drop", "Allow"')),
-    ("main-file", {"source": None, "application": {"mainFile": "s3a://x/a.py"}}, ("spec.application.mainFile", "'s3a://x/a.py'", "local:///PATH.py")),
-    ("format", {"source": {"files": {**FILES, "format": "xml"}}}, ("spec.source.files.format", '"xml"', '"csv", "parquet", "json", "orc", "avro"')),
-    ("three-sources", {"source": {"files": FILES, "hudi": HUDI, "python": PYTHON}}, ("spec.source", "use one of: files hudi python")),
+    (
+        "duplicates-of-upserts",
+        {"duplicates": "Fail"},
+        ("spec.duplicates", "duplicates Fail needs source, and operation Insert or BulkInsert"),
+    ),
+    (
+        "duplicates-word",
+        {"operation": "Insert", "duplicates": "Ignore"},
+        ("spec.duplicates", '"Ignore"', '"Fail", "Drop", "Allow"'),
+    ),
+    (
+        "main-file",
+        {"source": None, "application": {"mainFile": "s3a://x/a.py"}},
+        ("spec.application.mainFile", "'s3a://x/a.py'", "local:///PATH.py"),
+    ),
+    (
+        "format",
+        {"source": {"files": {**FILES, "format": "xml"}}},
+        ("spec.source.files.format", '"xml"', '"csv", "parquet", "json", "orc", "avro"'),
+    ),
+    (
+        "three-sources",
+        {"source": {"files": FILES, "hudi": HUDI, "python": PYTHON}},
+        ("spec.source", "use one of: files hudi python"),
+    ),
     ("empty-hudi", {"source": {"hudi": {}}}, ("spec.source.hudi", "source.hudi is empty")),
-    ("two-tables", {"source": {"hudi": {**HUDI, "path": "s3a://lake/x"}}}, ("spec.source.hudi", "source.hudi.tableRef and source.hudi.path are both set")),
+    (
+        "two-tables",
+        {"source": {"hudi": {**HUDI, "path": "s3a://lake/x"}}},
+        ("spec.source.hudi", "source.hudi.tableRef and source.hudi.path are both set"),
+    ),
     (
         "itself",
         {"source": {"hudi": {"tableRef": {"name": "flights"}}}},
         ("spec.source", "tableRef 'flights' is the table that this writer writes to"),
     ),
-    ("source-name", {"source": {"hudi": {"tableRef": {"name": "A"}}}}, ("spec.source.hudi.tableRef.name", "'A' is not the name of a HudiTable")),
-    ("source-path", {"source": {"hudi": {"path": "/lake/x"}}}, ("spec.source.hudi.path", "'/lake/x'", "must begin with a scheme")),
-    ("source-credentials", {"source": {"hudi": {"path": "s3a://k:s@b/x"}}}, ("spec.source.hudi.path", "contains credentials")),
-    ("start", {"source": {"hudi": {**HUDI, "startFrom": "2026-01-31"}}}, ("spec.source.hudi.startFrom", "'2026-01-31'", "completion time of 17 digits")),
-    ("order", {"source": {"hudi": {**HUDI, "order": "Any"}}}, ("spec.source.hudi.order", '"Any"', '"CompletionTime", "Fenced", "OutOfOrder"')),
+    (
+        "source-name",
+        {"source": {"hudi": {"tableRef": {"name": "A"}}}},
+        ("spec.source.hudi.tableRef.name", "'A' is not the name of a HudiTable"),
+    ),
+    (
+        "source-path",
+        {"source": {"hudi": {"path": "/lake/x"}}},
+        ("spec.source.hudi.path", "'/lake/x'", "must begin with a scheme"),
+    ),
+    (
+        "source-credentials",
+        {"source": {"hudi": {"path": "s3a://k:s@b/x"}}},
+        ("spec.source.hudi.path", "contains credentials"),
+    ),
+    (
+        "start",
+        {"source": {"hudi": {**HUDI, "startFrom": "2026-01-31"}}},
+        ("spec.source.hudi.startFrom", "'2026-01-31'", "completion time of 17 digits"),
+    ),
+    (
+        "order",
+        {"source": {"hudi": {**HUDI, "order": "Any"}}},
+        ("spec.source.hudi.order", '"Any"', '"CompletionTime", "Fenced", "OutOfOrder"'),
+    ),
     (
         "start-and-order",
         {"source": {"hudi": {**HUDI, "startFrom": "20260131235959999", "order": "Fenced"}}},
         ("spec.source.hudi.startFrom", "'20260131235959999'", "cannot be combined with order Fenced"),
     ),
-    ("commits", {"source": {"hudi": {**HUDI, "maxCommitsPerBatch": 0}}}, ("spec.source.hudi.maxCommitsPerBatch", "0", "greater than or equal to 1")),
-    ("lost", {"source": {"hudi": {**HUDI, "ifPositionLost": "Skip"}}}, ("spec.source.hudi.ifPositionLost", '"Skip"', '"Fail", "Snapshot"')),
-    ("deletes", {"source": {"hudi": {**HUDI, "deletes": "Maybe"}}}, ("spec.source.hudi.deletes", '"Maybe"', '"Ignore", "Carry"')),
+    (
+        "commits",
+        {"source": {"hudi": {**HUDI, "maxCommitsPerBatch": 0}}},
+        ("spec.source.hudi.maxCommitsPerBatch", "0", "greater than or equal to 1"),
+    ),
+    (
+        "lost",
+        {"source": {"hudi": {**HUDI, "ifPositionLost": "Skip"}}},
+        ("spec.source.hudi.ifPositionLost", '"Skip"', '"Fail", "Snapshot"'),
+    ),
+    (
+        "deletes",
+        {"source": {"hudi": {**HUDI, "deletes": "Maybe"}}},
+        ("spec.source.hudi.deletes", '"Maybe"', '"Ignore", "Carry"'),
+    ),
     (
         "deletes-of-a-snapshot",
         {"source": {"hudi": {**HUDI, "deletes": "Carry", "ifPositionLost": "Snapshot"}}},
-        ("spec.source.hudi.deletes", "cannot be combined with ifPositionLost Snapshot: the whole table does not tell what was deleted"),
+        (
+            "spec.source.hudi.deletes",
+            "cannot be combined with ifPositionLost Snapshot: the whole table does not tell what was deleted",
+        ),
     ),
     (
         "deletes-of-inserts",
@@ -83,13 +158,28 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     ("no-query", {"source": {"sql": {"views": []}}}, ("spec.source.sql.query", "Required value")),
     ("python-and-sql", {"source": {"python": PYTHON, "sql": SQL}}, ("spec.source", "use one of: python sql")),
-    ("empty-view", {"source": {"sql": {**SQL, "views": [{"name": "a"}]}}}, ("spec.source.sql.views[0]", "the view is empty: set files or hudi")),
+    (
+        "empty-view",
+        {"source": {"sql": {**SQL, "views": [{"name": "a"}]}}},
+        ("spec.source.sql.views[0]", "the view is empty: set files or hudi"),
+    ),
     (
         "two-in-a-view",
-        {"source": {"sql": {**SQL, "views": [{"name": "a", "files": {"format": "csv", "paths": ["s3a://x/y"]}, "hudi": HUDI}]}}},
+        {
+            "source": {
+                "sql": {
+                    **SQL,
+                    "views": [{"name": "a", "files": {"format": "csv", "paths": ["s3a://x/y"]}, "hudi": HUDI}],
+                }
+            }
+        },
         ("spec.source.sql.views[0]", "files and hudi are both set"),
     ),
-    ("view-table", {"source": {"sql": {**SQL, "views": [{"name": "a", "hudi": {}}]}}}, ("spec.source.sql.views[0].hudi", "hudi is empty")),
+    (
+        "view-table",
+        {"source": {"sql": {**SQL, "views": [{"name": "a", "hudi": {}}]}}},
+        ("spec.source.sql.views[0].hudi", "hudi is empty"),
+    ),
     (
         "view-name",
         {"source": {"sql": {**SQL, "views": [{"name": "source", "hudi": HUDI}]}}},
@@ -101,10 +191,26 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.source.sql.views[0].files.paths[0]", "'/x'", "must begin with a scheme"),
     ),
     ("no-paths", {"source": {"files": {**FILES, "paths": []}}}, ("spec.source.files.paths", "at least 1 items")),
-    ("no-scheme", {"source": {"files": {**FILES, "paths": ["/data/x"]}}}, ("spec.source.files.paths[0]", "'/data/x'", "must begin with a scheme")),
-    ("credentials", {"source": {"files": {**FILES, "paths": ["s3a://k:s@b/x"]}}}, ("spec.source.files.paths[0]", "contains credentials")),
-    ("files-per-commit", {"source": {"files": {**FILES, "maxFilesPerCommit": 0}}}, ("spec.source.files.maxFilesPerCommit", "0", "greater than or equal to 1")),
-    ("function", {"source": {"python": {**PYTHON, "function": "a.b"}}}, ("spec.source.python.function", "'a.b'", "not the name of a Python function")),
+    (
+        "no-scheme",
+        {"source": {"files": {**FILES, "paths": ["/data/x"]}}},
+        ("spec.source.files.paths[0]", "'/data/x'", "must begin with a scheme"),
+    ),
+    (
+        "credentials",
+        {"source": {"files": {**FILES, "paths": ["s3a://k:s@b/x"]}}},
+        ("spec.source.files.paths[0]", "contains credentials"),
+    ),
+    (
+        "files-per-commit",
+        {"source": {"files": {**FILES, "maxFilesPerCommit": 0}}},
+        ("spec.source.files.maxFilesPerCommit", "0", "greater than or equal to 1"),
+    ),
+    (
+        "function",
+        {"source": {"python": {**PYTHON, "function": "a.b"}}},
+        ("spec.source.python.function", "'a.b'", "not the name of a Python function"),
+    ),
     (
         "key",
         {"source": {"python": {**PYTHON, "configMapKeyRef": {"name": "c", "key": "../x"}}}},
@@ -112,7 +218,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     ("priority", {"priority": 1001}, ("spec.priority", "1001", "less than or equal to 1000")),
     ("partition-path", {"partitions": ["/2026-01-*"]}, ("spec.partitions[0]", "'/2026-01-*' is not a partition path")),
-    ("partition-pattern", {"partitions": ["a", "2026-0[12]"]}, ("spec.partitions[1]", "'2026-0[12]': patterns are made of *")),
+    (
+        "partition-pattern",
+        {"partitions": ["a", "2026-0[12]"]},
+        ("spec.partitions[1]", "'2026-0[12]': patterns are made of *"),
+    ),
     ("partition-stars", {"partitions": ["*a*a*a*a*a*"]}, ("spec.partitions[0]", "'*a*a*a*a*a*' has more than five *")),
     ("no-partitions", {"partitions": []}, ("spec.partitions", "at least 1 items")),
     ("partition-twice", {"partitions": ["a", "a"]}, ("spec.partitions[1]", "Duplicate value")),
@@ -142,29 +252,47 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"executors": {"javaOptions": ["-XX:VMOptionsFile=/tmp/x"]}},
         ("spec.executors.javaOptions[0]", "'-XX:VMOptionsFile=/tmp/x' is not a JVM option that may be set here"),
     ),
-    ("env", {"driver": {"env": [{"name": "Hudi_Operator_Role", "value": "x"}]}}, ("spec.driver.env[0].name", "'Hudi_Operator_Role'", "is set by the operator")),
+    (
+        "env",
+        {"driver": {"env": [{"name": "Hudi_Operator_Role", "value": "x"}]}},
+        ("spec.driver.env[0].name", "'Hudi_Operator_Role'", "is set by the operator"),
+    ),
     ("instances", {"executors": {"instances": -1}}, ("spec.executors.instances", "-1", "greater than or equal to 0")),
     ("volumes", {"driver": {"volumes": []}}, ('unknown field "spec.driver.volumes"',)),
     ("deadline", {"activeDeadlineSeconds": 5}, ("spec.activeDeadlineSeconds", "5", "greater than or equal to 60")),
     ("retries", {"retryPolicy": {"limit": 21}}, ("spec.retryPolicy.limit", "21", "less than or equal to 20")),
-    ("back-off", {"retryPolicy": {"backoffSeconds": 400}}, ("spec.retryPolicy", "backoffSeconds 400 must not exceed maxBackoffSeconds 300")),
+    (
+        "back-off",
+        {"retryPolicy": {"backoffSeconds": 400}},
+        ("spec.retryPolicy", "backoffSeconds 400 must not exceed maxBackoffSeconds 300"),
+    ),
     ("grace", {"stop": {"graceSeconds": 0}}, ("spec.stop.graceSeconds", "0", "greater than or equal to 1")),
     ("cron", {"schedule": {"cron": "0 * * *  "}}, ("spec.schedule.cron", "'0 * * *  '", "must have five fields")),
     ("no-cron", {"schedule": {"timeZone": "Etc/UTC"}}, ("spec.schedule.cron", "Required value")),
-    ("time-zone", {"schedule": {"cron": "0 * * * *", "timeZone": "../UTC"}}, ("spec.schedule.timeZone", "'../UTC'", "not the name of a time zone")),
+    (
+        "time-zone",
+        {"schedule": {"cron": "0 * * * *", "timeZone": "../UTC"}},
+        ("spec.schedule.timeZone", "'../UTC'", "not the name of a time zone"),
+    ),
     (
         "deadline",
         {"schedule": {"cron": "0 * * * *", "startingDeadlineSeconds": 9}},
         ("spec.schedule.startingDeadlineSeconds", "9", "greater than or equal to 10"),
     ),
-    ("policy", {"schedule": {"cron": "0 * * * *", "concurrencyPolicy": "Allow"}}, ('unknown field "spec.schedule.concurrencyPolicy"',)),
+    (
+        "policy",
+        {"schedule": {"cron": "0 * * * *", "concurrencyPolicy": "Allow"}},
+        ('unknown field "spec.schedule.concurrencyPolicy"',),
+    ),
     ("nonce", {"restartNonce": "a b"}, ("spec.restartNonce", "'a b'", "letters, digits")),
     ("unknown", {"maxRetries": 3}, ('unknown field "spec.maxRetries"',)),
 ]
 
 
 @pytest.mark.parametrize(("spec", "words"), [pytest.param(spec, words, id=name) for name, spec, words in REFUSED])
-def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_refusal_names_field_value_and_rule(
+    light_cluster: Cluster, spec: dict[str, Any], words: tuple[str, ...]
+) -> None:
     message = light_cluster.refused(writer("default", name="refused", **spec))
     for word in words:
         assert word in message
@@ -172,7 +300,9 @@ def test_a_refusal_names_field_value_and_rule(light_cluster: Cluster, spec: dict
 
 @pytest.mark.parametrize("name", ["a" * 64, "a.b"])
 def test_names_that_pods_cannot_have_are_refused(light_cluster: Cluster, name: str) -> None:
-    assert f"metadata.name '{name}' must have at most 63 characters and no '.'" in light_cluster.refused(writer("default", name=name))
+    assert f"metadata.name '{name}' must have at most 63 characters and no '.'" in light_cluster.refused(
+        writer("default", name=name)
+    )
 
 
 OWNED = [
@@ -215,7 +345,17 @@ OWNED = [
 
 
 def _spellings(key: str) -> list[str]:
-    return [key, key.upper(), key.title(), f"spark.{key}", f"spark.hadoop.{key}", f"Spark.Hadoop.{key}", f" {key}", f"{key}  ", f"\u00a0{key}"]
+    return [
+        key,
+        key.upper(),
+        key.title(),
+        f"spark.{key}",
+        f"spark.hadoop.{key}",
+        f"Spark.Hadoop.{key}",
+        f" {key}",
+        f"{key}  ",
+        f"\u00a0{key}",
+    ]
 
 
 @pytest.mark.parametrize("build", [table, writer])
@@ -230,7 +370,12 @@ def test_options_of_the_operator_are_refused_in_every_spelling(light_cluster: Cl
 
 
 @pytest.mark.parametrize(
-    "key", ["hoodie.datasource.insert.dup.policy", "Hoodie.Datasource.Write.Insert.Drop.Duplicates", "hoodie.merge.allow.duplicate.on.inserts"]
+    "key",
+    [
+        "hoodie.datasource.insert.dup.policy",
+        "Hoodie.Datasource.Write.Insert.Drop.Duplicates",
+        "hoodie.merge.allow.duplicate.on.inserts",
+    ],
 )
 def test_what_becomes_of_duplicates_is_a_field(light_cluster: Cluster, key: str) -> None:
     message = light_cluster.refused(writer("default", name="refused", operation="Insert", hudiOptions={key: "x"}))
@@ -240,7 +385,12 @@ def test_what_becomes_of_duplicates_is_a_field(light_cluster: Cluster, key: str)
 @pytest.mark.parametrize("build", [table, writer])
 @pytest.mark.parametrize(
     "spelling",
-    ["hoodie.write.lock.provider", "Spark.Hoodie.Write.Lock.Provider ", "hoodie.write.lock.provider\n", "\thoodie.write.lock.provider"],
+    [
+        "hoodie.write.lock.provider",
+        "Spark.Hoodie.Write.Lock.Provider ",
+        "hoodie.write.lock.provider\n",
+        "\thoodie.write.lock.provider",
+    ],
 )
 def test_each_spelling_is_refused_by_itself(light_cluster: Cluster, build: Any, spelling: str) -> None:
     message = light_cluster.refused(build("default", name="refused", hudiOptions={spelling: "x"}))
@@ -249,7 +399,14 @@ def test_each_spelling_is_refused_by_itself(light_cluster: Cluster, build: Any, 
 
 
 @pytest.mark.parametrize(
-    "key", ["hoodie.clean.commits.retained", "hoodie.keep.max.commits", "hoodie.index.type", "hoodie.compact.inline", "Hoodie.Clustering.inline"]
+    "key",
+    [
+        "hoodie.clean.commits.retained",
+        "hoodie.keep.max.commits",
+        "hoodie.index.type",
+        "hoodie.compact.inline",
+        "Hoodie.Clustering.inline",
+    ],
 )
 def test_table_wide_options_belong_to_the_table(light_cluster: Cluster, key: str) -> None:
     message = light_cluster.refused(writer("default", name="refused", hudiOptions={key: "x"}))
@@ -295,7 +452,11 @@ def test_spark_settings_that_are_refused(light_cluster: Cluster, key: str, rule:
 
 
 def test_values_without_line_breaks(light_cluster: Cluster) -> None:
-    message = light_cluster.refused(writer("default", name="refused", hudiOptions={"hoodie.parquet.max.file.size": "1\nhoodie.write.lock.provider=x"}))
+    message = light_cluster.refused(
+        writer(
+            "default", name="refused", hudiOptions={"hoodie.parquet.max.file.size": "1\nhoodie.write.lock.provider=x"}
+        )
+    )
     assert "spec.hudiOptions.hoodie.parquet.max.file.size" in message
 
 
@@ -323,7 +484,10 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
     pod_settings = {
         "cores": 2,
         "memory": "2Gi",
-        "resources": {"requests": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "limits": {"cpu": 2, "memory": "3Gi"}},
+        "resources": {
+            "requests": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "1Gi"},
+            "limits": {"cpu": 2, "memory": "3Gi"},
+        },
         "env": [{"name": "LANG", "value": "C.UTF-8"}],
         "javaOptions": ["-XX:+UseSerialGC", "-XX:MaxGCPauseMillis=200", "-Xss2m", "-Xlog:gc*=info"],
         "nodeSelector": {"disk": "ssd"},
@@ -344,17 +508,55 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
     light_cluster.apply(
         writer(namespace, "files", transform={"sql": "SELECT * FROM source"}, operation="Upsert", **common),
         writer(namespace, "python", source={"python": {**PYTHON, "arguments": {"from": "2013-01-01"}}}, **common),
-        writer(namespace, "hudi", source={"hudi": {**HUDI, "startFrom": "20260131235959999", "maxCommitsPerBatch": 4, "ifPositionLost": "Snapshot"}}, **common),
+        writer(
+            namespace,
+            "hudi",
+            source={
+                "hudi": {
+                    **HUDI,
+                    "startFrom": "20260131235959999",
+                    "maxCommitsPerBatch": 4,
+                    "ifPositionLost": "Snapshot",
+                }
+            },
+            **common,
+        ),
         writer(namespace, "carry", source={"hudi": {**HUDI, "deletes": "Carry"}}, operation="Upsert", **common),
-        writer(namespace, "fenced", source={"hudi": {"path": "s3a://lake/x", "startFrom": "Latest", "order": "Fenced"}}, **common),
+        writer(
+            namespace,
+            "fenced",
+            source={"hudi": {"path": "s3a://lake/x", "startFrom": "Latest", "order": "Fenced"}},
+            **common,
+        ),
         writer(
             namespace,
             "sql",
-            source={"sql": {**SQL, "views": [{"name": "a", "hudi": {"path": "s3a://lake/x"}}, {"name": "b", "hudi": HUDI}, {"name": "c", "files": FILES}]}},
+            source={
+                "sql": {
+                    **SQL,
+                    "views": [
+                        {"name": "a", "hudi": {"path": "s3a://lake/x"}},
+                        {"name": "b", "hudi": HUDI},
+                        {"name": "c", "files": FILES},
+                    ],
+                }
+            },
             **common,
         ),
-        writer(namespace, "program", source=None, application={"mainFile": "local:///opt/app/main.py", "arguments": ["--x", "1"]}, **common),
-        writer(namespace, "code", source=None, application={"configMapKeyRef": {"name": "code", "key": "main.py"}}, **common),
+        writer(
+            namespace,
+            "program",
+            source=None,
+            application={"mainFile": "local:///opt/app/main.py", "arguments": ["--x", "1"]},
+            **common,
+        ),
+        writer(
+            namespace,
+            "code",
+            source=None,
+            application={"configMapKeyRef": {"name": "code", "key": "main.py"}},
+            **common,
+        ),
     )
 
 
@@ -372,10 +574,14 @@ def test_the_table_cannot_be_changed(light_cluster: Cluster, namespace: str) -> 
         ({**HUDI, "order": "Fenced"}, "order CompletionTime cannot become Fenced"),
     ],
 )
-def test_the_source_table_and_its_order_cannot_be_changed(light_cluster: Cluster, namespace: str, changed: dict[str, Any], rule: str) -> None:
+def test_the_source_table_and_its_order_cannot_be_changed(
+    light_cluster: Cluster, namespace: str, changed: dict[str, Any], rule: str
+) -> None:
     light_cluster.apply(writer(namespace, source={"hudi": HUDI}))
     assert rule in light_cluster.refused(writer(namespace, source={"hudi": changed}))
-    light_cluster.apply(writer(namespace, source={"hudi": {**HUDI, "maxCommitsPerBatch": 2, "ifPositionLost": "Snapshot"}}))
+    light_cluster.apply(
+        writer(namespace, source={"hudi": {**HUDI, "maxCommitsPerBatch": 2, "ifPositionLost": "Snapshot"}})
+    )
 
 
 def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) -> None:
@@ -384,14 +590,34 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
         "mode": "Once",
         "attempt": 2,
         "state": "Running",
-        "conditions": [{"type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "Running",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
         "records": 7,
         "conflicts": 1,
         "lastCommit": {"instant": "20260101000000000", "time": "2026-01-01T00:00:00Z"},
         "attempts": [{"number": 2, "pod": "p", "instants": ["20260101000000000"]}],
     }
-    light_cluster.kubectl("patch", "hw", "backfill", "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
-    head, row = light_cluster.kubectl("get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=flights").splitlines()
+    light_cluster.kubectl(
+        "patch",
+        "hw",
+        "backfill",
+        "-n",
+        namespace,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps({"status": status}),
+    )
+    head, row = light_cluster.kubectl(
+        "get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=flights"
+    ).splitlines()
     assert head.replace("LAST COMMIT", "LAST-COMMIT").split() == [
         "NAME",
         "TABLE",
@@ -407,12 +633,24 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
     cells = row.split()
     assert cells[:6] == ["backfill", "flights", "Once", "2", "True", "Running"]
     assert cells[7:9] == ["7", "1"]
-    assert "No resources" in light_cluster.kubectl("get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=other")
+    assert "No resources" in light_cluster.kubectl(
+        "get", "hw", "-n", namespace, "--field-selector=spec.tableRef.name=other"
+    )
 
 
 def test_attempts_in_status_are_bounded(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
     status = {"attempts": [{"number": n} for n in range(1, 24)]}
-    done = light_cluster.run("patch", "hw", "backfill", "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    done = light_cluster.run(
+        "patch",
+        "hw",
+        "backfill",
+        "-n",
+        namespace,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps({"status": status}),
+    )
     assert done.returncode != 0
     assert "status.attempts" in done.stdout

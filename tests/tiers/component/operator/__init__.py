@@ -1,1 +1,4 @@
-"""The operator as a process between a real API server and a real etcd; the test plays the kubelet, and mostly the JVM."""
+"""The operator as a process between a real API server and a real etcd.
+
+The test plays the kubelet, and mostly the JVM.
+"""

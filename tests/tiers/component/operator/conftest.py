@@ -1,4 +1,6 @@
-"""The operator as a process between a real API server (light cluster, no kubelet) and a real etcd with TLS and authentication."""
+"""The operator as a process between a real API server (light cluster, no kubelet) and a real etcd
+with TLS and authentication.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         subprocess.run([ROOT / "hack/cluster/light-cluster", "up", directory], check=True, timeout=300)
         cluster = Cluster(directory / "kubeconfig")
         cluster.kubectl("apply", "-f", str(ROOT / "crds"))
-        cluster.kubectl("wait", "--for=condition=Established", "crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io", "--timeout=60s")
+        cluster.kubectl(
+            "wait",
+            "--for=condition=Established",
+            "crd/huditables.hudioperator.io",
+            "crd/hudiwriters.hudioperator.io",
+            "--timeout=60s",
+        )
         cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
         cluster.node("node1")
         yield cluster
@@ -47,7 +55,11 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 @pytest.fixture
 def world(cluster: Cluster, etcd: Etcd, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
     """A namespace of its own and no operator yet."""
-    name = "t-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].split("[")[0].rstrip("-") + f"-{os.urandom(2).hex()}"
+    name = (
+        "t-"
+        + request.node.name.removeprefix("test_").replace("_", "-")[:40].split("[")[0].rstrip("-")
+        + f"-{os.urandom(2).hex()}"
+    )
     made = World(cluster, etcd, tmp_path, name)
     try:
         yield made

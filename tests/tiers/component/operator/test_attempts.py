@@ -1,4 +1,6 @@
-"""From a HudiTable and a HudiWriter to pods, and from a finished or dead pod to the next attempt."""
+"""From a HudiTable and a HudiWriter to pods, and from a finished or dead pod to
+the next attempt.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ def test_a_table_gets_its_gate_and_agent_and_a_writer_its_driver(world: World) -
     world.start_operator()
     table_id, agent, _ = world.running_table()
     gates = f"/hudi/control/{table_id}/gate"
-    gate = wait_for("open gate", lambda: next((g for g in world.etcd.read(gates).values() if g["state"] == "open"), None))
+    gate = wait_for(
+        "open gate", lambda: next((g for g in world.etcd.read(gates).values() if g["state"] == "open"), None)
+    )
     assert gate["authority"], "the gate names a lock authority"
     pod, _ = world.running_writer(table_id)
     for made in (agent, pod):
@@ -26,7 +30,9 @@ def test_a_table_gets_its_gate_and_agent_and_a_writer_its_driver(world: World) -
     name = pod["metadata"]["name"]
     job = json.loads((world.get("configmaps", name) or {})["data"]["job.json"])
     assert job["attempt"] == {"id": f"{world.namespace}.{name}", "number": 1}
-    assert f"/hudi/control/{table_id}/admit/{world.namespace}.{name}" in world.etcd.read(f"/hudi/control/{table_id}/admit/")
+    assert f"/hudi/control/{table_id}/admit/{world.namespace}.{name}" in world.etcd.read(
+        f"/hudi/control/{table_id}/admit/"
+    )
     secret = world.get("secrets", "hudi-operator-etcd")
     assert secret is not None
     assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
@@ -40,9 +46,19 @@ def test_a_finished_writer_succeeds_and_its_evidence_goes(world: World) -> None:
     world.revoke(inc)
     world.etcd.delete(world.key(table_id, f"writer/{inc}"))
     world.end_pod(pod, exit_code=0, message=SUCCEEDED)
-    condition = wait_for("Finished", lambda: (c := world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True" and c)
+    condition = wait_for(
+        "Finished", lambda: (c := world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True" and c
+    )
     assert condition["reason"] == "Succeeded"
-    wait_for("evidence dropped", lambda: EVIDENCE not in ((world.get("pods", pod["metadata"]["name"]) or {"metadata": {}})["metadata"].get("finalizers") or []))
+    wait_for(
+        "evidence dropped",
+        lambda: (
+            EVIDENCE
+            not in (
+                (world.get("pods", pod["metadata"]["name"]) or {"metadata": {}})["metadata"].get("finalizers") or []
+            )
+        ),
+    )
     assert len(world.pods("driver", writer="load")) <= 1, "a finished writer does not run again"
 
 
@@ -74,18 +90,31 @@ def test_a_force_deleted_driver_is_not_proven_dead(world: World) -> None:
     world.lock(table_id, inc, pod)
     name = pod["metadata"]["name"]
     # Somebody takes the finalizer away and deletes by force; the process may live on.
-    world.cluster.request("PATCH", world.path("pods", name, "/api/v1"), {"metadata": {"finalizers": None}}, "application/merge-patch+json")
+    world.cluster.request(
+        "PATCH", world.path("pods", name, "/api/v1"), {"metadata": {"finalizers": None}}, "application/merge-patch+json"
+    )
     world.cluster.request("DELETE", f"{world.path('pods', name, '/api/v1')}?gracePeriodSeconds=0")
     wait_for("object gone", lambda: world.get("pods", name) is None)
     world.phase(table_id, inc, "Terminating")
-    waiting = wait_for("AwaitingProofOfDeath", lambda: (c := world.condition("huditables", "flights", "AwaitingProofOfDeath")) and c["status"] == "True" and c)
+    waiting = wait_for(
+        "AwaitingProofOfDeath",
+        lambda: (c := world.condition("huditables", "flights", "AwaitingProofOfDeath")) and c["status"] == "True" and c,
+    )
     assert "node1" in waiting["message"]
     assert pod["metadata"]["uid"] in waiting["message"]
     assert world.etcd.read(world.key(table_id, "lock")), "no proof, no unlock (I1)"
     # A person vouches for it.
-    word = {"podUID": pod["metadata"]["uid"], "node": "node1", "statement": "the host was switched off", "attestedBy": "admin", "at": "2026-01-01T00:00:00Z"}
+    word = {
+        "podUID": pod["metadata"]["uid"],
+        "node": "node1",
+        "statement": "the host was switched off",
+        "attestedBy": "admin",
+        "at": "2026-01-01T00:00:00Z",
+    }
     fencing = {"drainSeconds": 1, "attestations": [word]}
-    world.cluster.request("PATCH", world.path("huditables", "flights"), {"spec": {"fencing": fencing}}, "application/merge-patch+json")
+    world.cluster.request(
+        "PATCH", world.path("huditables", "flights"), {"spec": {"fencing": fencing}}, "application/merge-patch+json"
+    )
     record = world.phase(table_id, inc, "Unlocked", "RollingBack", "Swept", "Settled")
     assert next(iter(record["proofs"].values()))["kind"] == "Attestation"
 
@@ -98,7 +127,14 @@ def test_a_lost_heartbeat_is_enough_to_fence_and_delete_but_not_to_unlock(world:
     world.revoke(inc)
     record = world.phase(table_id, inc, "Fenced", "Terminating")
     assert record["reason"] == "LeaseGone"
-    meta = wait_for("deletion", lambda: (p := world.get("pods", pod["metadata"]["name"])) and p["metadata"].get("deletionTimestamp") and p["metadata"])
+    meta = wait_for(
+        "deletion",
+        lambda: (
+            (p := world.get("pods", pod["metadata"]["name"]))
+            and p["metadata"].get("deletionTimestamp")
+            and p["metadata"]
+        ),
+    )
     assert meta["deletionGracePeriodSeconds"] > 0, "never by force"
     for _ in range(30):  # its process lives: it is not replaced (I9), however often the operator looks
         assert [p["metadata"]["name"] for p in world.pods("driver", writer="load")] == [meta["name"]]

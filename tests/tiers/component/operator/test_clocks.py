@@ -21,12 +21,17 @@ def test_nobody_is_fenced_for_the_operators_clock(world: World, tmp_path: Path, 
         found = world.condition("huditables", "flights", "ClocksAgree") or {}
         return str(found.get("message")) if found.get("status") == "False" else ""
 
-    assert wait_for("the operator's word about its clock", told) == f"the operator's clock is more than 5 s {word} the API server's"
+    assert (
+        wait_for("the operator's word about its clock", told)
+        == f"the operator's clock is more than 5 s {word} the API server's"
+    )
     assert operator.metric("hudi_operator_api_clock_offset_seconds") == pytest.approx(-seconds, abs=2)
     world.revoke(inc)
     world.etcd.delete(world.key(table_id, f"writer/{inc}"))
     world.end_pod(pod, exit_code=0, message=SUCCEEDED)
-    condition = wait_for("Finished", lambda: (c := world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True" and c)
+    condition = wait_for(
+        "Finished", lambda: (c := world.condition("hudiwriters", "load", "Finished")) and c["status"] == "True" and c
+    )
     assert condition["reason"] == "Succeeded"
     assert operator.metric("hudi_operator_fences_total") == 0
 
@@ -43,5 +48,7 @@ def test_a_host_ahead_of_everybody_is_fenced_and_costs_no_retry(world: World) ->
     again = world.pod("driver", number=2, writer="load", seconds=40)
     world.run_pod(again)
     world.register(table_id, again)
-    (first, _) = sorted((world.get("hudiwriters", "load") or {})["status"]["attempts"], key=lambda entry: entry["number"])
+    (first, _) = sorted(
+        (world.get("hudiwriters", "load") or {})["status"]["attempts"], key=lambda entry: entry["number"]
+    )
     assert first["class"] == "ClockSkew"

@@ -8,7 +8,14 @@ import time
 from tests.support.harness.operator_world import Operator, World
 from tests.support.harness.servers import wait_for
 
-STEPS = ("fence", "settle-update/Terminating", "settle-update/Draining", "unlock", "settle-update/Unlocked", "settle-update/RollingBack")
+STEPS = (
+    "fence",
+    "settle-update/Terminating",
+    "settle-update/Draining",
+    "unlock",
+    "settle-update/Unlocked",
+    "settle-update/RollingBack",
+)
 HAND_OVER_SECONDS = 20.0
 
 
@@ -27,7 +34,10 @@ def test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time
     operator = world.start_operator(leader_election=False)
     record = world.phase(table_id, inc, "Settled")
     assert list(record["proofs"]) == [pod["metadata"]["uid"]]
-    at = [record["times"][phase] for phase in ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")]
+    at = [
+        record["times"][phase]
+        for phase in ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+    ]
     assert at == sorted(at)
     assert at[3] - at[2] >= 1000, "the drain starts again after a failover"
     assert not world.etcd.read(world.key(table_id, "instant/"))
@@ -88,13 +98,19 @@ def test_without_etcd_nothing_is_decided_and_the_table_says_so(world: World) -> 
     world.etcd.pause()
     try:
         condition = wait_for(
-            "EtcdUnavailable", lambda: (c := world.condition("huditables", "flights", "Ready")) and c["reason"] == "EtcdUnavailable" and c, seconds=40
+            "EtcdUnavailable",
+            lambda: (c := world.condition("huditables", "flights", "Ready")) and c["reason"] == "EtcdUnavailable" and c,
+            seconds=40,
         )
         assert condition["status"] != "True"
         assert operator.get("/healthz")[0] == 200, "an operator without etcd is not restarted"
         assert world.pods("driver")[0]["metadata"].get("deletionTimestamp") is None
     finally:
         world.etcd.resume()
-    wait_for("Ready again", lambda: (c := world.condition("huditables", "flights", "Ready")) and c["status"] == "True", seconds=60)
+    wait_for(
+        "Ready again",
+        lambda: (c := world.condition("huditables", "flights", "Ready")) and c["status"] == "True",
+        seconds=60,
+    )
     assert world.settle(table_id, inc) is None
     assert world.pods("driver")[0]["metadata"]["uid"] == pod["metadata"]["uid"]

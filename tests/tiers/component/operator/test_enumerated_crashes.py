@@ -1,4 +1,5 @@
-"""A slice of the enumerated crashes (all of them: ``make crashes``): the operator dies, or loses answers, at writes that matter.
+"""A slice of the enumerated crashes (all of them: ``make crashes``): the operator dies, or loses
+answers, at writes that matter.
 
 The agent is played here: its part, on a real table, is in the campaign.
 """
@@ -61,7 +62,9 @@ def _play(parts: Parts, place: Path, cases: dict[str, dict[str, Any]]) -> dict[s
 
 
 def test_whatever_becomes_of_a_write_the_end_is_the_same(parts: Parts, tmp_path: Path) -> None:
-    outcomes = _play(parts, tmp_path, {f"{fault}: {target}": {"target": target, "fault": fault} for target, fault in CASES})
+    outcomes = _play(
+        parts, tmp_path, {f"{fault}: {target}": {"target": target, "fault": fault} for target, fault in CASES}
+    )
     for name, outcome in outcomes.items():
         assert outcome.hit, f"{name} was not written: {[str(w) for w in outcome.writes]}"
 
@@ -69,4 +72,8 @@ def test_whatever_becomes_of_a_write_the_end_is_the_same(parts: Parts, tmp_path:
 @pytest.mark.extra
 def test_whatever_is_seen_late_or_never_the_end_is_the_same(parts: Parts, tmp_path: Path) -> None:
     """Frozen watches, dropped events, stale lists; a second operator beside the first."""
-    _play(parts, tmp_path, {name: {"interruption": name} for name in ("frozen watches", "dropped events", "stale lists", "two operators")})
+    _play(
+        parts,
+        tmp_path,
+        {name: {"interruption": name} for name in ("frozen watches", "dropped events", "stale lists", "two operators")},
+    )

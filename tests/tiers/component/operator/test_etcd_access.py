@@ -40,7 +40,10 @@ def test_a_transaction_does_not_get_a_pod_around_its_role(etcd: Etcd, compound: 
     assert "permission denied" in done.stderr
 
 
-@pytest.mark.parametrize("command", [["del", "--prefix", "/hudi/"], ["del", "--from-key", "/hudi/control/"], ["put", "--lease=1", f"{T}/gate", "{}"]])
+@pytest.mark.parametrize(
+    "command",
+    [["del", "--prefix", "/hudi/"], ["del", "--from-key", "/hudi/control/"], ["put", "--lease=1", f"{T}/gate", "{}"]],
+)
 def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[str]) -> None:
     assert etcd.ctl("operator", "put", f"{T}/gate", "{}").returncode == 0
     done = etcd.ctl("writer", *command)
@@ -51,7 +54,12 @@ def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[st
 
 
 @pytest.mark.parametrize(
-    "command", [["user", "add", "me:pw"], ["role", "grant-permission", "hudi-writer", "--prefix=true", "readwrite", "/"], ["auth", "disable"]]
+    "command",
+    [
+        ["user", "add", "me:pw"],
+        ["role", "grant-permission", "hudi-writer", "--prefix=true", "readwrite", "/"],
+        ["auth", "disable"],
+    ],
 )
 def test_a_pod_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
     done = etcd.ctl("writer", *command)
@@ -70,7 +78,9 @@ def test_a_lease_of_the_operator_is_not_revoked_by_a_pod(etcd: Etcd) -> None:
 
 
 def test_pods_of_one_table_may_write_the_keys_of_another_one(etcd: Etcd) -> None:
-    """What is not denied: the roles are two for all tables. docs/design/protocol.md and the forty cases (40) say so."""
+    """What is not denied: the roles are two for all tables. docs/design/protocol.md and the forty
+    cases (40) say so.
+    """
     assert etcd.ctl("writer", "put", "/hudi/tables/fedcba9876543210/lock", "{}").returncode == 0
     assert etcd.ctl("writer", "del", "/hudi/tables/fedcba9876543210/lock").returncode == 0
 

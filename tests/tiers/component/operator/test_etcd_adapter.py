@@ -1,4 +1,6 @@
-"""The operator's transactions and watch against a real etcd: every compare that the protocol asks for is one that can fail."""
+"""The operator's transactions and watch against a real etcd: every compare that the protocol asks
+for is one that can fail.
+"""
 
 from __future__ import annotations
 
@@ -70,22 +72,44 @@ def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> Non
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=0))
     assert run(store.put_admit(T, attempt="ns.p-1", role="writer"))
     assert run(store.put_assignment(T, agent="agent-x", value={"T": T}))
-    for key in ("writer/i", "lock", "clock", "queue/i-n", "instant/1", "report/timeline", "report/attempt/ns.p-1", "done/x", "unknown/x"):
+    for key in (
+        "writer/i",
+        "lock",
+        "clock",
+        "queue/i-n",
+        "instant/1",
+        "report/timeline",
+        "report/attempt/ns.p-1",
+        "done/x",
+        "unknown/x",
+    ):
         etcd.put(table(key), {"inc": "i"})
     facts = read(store)
     assert facts.gate.value == {"state": "open"}
     assert facts.assignment.value == {"T": T}
     assert list(facts.admits) == ["ns.p-1"]
     assert sorted(facts.reports) == ["attempt/ns.p-1", "timeline"]
-    assert (list(facts.writers), list(facts.queue), list(facts.instants), list(facts.done)) == (["i"], ["i-n"], ["1"], ["x"])
+    assert (list(facts.writers), list(facts.queue), list(facts.instants), list(facts.done)) == (
+        ["i"],
+        ["i-n"],
+        ["1"],
+        ["x"],
+    )
     assert facts.lock.create_revision == facts.lock.mod_revision > 0
     assert facts.revision >= facts.lock.mod_revision
     assert store.floors() == {facts.cluster_id: facts.revision}
 
 
 def test_what_cannot_be_read_is_told_apart_from_the_rest(store: EtcdStore, etcd: Etcd) -> None:
-    """F46: one value that is not JSON, or not what it should be, once made the whole table unreadable."""
-    values = {"lock": "{not JSON", "settle/i": '{"phase":"Quarantined"}', "writer/i": "[1]", "report/timeline": '{"exists":true,"pendingCount":"many"}'}
+    """F46: one value that is not JSON, or not what it should be, once made the
+    whole table unreadable.
+    """
+    values = {
+        "lock": "{not JSON",
+        "settle/i": '{"phase":"Quarantined"}',
+        "writer/i": "[1]",
+        "report/timeline": '{"exists":true,"pendingCount":"many"}',
+    }
     for key, value in values.items():
         etcd.ctl("root", "put", table(key), value)
     found = read(store)
@@ -121,7 +145,11 @@ def test_a_fence_is_permanent_and_takes_heartbeat_and_admission_with_it(store: E
 def test_instants_are_adopted_in_one_transaction_behind_the_gate_that_was_read(store: EtcdStore, etcd: Etcd) -> None:
     """I7: record, fence and ownership at once, or nothing."""
     old, other = "20260101000000000", "20260101000001000"
-    settle = {**SETTLE, "reason": "Adopted", "instants": {t: {"action": "commit", "outcome": None, "failures": 0} for t in (old, other)}}
+    settle = {
+        **SETTLE,
+        "reason": "Adopted",
+        "instants": {t: {"action": "commit", "outcome": None, "failures": 0} for t in (old, other)},
+    }
 
     def adopt(inc: str, gate_mod: int) -> bool:
         return bool(run(store.adopt(T, inc=inc, settle=settle, gate_mod=gate_mod)))
@@ -137,7 +165,9 @@ def test_instants_are_adopted_in_one_transaction_behind_the_gate_that_was_read(s
     facts = read(store)
     assert {name: item.value["inc"] for name, item in facts.instants.items()} == {old: "former", other: "former"}
     assert facts.instants[old].value["state"] == "Pending"
-    assert facts.settles["former"].mod_revision == facts.fences["former"].mod_revision == facts.instants[old].mod_revision
+    assert (
+        facts.settles["former"].mod_revision == facts.fences["former"].mod_revision == facts.instants[old].mod_revision
+    )
     assert not adopt("former", mod), "twice"
 
 
@@ -155,8 +185,12 @@ def test_only_the_lock_of_a_fenced_incarnation_is_deleted(store: EtcdStore, etcd
     assert read(store).lock.value == {"inc": "j"}
 
 
-def test_a_lock_that_changes_hands_after_it_was_read_is_not_deleted(store: EtcdStore, etcd: Etcd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """I1: between the operator's read and its transaction the owner released, and somebody else got the lock."""
+def test_a_lock_that_changes_hands_after_it_was_read_is_not_deleted(
+    store: EtcdStore, etcd: Etcd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I1: between the operator's read and its transaction the owner released, and somebody else got
+    the lock.
+    """
     assert fence(store)
     etcd.put(table("lock"), {"inc": "i"})
     token = read(store).lock.create_revision
@@ -193,7 +227,9 @@ def test_settled_removes_what_belonged_to_it_however_much_it_is(store: EtcdStore
     mod = facts.settles["i"].mod_revision
     changed = [*instants[:-1], (instants[-1][0], 1)]
     settled = {**SETTLE, "phase": "Settled"}
-    assert not run(store.finish_settle(T, inc="i", value=settled, expected_mod=mod, instants=changed)), "an instant changed"
+    assert not run(store.finish_settle(T, inc="i", value=settled, expected_mod=mod, instants=changed)), (
+        "an instant changed"
+    )
     left = [(name, stored.mod_revision) for name, stored in read(store).instants.items()]
     assert run(store.finish_settle(T, inc="i", value=settled, expected_mod=mod, instants=left))
     facts = read(store)
@@ -251,7 +287,10 @@ def _answers(call: Callable[[], object]) -> bool:
 
 
 def test_a_watch_that_works_again_is_repeated_soon_when_it_breaks_once_more(etcd: Etcd) -> None:
-    """F50: the back-off is for a server that does not answer; after hours of service the old failures do not count any more."""
+    """F50: the back-off is for a server that does not answer.
+
+    After hours of service the old failures do not count any more.
+    """
     connection = connect(etcd)
     seen: list[Change] = []
     lost = threading.Semaphore(0)

@@ -1,6 +1,8 @@
-"""An etcd that was set back or is full, with the operator's planner and etcd adapter, and real sessions (protocol.md, Assumptions; I1, I2).
+"""An etcd that was set back or is full, with the operator's planner and etcd adapter, and real
+sessions (protocol.md, Assumptions; I1, I2).
 
-No API server is needed for what is decided here: the test keeps the HudiTable, and performs what concerns the gate and its status.
+No API server is needed for what is decided here: the test keeps the HudiTable, and performs what
+concerns the gate and its status.
 """
 
 from __future__ import annotations
@@ -62,7 +64,14 @@ def own_etcd(tmp_path: Path) -> Iterator[Etcd]:
 
 
 def huditable() -> JsonDict:
-    meta = {"name": "flights", "namespace": NAMESPACE, "uid": "t-1", "generation": 1, "resourceVersion": "1", "finalizers": [naming.SETTLE_FINALIZER]}
+    meta = {
+        "name": "flights",
+        "namespace": NAMESPACE,
+        "uid": "t-1",
+        "generation": 1,
+        "resourceVersion": "1",
+        "finalizers": [naming.SETTLE_FINALIZER],
+    }
     lock = {"leaseSeconds": 5, "keepAliveSeconds": 1, "rpcTimeoutSeconds": 2}
     spec = {"path": PATH, "recordKeyFields": ["id"], "orderingFields": ["ts"], "lock": lock}
     return {"apiVersion": naming.API_VERSION, "kind": naming.TABLE_KIND, "metadata": meta, "spec": spec, "status": {}}
@@ -74,7 +83,9 @@ class Replica:
     def __init__(self, etcd: Etcd, table: JsonDict, notes: Mapping[str, str]) -> None:
         """``notes``: what the leader before has left in the Lease."""
         pki = etcd.pki
-        config = EtcdConfig((etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / "operator.crt"), str(pki / "operator.key"))
+        config = EtcdConfig(
+            (etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / "operator.crt"), str(pki / "operator.key")
+        )
         self._connection, revisions = Connection(config), Revisions()
         self.notes = RevisionNotes(revisions)
         self.notes.read(notes)
@@ -116,7 +127,15 @@ class Replica:
         lock = run(self.store.read_table(T, "agent-x")).lock
         if lock is not None:
             inc = lock.value["inc"]
-            assert run(self.store.fence(T, inc=inc, attempt="", settle={"phase": "Fenced", "reason": "PodTerminated", "times": {}}, if_not_alive=False))
+            assert run(
+                self.store.fence(
+                    T,
+                    inc=inc,
+                    attempt="",
+                    settle={"phase": "Fenced", "reason": "PodTerminated", "times": {}},
+                    if_not_alive=False,
+                )
+            )
             assert run(self.store.unlock(T, inc=inc, create_revision=lock.create_revision))
 
     def close(self) -> None:
@@ -125,7 +144,10 @@ class Replica:
 
 def agent_reports(etcd: Etcd) -> None:
     """The agent is registered and has found the table."""
-    etcd.put(f"/hudi/tables/{T}/writer/{AGENT}", {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUID": "", "wallClockMs": 0})
+    etcd.put(
+        f"/hudi/tables/{T}/writer/{AGENT}",
+        {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUID": "", "wallClockMs": 0},
+    )
     etcd.put(f"/hudi/tables/{T}/alive/{AGENT}", {"inc": AGENT, "n": 1})
     etcd.put(f"/hudi/tables/{T}/report/timeline", {"agentInc": AGENT, "exists": True, "atMs": 0})
 
@@ -155,7 +177,9 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     shutil.copytree(backup, data)
     committed = writers.committed()
     own_etcd.start()
-    wait_for("the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values()))
+    wait_for(
+        "the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values())
+    )
     assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
     assert writers.committed() == committed
     writers.kill()
@@ -198,7 +222,9 @@ def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(o
     assert replica.look() == "closed", "it can still be read"
     # As docs/operate/operations.md says.
     assert own_etcd.ctl("root", "del", "--prefix", "/filler/").returncode == 0
-    revision = json.loads(own_etcd.ctl("root", "endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
+    revision = json.loads(own_etcd.ctl("root", "endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"][
+        "revision"
+    ]
     for command in (("compaction", str(revision), "--physical"), ("defrag",), ("alarm", "disarm")):
         done = own_etcd.ctl("root", *command)
         assert done.returncode == 0, done.stderr

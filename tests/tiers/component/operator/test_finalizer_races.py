@@ -41,7 +41,9 @@ def made(cluster: Cluster) -> Iterator[str]:
     path = "/api/v1/namespaces/default/configmaps"
     cluster.request("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": NAMED})
     yield f"http://127.0.0.1:{cluster._port}"
-    cluster.request("PATCH", f"{path}/{NAMED['name']}", {"metadata": {"finalizers": None}}, "application/merge-patch+json")
+    cluster.request(
+        "PATCH", f"{path}/{NAMED['name']}", {"metadata": {"finalizers": None}}, "application/merge-patch+json"
+    )
     cluster.request("DELETE", f"{path}/{NAMED['name']}")
 
 
@@ -72,7 +74,10 @@ def test_a_patch_that_is_refused_for_itself_is_no_conflict(made: str) -> None:
 
 
 def test_an_immutable_object_is_made_anew_when_it_is_to_be_different(made: str) -> None:
-    """F56: nobody changes the ConfigMap of an attempt; the operator replaces it when the spec has changed before there was a pod."""
+    """F56: nobody changes the ConfigMap of an attempt.
+
+    The operator replaces it when the spec has changed before there was a pod.
+    """
 
     async def apply() -> list[JsonDict]:
         api = ApiServer(client.Configuration(host=made))
@@ -80,10 +85,20 @@ def test_an_immutable_object_is_made_anew_when_it_is_to_be_different(made: str) 
         path, found = f"/api/v1/namespaces/default/configmaps/{NAMED['name']}", list[JsonDict]()
         try:
             for value in ("a", "a", "b"):
-                await store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": NAMED, "immutable": True, "data": {"job.json": value}})
+                await store.apply(
+                    {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "metadata": NAMED,
+                        "immutable": True,
+                        "data": {"job.json": value},
+                    }
+                )
                 found.append(await store.get("ConfigMap", **NAMED) or {})
             with pytest.raises(ApiError, match="immutable"):
-                await api.request("PATCH", path, body={"data": {"job.json": "c"}}, content_type="application/merge-patch+json")
+                await api.request(
+                    "PATCH", path, body={"data": {"job.json": "c"}}, content_type="application/merge-patch+json"
+                )
         finally:
             await api.close()
         return found

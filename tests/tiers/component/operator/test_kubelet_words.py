@@ -1,4 +1,6 @@
-"""Statuses of pods that tests without a kubelet write are like those of a real one, as the API server keeps them."""
+"""Statuses of pods that tests without a kubelet write are like those of a real one, as the API
+server keeps them.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,23 @@ def test_what_is_unlike() -> None:
     entry = {"name": "a", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "containerID": "c://1"}
     ended = {"exitCode": 0, "reason": "Completed", "startedAt": "t", "finishedAt": "t", "containerID": "c://1"}
     conditions = [{"type": kind} for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")]
-    status = {"phase": "Succeeded", "hostIP": "h", "startTime": "t", "conditions": conditions, "containerStatuses": [{**entry, "state": {"terminated": ended}}]}
+    status = {
+        "phase": "Succeeded",
+        "hostIP": "h",
+        "startTime": "t",
+        "conditions": conditions,
+        "containerStatuses": [{**entry, "state": {"terminated": ended}}],
+    }
     pod = {"spec": {"containers": [{"name": "a"}]}, "status": status}
     assert unlike(pod) == []
     for name in ("exitCode", "finishedAt", "containerID"):
-        fewer = {**entry, "state": {"terminated": {k: v for k, v in ended.items() if k != name} | ({"exitCode": 0} if name != "exitCode" else {"exitCode": 1})}}
+        fewer = {
+            **entry,
+            "state": {
+                "terminated": {k: v for k, v in ended.items() if k != name}
+                | ({"exitCode": 0} if name != "exitCode" else {"exitCode": 1})
+            },
+        }
         assert unlike({**pod, "status": {**status, "containerStatuses": [fewer]}}), name
     assert unlike({**pod, "status": {**status, "containerStatuses": []}}), "a container of which nothing is said"
     assert unlike({**pod, "status": {**status, "phase": "Running"}}), "podIP"

@@ -1,4 +1,6 @@
-"""The operator and real sessions over an etcd that is set back, away, or full (protocol.md, Assumptions; I1, I11)."""
+"""The operator and real sessions over an etcd that is set back, away, or full (protocol.md,
+Assumptions; I1, I11).
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,16 @@ QUOTA = 16 * 2**20
 
 @pytest.fixture
 def world(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
-    """A namespace and an etcd of its own, which the test may break. Its revisions go back, so no trace is replayed on the model."""
+    """A namespace and an etcd of its own, which the test may break.
+
+    Its revisions go back, so no trace is replayed on the model.
+    """
     (tmp_path / "etcd").mkdir()
     etcd = Etcd(tmp_path / "etcd", f"--quota-backend-bytes={QUOTA}")
     etcd.start()
-    made = World(cluster, etcd, tmp_path, "t-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].rstrip("-"))
+    made = World(
+        cluster, etcd, tmp_path, "t-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].rstrip("-")
+    )
     try:
         etcd.set_up_users()
         yield made
@@ -62,7 +69,12 @@ def gate(world: World, table_id: str) -> dict[str, Any]:
 
 def noted_revision(world: World) -> int:
     """The highest revision that the leader has left for its successor."""
-    lease = world.cluster.request("GET", f"/apis/coordination.k8s.io/v1/namespaces/{world.operator_namespace}/leases/hudi-operator-leader") or {}
+    lease = (
+        world.cluster.request(
+            "GET", f"/apis/coordination.k8s.io/v1/namespaces/{world.operator_namespace}/leases/hudi-operator-leader"
+        )
+        or {}
+    )
     annotations = (lease.get("metadata") or {}).get("annotations") or {}
     return max((int(value) for key, value in annotations.items() if key.startswith(NOTES)), default=0)
 
@@ -90,7 +102,9 @@ def test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_loo
     shutil.copytree(backup, data)
     committed = writers.committed()
     world.etcd.start()
-    wait_for("the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values()))
+    wait_for(
+        "the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values())
+    )
     assert writers.committed() == committed, "nobody has committed on what etcd forgot"
     assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
     writers.kill()
@@ -109,7 +123,9 @@ def test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_loo
     assert word is not None
     annotate(world, word[1])
     wait_for("open", lambda: gate(world, table_id)["state"] == "open")
-    wait_for("not stalled", lambda: (c := world.condition("huditables", "flights", "Stalled")) and c["status"] == "False")
+    wait_for(
+        "not stalled", lambda: (c := world.condition("huditables", "flights", "Stalled")) and c["status"] == "False"
+    )
     seconds = {name: world.pod("driver", number=2, writer=name) for name in pods}
     for pod in seconds.values():
         world.run_pod(pod)
@@ -148,7 +164,10 @@ def test_without_etcd_no_writer_commits_and_nobody_is_suspected(world: World) ->
     time.sleep(1)  # what was allowed before may still be written
     committed = writers.committed()
     try:
-        wait_for("EtcdUnavailable", lambda: (c := world.condition("huditables", "flights", "Ready")) and c["reason"] == "EtcdUnavailable")
+        wait_for(
+            "EtcdUnavailable",
+            lambda: (c := world.condition("huditables", "flights", "Ready")) and c["reason"] == "EtcdUnavailable",
+        )
         time.sleep(seconds)
         assert writers.committed() == committed
         assert not any("halted" in w for w in writers.writers().values()) or seconds > 45
@@ -156,7 +175,11 @@ def test_without_etcd_no_writer_commits_and_nobody_is_suspected(world: World) ->
         world.etcd.resume()
     writers.commit_on(3)
     assert writers.together == 0
-    wait_for("Ready again", lambda: (c := world.condition("huditables", "flights", "Ready")) and c["status"] == "True", seconds=60)
+    wait_for(
+        "Ready again",
+        lambda: (c := world.condition("huditables", "flights", "Ready")) and c["status"] == "True",
+        seconds=60,
+    )
     assert world.etcd.read(f"/hudi/tables/{table_id}/settle/") == {}
     assert [len(world.pods("driver", writer=name)) for name in pods] == [1, 1]
     writers.kill()
@@ -182,7 +205,9 @@ def test_a_full_etcd_is_told_and_work_goes_on_when_there_is_room(world: World) -
     assert world.etcd.read(f"/hudi/tables/{table_id}/settle/") == {}
     # As docs/operate/operations.md says.
     assert world.etcd.ctl("root", "del", "--prefix", "/filler/").returncode == 0
-    revision = json.loads(world.etcd.ctl("root", "endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
+    revision = json.loads(world.etcd.ctl("root", "endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"][
+        "revision"
+    ]
     for command in (("compaction", str(revision), "--physical"), ("defrag",), ("alarm", "disarm")):
         done = world.etcd.ctl("root", *command)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,6 @@
-"""The operator with exactly the rights that the chart gives it, under the chart's admission policies."""
+"""The operator with exactly the rights that the chart gives it, under the
+chart's admission policies.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,38 @@ from tests.support import CACHE, ROOT
 from tests.support.harness.operator_world import EVIDENCE, World
 from tests.support.harness.servers import wait_for
 
-KINDS = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+KINDS = {
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
 NAMESPACE = "hudi-operator"
 
 
 def test_the_charts_rights_are_enough(world: World) -> None:
     chart = subprocess.run(
-        [CACHE / "bin/helm", "template", NAMESPACE, ROOT / "charts/hudi-operator", "-n", NAMESPACE, "--set", "crds.enabled=false"],
+        [
+            CACHE / "bin/helm",
+            "template",
+            NAMESPACE,
+            ROOT / "charts/hudi-operator",
+            "-n",
+            NAMESPACE,
+            "--set",
+            "crds.enabled=false",
+        ],
         check=True,
         capture_output=True,
         text=True,
         timeout=60,
     ).stdout
-    rights = yaml.safe_dump_all([manifest for manifest in yaml.safe_load_all(chart) if manifest and manifest["kind"] in KINDS])
+    rights = yaml.safe_dump_all(
+        [manifest for manifest in yaml.safe_load_all(chart) if manifest and manifest["kind"] in KINDS]
+    )
     world.cluster.kubectl("create", "namespace", NAMESPACE)
     # The world of these tests has made a role of this name for itself.
     world.cluster.kubectl("delete", "clusterrole", "hudi-operator-driver")
@@ -30,7 +51,9 @@ def test_the_charts_rights_are_enough(world: World) -> None:
     try:
         _whole_life(world)
     finally:
-        policies = yaml.safe_dump_all([manifest for manifest in yaml.safe_load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")])
+        policies = yaml.safe_dump_all(
+            [manifest for manifest in yaml.safe_load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")]
+        )
         world.cluster.kubectl("delete", "-f", "-", stdin=policies)
 
 
@@ -51,7 +74,15 @@ def _whole_life(world: World) -> None:
     world.lock(table_id, inc, pod)
     world.end_pod(pod, exit_code=137)
     world.phase(table_id, inc, "Settled")
-    wait_for("evidence dropped", lambda: EVIDENCE not in ((world.get("pods", pod["metadata"]["name"]) or {"metadata": {}})["metadata"].get("finalizers") or []))
+    wait_for(
+        "evidence dropped",
+        lambda: (
+            EVIDENCE
+            not in (
+                (world.get("pods", pod["metadata"]["name"]) or {"metadata": {}})["metadata"].get("finalizers") or []
+            )
+        ),
+    )
     for plural, name in (("hudiwriters", "load"), ("huditables", "flights")):
         world.cluster.request("DELETE", world.path(plural, name))
     second = world.pods("driver", writer="load")

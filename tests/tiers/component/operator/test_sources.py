@@ -1,4 +1,6 @@
-"""A writer that reads other HudiTables of the namespace, and runs by the clock: through the real API server, down to what its pod is told."""
+"""A writer that reads other HudiTables of the namespace, and runs by the clock: through the real
+API server, down to what its pod is told.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def status(world: World, name: str) -> dict[str, Any]:
 
 def waits(world: World, name: str, reason: str) -> None:
     """Waits until the writer says that it waits for this."""
-    wait_for(reason, lambda: (world.condition("hudiwriters", name, "Admitted") or {}).get("reason") == reason, seconds=LONG)
+    wait_for(
+        reason, lambda: (world.condition("hudiwriters", name, "Admitted") or {}).get("reason") == reason, seconds=LONG
+    )
 
 
 def job(world: World, pod: dict[str, Any]) -> dict[str, Any]:
@@ -39,8 +43,21 @@ def created(world: World, table_id: str, agent: dict[str, Any]) -> None:
 def test_a_chained_writer_waits_for_its_sources_and_is_told_their_paths(world: World) -> None:
     world.start_operator()
     table_id, agent, _ = world.running_table()
-    world.writer("chain", source={"hudi": {"tableRef": {"name": "bronze"}, "maxCommitsPerBatch": 3, "order": "Fenced", "ifPositionLost": "Snapshot"}})
-    views = [{"name": "b", "hudi": {"tableRef": {"name": "bronze"}}}, {"name": "own", "hudi": {"tableRef": {"name": "flights"}}}]
+    world.writer(
+        "chain",
+        source={
+            "hudi": {
+                "tableRef": {"name": "bronze"},
+                "maxCommitsPerBatch": 3,
+                "order": "Fenced",
+                "ifPositionLost": "Snapshot",
+            }
+        },
+    )
+    views = [
+        {"name": "b", "hudi": {"tableRef": {"name": "bronze"}}},
+        {"name": "own", "hudi": {"tableRef": {"name": "flights"}}},
+    ]
     world.writer("query", source={"sql": {"query": "SELECT * FROM b", "views": views}})
     for name in ("chain", "query"):
         waits(world, name, "SourceNotFound")
@@ -54,32 +71,55 @@ def test_a_chained_writer_waits_for_its_sources_and_is_told_their_paths(world: W
     created(world, source_id, agent)
     path = f"s3a://lake/{world.namespace}/bronze"
     told = job(world, world.pod("driver", writer="chain", seconds=LONG))
-    wanted = {"path": path, "startFrom": "Earliest", "order": "Fenced", "maxCommitsPerBatch": 3, "ifPositionLost": "Snapshot", "deletes": "Ignore"}
+    wanted = {
+        "path": path,
+        "startFrom": "Earliest",
+        "order": "Fenced",
+        "maxCommitsPerBatch": 3,
+        "ifPositionLost": "Snapshot",
+        "deletes": "Ignore",
+    }
     assert told["source"] == {"hudi": wanted}
     assert naming.table_id(told["table"]["path"]) == table_id, "written is the writer's own table"
     told = job(world, world.pod("driver", writer="query", seconds=LONG))
-    wanted_views = [{"name": "b", "hudi": {"path": path}}, {"name": "own", "hudi": {"path": f"s3a://lake/{world.namespace}/flights"}}]
+    wanted_views = [
+        {"name": "b", "hudi": {"path": path}},
+        {"name": "own", "hudi": {"path": f"s3a://lake/{world.namespace}/flights"}},
+    ]
     assert told["source"] == {"sql": {"query": "SELECT * FROM b", "views": wanted_views}}
     for name in ("chain", "query"):
         assert not status(world, name).get("queue"), "who runs does not queue"
 
     security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "secretRef": {"name": "kafka-reader"}}
-    topics = {"bootstrapServers": ["kafka:9093"], "topics": ["orders"], "value": {"format": "Json", "schema": "id INT"}, "security": security}
+    topics = {
+        "bootstrapServers": ["kafka:9093"],
+        "topics": ["orders"],
+        "value": {"format": "Json", "schema": "id INT"},
+        "security": security,
+    }
     world.writer("stream", source={"kafka": topics}, streaming={"intervalSeconds": 5})
     pod = world.pod("driver", writer="stream", seconds=LONG)
     told = job(world, pod)
-    assert (told["streaming"], told["source"]["kafka"]["security"]["folder"]) == ({"intervalSeconds": 5}, "/etc/hudi/kafka")
+    assert (told["streaming"], told["source"]["kafka"]["security"]["folder"]) == (
+        {"intervalSeconds": 5},
+        "/etc/hudi/kafka",
+    )
     assert [v["secret"]["secretName"] for v in pod["spec"]["volumes"] if v["name"] == "kafka"] == ["kafka-reader"]
 
 
 @pytest.mark.extra
 @pytest.mark.timeout(900)
 def test_a_chained_writer_runs_by_the_clock(world: World) -> None:
-    """A tick that comes while the source is missing starts its run when the source is there; a run takes up the number of its tick."""
+    """A tick that comes while the source is missing starts its run when the source is there.
+
+    A run takes up the number of its tick.
+    """
     world.start_operator()
     _, agent, _ = world.running_table()
     world.writer("chain", source={"hudi": {"tableRef": {"name": "bronze"}}}, schedule={"cron": "* * * * *"})
-    first = wait_for("the first tick is announced", lambda: status(world, "chain").get("nextScheduleTime"), seconds=LONG)
+    first = wait_for(
+        "the first tick is announced", lambda: status(world, "chain").get("nextScheduleTime"), seconds=LONG
+    )
     waits(world, "chain", "SourceNotFound")
     source_id = world.table("bronze")
     waits(world, "chain", "SourceNotReady")

@@ -1,4 +1,5 @@
-"""What a HudiTable asks of its agent and its writers, with both halves real: operator, API server, drivers and agents as processes, etcd with roles, S3.
+"""What a HudiTable asks of its agent and its writers, with both halves real: operator, API server,
+drivers and agents as processes, etcd with roles, S3.
 
 Each test ends with the audit, the rows that are due, and the protocol logs of everybody.
 """
@@ -56,10 +57,17 @@ def writes(whole: Together, table: str) -> list[tl.Instant]:
 
 
 def test_a_savepoint_a_restore_and_the_metadata_table(whole: Together) -> None:
-    """A savepoint, commits after it, a restore that undoes these alone; then the metadata table off, on and made anew; writers between."""
+    """A savepoint, commits after it, a restore that undoes these alone.
+
+    Then the metadata table off, on and made anew; writers between.
+    """
     whole.table("kept", type="MergeOnRead")
     whole.ready("kept")
-    before, after, later = rows(range(10), "a", "before", 1), rows(range(5, 15), "a", "after", 2), rows(range(20, 25), "b", "later", 3)
+    before, after, later = (
+        rows(range(10), "a", "before", 1),
+        rows(range(5, 15), "a", "after", 2),
+        rows(range(20, 25), "b", "later", 3),
+    )
     first = whole.wrote("kept-before", "kept", before)
     whole.patch("kept", savepoints=[{"name": "here"}])
     taken = whole.outcome("kept", "savepoints", "Completed", "Failed")
@@ -102,7 +110,9 @@ def test_a_savepoint_a_restore_and_the_metadata_table(whole: Together) -> None:
 
 
 def test_a_killed_writer_is_proven_dead_and_followed(whole: Together) -> None:
-    """Driver SIGKILLed in its second commit, the agent while it rolls back: every phase by the operator, every proof by the pods' status, every row once."""
+    """Driver SIGKILLed in its second commit, the agent while it rolls back: every phase by the
+    operator, every proof by the pods' status, every row once.
+    """
     whole.table("hurt")
     whole.ready("hurt")
     gate = whole.directory / "gate-hurt"
@@ -119,11 +129,17 @@ def test_a_killed_writer_is_proven_dead_and_followed(whole: Together) -> None:
         return ((whole.keys("hurt", key).get(key) or {}).get("proofs") or {}).get(uid)
 
     assert wait_for("it is proven dead", proof, seconds=LONG)["kind"] == "PodTerminated"
-    assert not any(unlike(pod) for pod in whole.world.pods("driver", writer="hurt") if (pod.get("status") or {}).get("containerStatuses"))
+    assert not any(
+        unlike(pod)
+        for pod in whole.world.pods("driver", writer="hurt")
+        if (pod.get("status") or {}).get("containerStatuses")
+    )
     gate.touch()
     status = whole.finished("hurt")
     assert [attempt["class"] for attempt in status["attempts"]] == ["Infrastructure", "Succeeded"], status["attempts"]
-    record = wait_for("it is settled", lambda: (r := whole.keys("hurt", key)[key])["phase"] == "Settled" and r, seconds=LONG)
+    record = wait_for(
+        "it is settled", lambda: (r := whole.keys("hurt", key)[key])["phase"] == "Settled" and r, seconds=LONG
+    )
     assert {instant: item["outcome"] for instant, item in record["instants"].items()} == {victim: "RolledBack"}
     phases = ["Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled"]
     assert set(record["times"]) == set(phases)
@@ -135,7 +151,9 @@ def test_a_killed_writer_is_proven_dead_and_followed(whole: Together) -> None:
 
 @pytest.mark.extra
 def test_a_pod_may_not_write_what_is_the_operators(whole: Together) -> None:
-    """The certificate in the Secret that the operator has copied for the pods reads below control/ and cannot write there."""
+    """The certificate in the Secret that the operator has copied for the pods reads below control/
+    and cannot write there.
+    """
     whole.table("roles")
     whole.ready("roles")
     key = f"/hudi/control/{whole.ids['roles']}/gate"
@@ -147,7 +165,10 @@ def test_a_pod_may_not_write_what_is_the_operators(whole: Together) -> None:
 
 @pytest.mark.extra
 def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> None:
-    """concurrency.mode, insertConflicts, durations: each ends the run once, at a commit boundary; then a release of Hudi that the image does not have."""
+    """concurrency.mode, insertConflicts, durations: each ends the run once, at a commit boundary.
+
+    Then a release of Hudi that the image does not have.
+    """
     whole.table("moving", concurrency={"mode": "Optimistic"})
     whole.ready("moving")
     gate = whole.directory / "gate-moving-"
@@ -160,14 +181,24 @@ def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> No
     ]
     for number, (change, field, value) in enumerate(changes):
         Path(f"{gate}{number}").touch()
-        wait_for(f"batch {number} is committed and the next is asked for", Path(f"{gate}{number + 1}.reached").exists, seconds=LONG)
+        wait_for(
+            f"batch {number} is committed and the next is asked for",
+            Path(f"{gate}{number + 1}.reached").exists,
+            seconds=LONG,
+        )
         whole.patch("moving", **change)
-        wait_for("the gate says what it is closed for", lambda: whole.keys("moving", "gate")["gate"].get("closedFor"), seconds=LONG)
+        wait_for(
+            "the gate says what it is closed for",
+            lambda: whole.keys("moving", "gate")["gate"].get("closedFor"),
+            seconds=LONG,
+        )
         Path(f"{gate}{number + 1}").touch()  # one more is committed or none; the run ends at that boundary
 
         def opened(field: str = field, value: Any = value) -> bool:
             found = whole.keys("moving", "gate")["gate"]
-            return found["state"] == "open" and (found[field] == value if value is not None else found[field]["leaseSeconds"] == 25)
+            return found["state"] == "open" and (
+                found[field] == value if value is not None else found[field]["leaseSeconds"] == 25
+            )
 
         wait_for(f"the gate is open with another {field}", opened, seconds=LONG)
     for number in range(5):
@@ -177,9 +208,15 @@ def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> No
     assert len(ended) == len(changes), status["attempts"]
 
     whole.patch("moving", hudiVersion="1.2.9")
-    wait_for("the gate has the other release", lambda: whole.keys("moving", "gate")["gate"]["hudiVersion"] == "1.2.9", seconds=LONG)
+    wait_for(
+        "the gate has the other release",
+        lambda: whole.keys("moving", "gate")["gate"]["hudiVersion"] == "1.2.9",
+        seconds=LONG,
+    )
     more = rows(range(90, 95), "a", "more", 9)
-    whole.writer("late", "moving", {"rows": more}, retryPolicy={"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    whole.writer(
+        "late", "moving", {"rows": more}, retryPolicy={"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 1}
+    )
 
     def refused() -> str:
         attempts = whole.status("hudiwriters", "late").get("attempts") or []
@@ -189,8 +226,17 @@ def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> No
     assert len(writes(whole, "moving")) == 5, "nothing was written under a release that nobody has"
     whole.patch("moving", hudiVersion="1.2.0")
     whole.ready("moving")
-    whole.world.cluster.request("PATCH", whole.world.path("hudiwriters", "late"), {"spec": {"restartNonce": "again"}}, "application/merge-patch+json")
-    wait_for("the writer succeeds with the right release", lambda: whole.true("hudiwriters", "late", "Succeeded"), seconds=LONG)
+    whole.world.cluster.request(
+        "PATCH",
+        whole.world.path("hudiwriters", "late"),
+        {"spec": {"restartNonce": "again"}},
+        "application/merge-patch+json",
+    )
+    wait_for(
+        "the writer succeeds with the right release",
+        lambda: whole.true("hudiwriters", "late", "Succeeded"),
+        seconds=LONG,
+    )
     whole.audited("moving", [*(row for batch in batches for row in batch), *more])
     whole.conform("moving")
 
@@ -205,12 +251,21 @@ def plain(content: list[Row]) -> bytes:
 
 @pytest.mark.extra
 def test_bootstrap_release_and_adoption(whole: Together) -> None:
-    """A table begins with a dataset, is given back, and is adopted again; a spec that does not fit is refused meanwhile."""
-    first, second, third = rows(range(30), "a", "plain", 1), rows(range(100, 105), "a", "more", 2), rows(range(200, 205), "b", "again", 3)
+    """A table begins with a dataset, is given back, and is adopted again.
+
+    A spec that does not fit is refused meanwhile.
+    """
+    first, second, third = (
+        rows(range(30), "a", "plain", 1),
+        rows(range(100, 105), "a", "more", 2),
+        rows(range(200, 205), "b", "again", 3),
+    )
     dataset = whole.lake.folder_of(whole.path("dataset"))
     dataset.mkdir(parents=True)
     (dataset / "part-0.parquet").write_bytes(plain(first))
-    whole.table("begun", bootstrap={"mode": "FullRecord", "source": {"path": whole.path("dataset"), "format": "Parquet"}})
+    whole.table(
+        "begun", bootstrap={"mode": "FullRecord", "source": {"path": whole.path("dataset"), "format": "Parquet"}}
+    )
     done = whole.outcome("begun", "bootstrap", "Completed", "Failed")
     (commit,) = writes(whole, "begun")
     assert (done["outcome"], done["records"], done["instant"]) == ("Completed", 30, commit.requested), done
@@ -227,7 +282,9 @@ def test_bootstrap_release_and_adoption(whole: Together) -> None:
     assert whole.keys("begun", "gate")["gate"]["state"] == "frozen"
     whole.table("refused", path=path, adoption={"policy": "Adopt"}, tableName="begun", recordKeyFields=["v"])
     stalled = wait_for(
-        "other record keys are refused", lambda: (c := whole.world.condition("huditables", "refused", "Stalled")) and c["status"] == "True" and c, seconds=LONG
+        "other record keys are refused",
+        lambda: (c := whole.world.condition("huditables", "refused", "Stalled")) and c["status"] == "True" and c,
+        seconds=LONG,
     )
     assert stalled["reason"] == "TableMismatch"
     assert "recordKeyFields" in stalled["message"]
@@ -248,7 +305,9 @@ def _address() -> str:
 
 @contextmanager
 def receiver(whole: Together) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """URL of a Service of the cluster behind which this machine listens, and the events that it was told."""
+    """URL of a Service of the cluster behind which this machine listens, and the events that
+    it was told.
+    """
     told: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -271,16 +330,32 @@ def receiver(whole: Together) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 @pytest.mark.extra
 def test_commits_are_told_and_services_run(whole: Together) -> None:
-    """Commits are told to a receiver once and in order; services run by number of commits and by schedule, and say so in status."""
-    services = {"compaction": {"afterCommits": 2}, "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2}, "archive": {"enabled": False}}
-    # Later batches bring no new key: an insert that is packed into the small base file would be rewritten with it, and leave no log file to compact.
+    """Commits are told to a receiver once and in order.
+
+    Services run by number of commits and by schedule, and say so in status.
+    """
+    services = {
+        "compaction": {"afterCommits": 2},
+        "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2},
+        "archive": {"enabled": False},
+    }
+    # Later batches bring no new key: an insert that is packed into the small base file would be
+    # rewritten with it, and leave no log file to compact.
     batches = [rows(range(12), "a", "batch 0", 1), *(rows(range(n, n + 10), "a", f"batch {n}", n + 1) for n in (1, 2))]
     with receiver(whole) as (url, told):
         whole.table("tended", type="MergeOnRead", commitCallback={"url": url}, services=services)
         whole.ready("tended")
-        wait_for("the callback's first event", lambda: any(event["type"].endswith("started.v1") for event in told), seconds=LONG)
+        wait_for(
+            "the callback's first event",
+            lambda: any(event["type"].endswith("started.v1") for event in told),
+            seconds=LONG,
+        )
         whole.wrote("tended", "tended", *batches, operation="Upsert")
-        due = [i.requested for i in sorted(writes(whole, "tended"), key=lambda i: i.completion) if i.action == "deltacommit"]
+        due = [
+            i.requested
+            for i in sorted(writes(whole, "tended"), key=lambda i: i.completion)
+            if i.action == "deltacommit"
+        ]
 
         def heard() -> list[str]:
             return [event["subject"] for event in told if event["type"].endswith("committed.v1")]
@@ -298,7 +373,11 @@ def test_commits_are_told_and_services_run(whole: Together) -> None:
     def ran() -> dict[str, Any] | None:
         found = whole.status("huditables", "tended").get("services") or {}
         outcomes = {name: (found.get(name) or {}).get("outcome") for name in ("compaction", "clean")}
-        return found if outcomes["compaction"] == "Completed" and outcomes["clean"] in ("Completed", "NothingToDo") else None
+        return (
+            found
+            if outcomes["compaction"] == "Completed" and outcomes["clean"] in ("Completed", "NothingToDo")
+            else None
+        )
 
     found = wait_for("compaction and clean in status.services", ran, seconds=LONG)
     compactions = [i.requested for i in writes(whole, "tended") if i.action == "commit"]
@@ -313,12 +392,18 @@ def test_commits_are_told_and_services_run(whole: Together) -> None:
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
-        ("aside", {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 2}}),
+        (
+            "aside",
+            {"type": "MergeOnRead", "concurrency": {"mode": "NonBlocking"}, "index": {"type": "Bucket", "buckets": 2}},
+        ),
         ("turns", {"type": "CopyOnWrite", "concurrency": {"serializeAfterConflicts": 1}}),
     ],
 )
 def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str, Any]) -> None:
-    """NonBlocking: both commit, whatever the other does. With turns the one that loses asks for its turn, and repeats. The newest version stays."""
+    """NonBlocking: both commit, whatever the other does.
+
+    With turns the one that loses asks for its turn, and repeats. The newest version stays.
+    """
     whole.table(name, **spec)
     whole.ready(name)
     gate = whole.directory / f"gate-{name}"
@@ -338,7 +423,9 @@ def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str
         assert '"conflicts": 1' in json.dumps(driver.termination())
     newest = {row[0]: row for batch in (quick, slow) for row in batch}
     due = [newest[id] for id in sorted(newest)]
-    if name == "aside":  # commits of one file group stand side by side; its buckets may have log files alone, which hudi-rs does not read
+    # Commits of one file group stand side by side; its buckets may have log files alone, which
+    # hudi-rs does not read
+    if name == "aside":
         whole.audited(name, due, without=["hudi-rs", "incremental"], overlap="not asked")
     else:
         whole.audited(name, due)
@@ -347,7 +434,9 @@ def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str
 
 @pytest.mark.extra
 def test_early_detection_reaches_the_writers(whole: Together) -> None:
-    """`earlyConflictDetection` of the HudiTable: the second write stops at the first one's marker, says so in status, and is repeated."""
+    """`earlyConflictDetection` of the HudiTable: the second write stops at the first one's marker,
+    says so in status, and is repeated.
+    """
     server = urlparse(whole.endpoint)
     proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
     try:

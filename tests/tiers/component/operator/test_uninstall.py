@@ -13,7 +13,11 @@ from tests.support.harness.servers import wait_for
 
 def commands() -> str:
     """The commands under "Finalizers, when the operator will not come back"."""
-    section = (ROOT / "docs" / "operate" / "uninstall.md").read_text().split("## Finalizers, when the operator will not come back")[1]
+    section = (
+        (ROOT / "docs" / "operate" / "uninstall.md")
+        .read_text()
+        .split("## Finalizers, when the operator will not come back")[1]
+    )
     lines = [line for line in section.splitlines() if line.startswith("    ")]
     return textwrap.dedent("\n".join(lines))
 
@@ -31,5 +35,8 @@ def test_finalizers_go_without_the_operator(world: World) -> None:
     env = {**os.environ, "KUBECONFIG": str(world.cluster.kubeconfig), "PATH": f"{CACHE / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", commands()], env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    wait_for("the end of the objects", lambda: world.get("huditables", "flights") is None and world.get("hudiwriters", "load") is None)
+    wait_for(
+        "the end of the objects",
+        lambda: world.get("huditables", "flights") is None and world.get("hudiwriters", "load") is None,
+    )
     assert all(not left["metadata"].get("finalizers") for left in [*world.pods("driver"), *world.pods("agent")])

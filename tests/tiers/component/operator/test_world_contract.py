@@ -1,4 +1,5 @@
-"""The simulated world of the unit tests and a real etcd answer each action of the operator alike: when it holds, and what is there afterwards.
+"""The simulated world of the unit tests and a real etcd answer each action of the operator alike:
+when it holds, and what is there afterwards.
 
 What the simulated one cannot at all is said at its top (tests/support/world/simulated_store.py).
 """
@@ -27,12 +28,26 @@ AGENT = "agent-x"
 CONTROL = ("gate", "admit", "fence", "request", "seen")
 INC, T1, T2 = "inc-1", "20260101000000001", "20260101000000002"
 GATE = {"state": "closed", "mode": "LeaseOnly", "lock": {"drainSeconds": 1}, "tableUID": "u"}
-SETTLE = {"inc": INC, "attempt": "lake.p-1", "role": "writer", "pod": "p-1", "reason": "LeaseGone", "phase": "Fenced", "instants": {}, "times": {}}
+SETTLE = {
+    "inc": INC,
+    "attempt": "lake.p-1",
+    "role": "writer",
+    "pod": "p-1",
+    "reason": "LeaseGone",
+    "phase": "Fenced",
+    "instants": {},
+    "times": {},
+}
 LOCK = {"inc": INC, "attempt": "lake.p-1", "podUID": "u", "nonce": "n", "sinceMs": 0}
 WRITER = {"inc": INC, "attempt": "lake.p-1", "role": "writer", "pod": "p-1", "podUID": "u"}
 INSTANT = {"inc": INC, "action": "commit", "state": "Pending"}
 MOVED, DONE = {**SETTLE, "phase": "Terminating"}, {**SETTLE, "phase": "Settled"}
-HAS_GATE, HAS_FENCE, HAS_LOCK, HAS_RECORD = ("gate", GATE), (f"fence/{INC}", {"inc": INC}), ("lock", LOCK), (f"settle/{INC}", SETTLE)
+HAS_GATE, HAS_FENCE, HAS_LOCK, HAS_RECORD = (
+    ("gate", GATE),
+    (f"fence/{INC}", {"inc": INC}),
+    ("lock", LOCK),
+    (f"settle/{INC}", SETTLE),
+)
 IS_SETTLED, IS_REGISTERED = (f"settle/{INC}", DONE), (f"writer/{INC}", WRITER)
 ADOPTED = {**SETTLE, "reason": "Adopted", "instants": {T1: {"action": "commit", "outcome": None, "failures": 0}}}
 
@@ -155,9 +170,13 @@ CASES = {
     "a gate is made": case(lambda s: act.PutGate(T, GATE, 0)),
     "a gate is there already": case(lambda s: act.PutGate(T, GATE, 0), HAS_GATE, holds=False),
     "a gate is changed": case(lambda s: act.PutGate(T, {**GATE, "state": "open"}, mod("gate")(s)), HAS_GATE),
-    "a gate has changed": case(lambda s: act.PutGate(T, GATE, mod("gate", -1)(s)), HAS_GATE, ("gate", {**GATE, "state": "open"}), holds=False),
+    "a gate has changed": case(
+        lambda s: act.PutGate(T, GATE, mod("gate", -1)(s)), HAS_GATE, ("gate", {**GATE, "state": "open"}), holds=False
+    ),
     "an attempt is admitted": case(lambda s: act.PutAdmit(T, "lake.p-1", "writer")),
-    "an admission is deleted": case(lambda s: act.DeleteAdmit(T, "lake.p-1"), ("admit/lake.p-1", {"attempt": "lake.p-1", "role": "writer"})),
+    "an admission is deleted": case(
+        lambda s: act.DeleteAdmit(T, "lake.p-1"), ("admit/lake.p-1", {"attempt": "lake.p-1", "role": "writer"})
+    ),
     "no admission to delete": case(lambda s: act.DeleteAdmit(T, "lake.p-1")),
     "an agent is assigned": case(lambda s: act.PutAssignment(AGENT, T, {"T": T})),
     "an assignment is taken back": case(lambda s: act.PutAssignment(AGENT, T, None), ("assignment", {"T": T})),
@@ -169,14 +188,20 @@ CASES = {
         HAS_LOCK,
     ),
     "a fence of somebody who is back": case(
-        lambda s: act.Fence(T, INC, "lake.p-1", SETTLE, if_not_alive=True), (f"alive/{INC}", {"inc": INC, "n": 1}), holds=False
+        lambda s: act.Fence(T, INC, "lake.p-1", SETTLE, if_not_alive=True),
+        (f"alive/{INC}", {"inc": INC, "n": 1}),
+        holds=False,
     ),
     "a fence for a lost lease": case(lambda s: act.Fence(T, INC, "lake.p-1", SETTLE, if_not_alive=True), IS_REGISTERED),
     "a second fence": case(lambda s: act.Fence(T, INC, "lake.p-1", SETTLE, if_not_alive=False), HAS_FENCE, holds=False),
     "instants are adopted": case(lambda s: act.Adopt(T, INC, ADOPTED, mod("gate")(s)), HAS_GATE),
     "the gate has changed since": case(lambda s: act.Adopt(T, INC, ADOPTED, mod("gate", -1)(s)), HAS_GATE, holds=False),
-    "one of them has a record": case(lambda s: act.Adopt(T, INC, ADOPTED, mod("gate")(s)), HAS_GATE, (f"instant/{T1}", INSTANT), holds=False),
-    "a settle record moves": case(lambda s: act.UpdateSettle(T, INC, MOVED, mod(f"settle/{INC}")(s)), HAS_GATE, HAS_RECORD),
+    "one of them has a record": case(
+        lambda s: act.Adopt(T, INC, ADOPTED, mod("gate")(s)), HAS_GATE, (f"instant/{T1}", INSTANT), holds=False
+    ),
+    "a settle record moves": case(
+        lambda s: act.UpdateSettle(T, INC, MOVED, mod(f"settle/{INC}")(s)), HAS_GATE, HAS_RECORD
+    ),
     "a settle record has moved": case(
         lambda s: act.UpdateSettle(T, INC, MOVED, mod(f"settle/{INC}", -1)(s)),
         HAS_GATE,
@@ -185,9 +210,19 @@ CASES = {
     ),
     "a settle record of a fence alone": case(lambda s: act.UpdateSettle(T, INC, SETTLE, 0), HAS_GATE, HAS_FENCE),
     "a lock is deleted": case(lambda s: act.Unlock(T, INC, s.revisions("lock")[0]), HAS_GATE, HAS_LOCK, HAS_FENCE),
-    "another lock stands": case(lambda s: act.Unlock(T, INC, s.revisions("lock")[0] - 1), HAS_GATE, HAS_LOCK, HAS_FENCE, holds=False),
-    "a lock without a fence": case(lambda s: act.Unlock(T, INC, s.revisions("lock")[0]), HAS_GATE, HAS_LOCK, holds=False),
-    "a lock that was written anew": case(lambda s: act.Unlock(T, INC, s.revisions("lock")[0]), HAS_GATE, HAS_LOCK, ("lock", {**LOCK, "sinceMs": 1}), HAS_FENCE),
+    "another lock stands": case(
+        lambda s: act.Unlock(T, INC, s.revisions("lock")[0] - 1), HAS_GATE, HAS_LOCK, HAS_FENCE, holds=False
+    ),
+    "a lock without a fence": case(
+        lambda s: act.Unlock(T, INC, s.revisions("lock")[0]), HAS_GATE, HAS_LOCK, holds=False
+    ),
+    "a lock that was written anew": case(
+        lambda s: act.Unlock(T, INC, s.revisions("lock")[0]),
+        HAS_GATE,
+        HAS_LOCK,
+        ("lock", {**LOCK, "sinceMs": 1}),
+        HAS_FENCE,
+    ),
     "an incarnation is settled": case(
         lambda s: act.FinishSettle(T, INC, DONE, mod(f"settle/{INC}")(s), ((T1, mod(f"instant/{T1}")(s)),)),
         HAS_RECORD,
@@ -201,7 +236,9 @@ CASES = {
         (f"instant/{T1}", INSTANT),
         holds=False,
     ),
-    "an instant is gone": case(lambda s: act.FinishSettle(T, INC, DONE, mod(f"settle/{INC}")(s), ((T1, 3),)), HAS_RECORD, holds=False),
+    "an instant is gone": case(
+        lambda s: act.FinishSettle(T, INC, DONE, mod(f"settle/{INC}")(s), ((T1, 3),)), HAS_RECORD, holds=False
+    ),
     "a record is collected": case(
         lambda s: act.Collect(T, INC, mod(f"settle/{INC}")(s)),
         HAS_GATE,
@@ -216,9 +253,13 @@ CASES = {
         IS_REGISTERED,
         holds=False,
     ),
-    "a report is deleted": case(lambda s: act.DeleteReport(T, "attempt/lake.p-1"), ("report/attempt/lake.p-1", {}), ("report/timeline", {})),
+    "a report is deleted": case(
+        lambda s: act.DeleteReport(T, "attempt/lake.p-1"), ("report/attempt/lake.p-1", {}), ("report/timeline", {})
+    ),
     "a request is put": case(lambda s: act.PutRequest(T, "service-clean", {"id": "service-clean"})),
-    "a request is taken back": case(lambda s: act.PutRequest(T, "service-clean", None), ("request/service-clean", {"id": "x"})),
+    "a request is taken back": case(
+        lambda s: act.PutRequest(T, "service-clean", None), ("request/service-clean", {"id": "x"})
+    ),
     "a sighting": case(lambda s: act.PutSeen(T, INC, {"inc": INC})),
     "a sighting is forgotten": case(lambda s: act.PutSeen(T, INC, None), (f"seen/{INC}", {"inc": INC})),
 }
@@ -226,7 +267,12 @@ CASES = {
 
 def timeless(keys: dict[str, JsonDict]) -> dict[str, JsonDict]:
     """Without wall clock times, and what a fence and an admission say for people."""
-    return {key: {name: value for name, value in found.items() if name not in ("atMs", "reason") or key.startswith("settle/")} for key, found in keys.items()}
+    return {
+        key: {
+            name: value for name, value in found.items() if name not in ("atMs", "reason") or key.startswith("settle/")
+        }
+        for key, found in keys.items()
+    }
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -244,5 +290,9 @@ def test_both_answer_alike(real: Real, name: str) -> None:
 
 def test_every_action_on_etcd_has_a_case() -> None:
     tried = {type(make(Simulated())) for make, _, _ in CASES.values()}
-    kinds = {kind for kind in vars(act).values() if isinstance(kind, type) and "table_id" in getattr(kind, "__dataclass_fields__", ())}
+    kinds = {
+        kind
+        for kind in vars(act).values()
+        if isinstance(kind, type) and "table_id" in getattr(kind, "__dataclass_fields__", ())
+    }
     assert tried == kinds

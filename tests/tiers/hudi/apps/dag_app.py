@@ -1,7 +1,9 @@
-"""A program that plays rounds of insert, upsert and delete on records of its own: python dag_app.py '{"p", "first", "rounds", "tries", "meet"}'.
+"""A program that plays rounds of insert, upsert and delete on records of its own: python dag_app.py
+'{"p", "first", "rounds", "tries", "meet"}'.
 
-`meet`: a folder and how many programs come there before each round but the first; all of them go on at once, so that they race.
-A commit that loses a race is made again by the program itself, `tries` times at most.
+`meet`: a folder and how many programs come there before each round but the first; all of them go on
+at once, so that they race. A commit that loses a race is made again by the program itself, `tries`
+times at most.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from hudi_runtime.process.errors import classify_causes, java_causes
 
 SCHEMA = "id int, p string, v string, ts long"
 INSERTED, UPDATED, DELETED = 20, 10, 4
-"""Records that a round inserts, the first of them that it updates, and the first of those that it deletes."""
+"""Records that a round inserts, the first of them that it updates, and the first of those
+that it deletes.
+"""
 
 
 def batches(p: str, first: int, rounds: int):

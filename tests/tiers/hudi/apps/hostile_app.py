@@ -1,4 +1,6 @@
-"""An application that tries to write past the lock, by option and by SET. One JSON line per way: what came of it.
+"""An application that tries to write past the lock, by option and by SET.
+
+One JSON line per way: what came of it.
 
 Arguments: the file for the results, and where the table's files lie on this machine.
 """
@@ -18,7 +20,11 @@ WAYS = {
     "provider": {"hoodie.write.lock.provider": IN_PROCESS},
     "mode": {"hoodie.write.concurrency.mode": "SINGLE_WRITER"},
     "eager": {"hoodie.clean.failed.writes.policy": "EAGER"},
-    "bare": {"hoodie.write.concurrency.mode": "SINGLE_WRITER", "hoodie.clean.failed.writes.policy": "EAGER", "hoodie.write.lock.provider": IN_PROCESS},
+    "bare": {
+        "hoodie.write.concurrency.mode": "SINGLE_WRITER",
+        "hoodie.clean.failed.writes.policy": "EAGER",
+        "hoodie.write.lock.provider": IN_PROCESS,
+    },
     "strategy": {
         "hoodie.write.lock.conflict.resolution.strategy": PREFER,
         "hoodie.write.lock.provider": IN_PROCESS,
@@ -29,12 +35,16 @@ WAYS = {
 OF_THE_TABLE = {
     "no metadata table": {"hoodie.metadata.enable": "false"},
     "index": {"hoodie.index.type": "GLOBAL_SIMPLE"},
-    "merger": {"hoodie.write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.HoodieAvroRecordMerger"},
+    "merger": {
+        "hoodie.write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.HoodieAvroRecordMerger"
+    },
     "merge mode": {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"},
     "payload": {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"},
     "record key": {"hoodie.datasource.write.recordkey.field": "v"},
     "partition": {"hoodie.datasource.write.partitionpath.field": "v"},
-    "key generator": {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
+    "key generator": {
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    },
     "ordering": {"hoodie.table.ordering.fields": "id"},
     "old name of ordering": {"hoodie.datasource.write.precombine.field": "id"},
     "table name": {"hoodie.table.name": "another"},
@@ -56,7 +66,11 @@ def outcome(action):
         action()
     except Exception as error:
         causes = java_causes(error)
-        return {"failed": True, "class": classify_causes(causes).value, "message": describe_causes(causes)[:1000] if causes else str(error)[:1000]}
+        return {
+            "failed": True,
+            "class": classify_causes(causes).value,
+            "message": describe_causes(causes)[:1000] if causes else str(error)[:1000],
+        }
     return {"failed": False}
 
 
@@ -84,7 +98,10 @@ def main(results: str, folder: str) -> None:
     table_ways = [(way, by_option) for way in OF_THE_TABLE] + [(way, by_set) for way in BY_SET]
     for way, by in [*table_ways, *((way, by_option) for way in WAYS), ("bare", by_set), ("strategy", by_set)]:
         name = f"{way} by {'option' if by is by_option else 'SET'}"
-        found[name] = outcome(lambda by=by, way=way: by(ways[way])) | {"timeline": sorted(instants()), "option": next(iter(ways[way]))}
+        found[name] = outcome(lambda by=by, way=way: by(ways[way])) | {
+            "timeline": sorted(instants()),
+            "option": next(iter(ways[way])),
+        }
         found[name]["ofTheTable"] = way in OF_THE_TABLE
         print(f"HOSTILE {name}: {json.dumps(found[name])}", flush=True)
         for key in ways[way]:

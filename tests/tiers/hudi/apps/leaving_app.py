@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 from hudi_runtime.api import current_context
 
 spark = SparkSession.builder.getOrCreate()
-frame = spark.createDataFrame([(0, "a", "also good", 2), (9, sys.argv[1], "program", 2)], "id int, p string, v string, ts long")
+frame = spark.createDataFrame(
+    [(0, "a", "also good", 2), (9, sys.argv[1], "program", 2)], "id int, p string, v string, ts long"
+)
 context = current_context()
 # Other operations look for the partition's files first, which fails by itself.
 options = {**context.table_options(), **context.commit_metadata(), "hoodie.datasource.write.operation": "bulk_insert"}

@@ -1,4 +1,7 @@
-"""A program that keeps what it has read while another writer changes it, and writes it later. Arguments: results, gate."""
+"""A program that keeps what it has read while another writer changes it, and writes it later.
+
+Arguments: results, gate.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,13 @@ found: dict[str, str] = {}
 
 
 def rows(number):
-    return spark.read.format("hudi").load(current.table_path).where(f"id = {number}").selectExpr("id", "p", "cast(v AS int) + 1 AS v", "ts + 1 AS ts").collect()
+    return (
+        spark.read.format("hudi")
+        .load(current.table_path)
+        .where(f"id = {number}")
+        .selectExpr("id", "p", "cast(v AS int) + 1 AS v", "ts + 1 AS ts")
+        .collect()
+    )
 
 
 def update(row):
@@ -53,12 +62,31 @@ outcome("UPDATE", lambda: update(mine))
 outcome("UPDATE, tried again", lambda: update(mine))
 (mine,) = rows(1)
 outcome("UPDATE, read again", lambda: update(mine))
-outcome("UPDATE by itself", lambda: spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 3"))
-outcome("read_optimized", lambda: spark.read.format("hudi").option("hoodie.datasource.query.type", "read_optimized").load(current.table_path).collect())
+outcome(
+    "UPDATE by itself",
+    lambda: spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 3"),
+)
+outcome(
+    "read_optimized",
+    lambda: (
+        spark.read.format("hudi")
+        .option("hoodie.datasource.query.type", "read_optimized")
+        .load(current.table_path)
+        .collect()
+    ),
+)
 spark.conf.set("hoodie.datasource.query.type", "read_optimized")
 outcome("UPDATE with SET read_optimized", lambda: spark.sql("UPDATE counted SET v = 'old', ts = ts + 1 WHERE id = 3"))
 spark.conf.unset("hoodie.datasource.query.type")
-outcome("skip_merge", lambda: spark.read.format("hudi").option("hoodie.datasource.merge.type", "skip_merge").load(current.table_path).collect())
+outcome(
+    "skip_merge",
+    lambda: (
+        spark.read.format("hudi")
+        .option("hoodie.datasource.merge.type", "skip_merge")
+        .load(current.table_path)
+        .collect()
+    ),
+)
 spark.conf.set("hoodie.datasource.merge.type", "skip_merge")
 outcome("UPDATE with SET skip_merge", lambda: spark.sql("UPDATE counted SET v = 'old', ts = ts + 1 WHERE id = 3"))
 spark.conf.unset("hoodie.datasource.merge.type")
@@ -66,6 +94,18 @@ landing = Path(f"{gate}-in")
 landing.mkdir()
 (landing / "one.json").write_text('{"id": 4, "p": "a", "v": "streamed", "ts": 1}\n')
 # local files: the input of a stream and its checkpoint; the table is on S3
-stream = spark.readStream.schema("id int, p string, v string, ts long").json(f"file://{landing}").writeStream.format("hudi").options(**current.table_options())
-outcome("writeStream", lambda: stream.option("checkpointLocation", f"file://{gate}-checkpoint").trigger(availableNow=True).start(current.table_path))
+stream = (
+    spark.readStream.schema("id int, p string, v string, ts long")
+    .json(f"file://{landing}")
+    .writeStream.format("hudi")
+    .options(**current.table_options())
+)
+outcome(
+    "writeStream",
+    lambda: (
+        stream.option("checkpointLocation", f"file://{gate}-checkpoint")
+        .trigger(availableNow=True)
+        .start(current.table_path)
+    ),
+)
 results.write_text(json.dumps(found))

@@ -1,4 +1,7 @@
-"""A program that runs every statement, procedure and way to save, beside other writers. Arguments: results, folder of gates, list of statements."""
+"""A program that runs every statement, procedure and way to save, beside other writers.
+
+Arguments: results, folder of gates, list of statements.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ def rows():
 
 
 def save(frame, operation="upsert", mode="append", **more):
-    frame.write.format("hudi").options(**OPTIONS, **{"hoodie.datasource.write.operation": operation}, **more).mode(mode).save(path)
+    frame.write.format("hudi").options(**OPTIONS, **{"hoodie.datasource.write.operation": operation}, **more).mode(
+        mode
+    ).save(path)
 
 
 def outcome(name, action):
@@ -44,7 +49,8 @@ def wait(name):
         time.sleep(0.1)
 
 
-# Each of them has read the counter with its number before another writer adds one to it, and adds one itself afterwards.
+# Each of them has read the counter with its number before another writer adds one to it, and adds
+# one itself afterwards.
 
 
 def of_collected_rows(number, go):
@@ -94,7 +100,9 @@ def of_insert_select(number, go):
 def of_merge(number, go):
     rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
     go()
-    spark.sql(f"MERGE INTO counted t USING old{number} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts")
+    spark.sql(
+        f"MERGE INTO counted t USING old{number} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
+    )
 
 
 def of_update(number, go):
@@ -119,7 +127,12 @@ def of_foreach_batch(number, go):
             raise
 
     stream = spark.readStream.schema("x int").json(str(gates / f"in{number}"))
-    query = stream.writeStream.foreachBatch(batch).option("checkpointLocation", str(gates / f"checkpoint{number}")).trigger(availableNow=True).start()
+    query = (
+        stream.writeStream.foreachBatch(batch)
+        .option("checkpointLocation", str(gates / f"checkpoint{number}"))
+        .trigger(availableNow=True)
+        .start()
+    )
     try:
         query.awaitTermination()
     except Exception as error:
@@ -170,7 +183,9 @@ def two_threads():
     def update():
         for _ in range(3):
             try:
-                rows().count()  # what this program has read before is compared, too, as long as nothing is read after the last write
+                # What this program has read before is compared, too, as long as nothing is read
+                # after the last write
+                rows().count()
                 spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 9")
                 added.append(1)
             except Exception as error:
@@ -192,21 +207,43 @@ def works():
     outcome("append/upsert", lambda: save(new(22)))
     outcome("append/insert", lambda: save(new(23), "insert"))
     outcome("append/bulk_insert", lambda: save(new(24), "bulk_insert"))
-    outcome("UpdateHoodieTableCommand", lambda: spark.sql("UPDATE counted SET v = 'updated', ts = ts + 1 WHERE id = 22"))
-    merge = "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
+    outcome(
+        "UpdateHoodieTableCommand", lambda: spark.sql("UPDATE counted SET v = 'updated', ts = ts + 1 WHERE id = 22")
+    )
+    merge = (
+        "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id WHEN "
+        "MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
+    )
     outcome("MergeIntoHoodieTableCommand", lambda: spark.sql(merge))
     outcome("DeleteHoodieTableCommand", lambda: spark.sql("DELETE FROM counted WHERE id = 20"))
     outcome("append/delete", lambda: save(new(21), "delete"))
     save(spark.createDataFrame([(30, "x", "new", 1)], new(0).schema))
-    outcome("append/insert_overwrite", lambda: save(spark.createDataFrame([(31, "x", "new", 1)], new(0).schema), "insert_overwrite"))
-    outcome("INSERT OVERWRITE … PARTITION", lambda: spark.sql("INSERT OVERWRITE counted PARTITION (p = 'x') SELECT 33, 'over', 1L"))
-    outcome("overwrite/insert_overwrite", lambda: save(spark.createDataFrame([(32, "x", "new", 1)], new(0).schema), "insert_overwrite", "overwrite"))
+    outcome(
+        "append/insert_overwrite",
+        lambda: save(spark.createDataFrame([(31, "x", "new", 1)], new(0).schema), "insert_overwrite"),
+    )
+    outcome(
+        "INSERT OVERWRITE … PARTITION",
+        lambda: spark.sql("INSERT OVERWRITE counted PARTITION (p = 'x') SELECT 33, 'over', 1L"),
+    )
+    outcome(
+        "overwrite/insert_overwrite",
+        lambda: save(spark.createDataFrame([(32, "x", "new", 1)], new(0).schema), "insert_overwrite", "overwrite"),
+    )
     outcome("errorifexists/", lambda: save(new(40), mode="errorifexists"))
     outcome("ignore/", lambda: save(new(41), mode="ignore"))
-    outcome("append/delete_partition", lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}))
+    outcome(
+        "append/delete_partition",
+        lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}),
+    )
     for mode in ("append", "overwrite"):
-        outcome(f"{mode}/insert_overwrite_table", lambda mode=mode: save(rows().select("id", "p", "v", "ts"), "insert_overwrite_table", mode))
-    outcome("INSERT OVERWRITE TABLE", lambda: spark.sql("INSERT OVERWRITE TABLE counted SELECT id, v, ts, p FROM counted"))
+        outcome(
+            f"{mode}/insert_overwrite_table",
+            lambda mode=mode: save(rows().select("id", "p", "v", "ts"), "insert_overwrite_table", mode),
+        )
+    outcome(
+        "INSERT OVERWRITE TABLE", lambda: spark.sql("INSERT OVERWRITE TABLE counted SELECT id, v, ts, p FROM counted")
+    )
 
 
 REFUSED = {
@@ -218,7 +255,7 @@ REFUSED = {
     "AlterHoodieTableChangeColumnCommand": "ALTER TABLE counted CHANGE COLUMN id id bigint",
     "AlterHoodieTableRenameCommand": "ALTER TABLE counted RENAME TO recounted",
     "RepairHoodieTableCommand": "MSCK REPAIR TABLE counted",
-    "CreateHoodieTableAsSelectCommand": f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts",
+    "CreateHoodieTableAsSelectCommand": f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts",  # noqa: E501 - one literal
     "CreateHoodieTableLikeCommand": "CREATE TABLE alike LIKE counted USING hudi",
     "CreateIndexCommand": "CREATE INDEX later ON counted USING column_stats(v)",
     "DropIndexCommand": "DROP INDEX later ON counted",
@@ -275,9 +312,13 @@ def lists():
         named()
         outcome(name, lambda sql=sql: spark.sql(sql).collect())
     named()
-    spark.conf.set("hoodie.schema.on.read.enable", "true")  # with it Hudi has one class of its own for all of ALTER TABLE
+    # With it Hudi has one class of its own for all of ALTER TABLE
+    spark.conf.set("hoodie.schema.on.read.enable", "true")
     outcome("AlterTableCommand", lambda: spark.sql("ALTER TABLE counted ADD COLUMNS (evolved int)").collect())
-    outcome("AlterTableCommand, another column", lambda: spark.sql("ALTER TABLE counted ALTER COLUMN v COMMENT 'evolved'").collect())
+    outcome(
+        "AlterTableCommand, another column",
+        lambda: spark.sql("ALTER TABLE counted ALTER COLUMN v COMMENT 'evolved'").collect(),
+    )
     spark.conf.unset("hoodie.schema.on.read.enable")
     for sql in LOOKS:
         named()
@@ -291,16 +332,34 @@ def lists():
     for name in listed["procedures"]:
         given = arguments.get(name, "")
         outcome(f"CALL {name}", lambda name=name, given=given: call(name, given, latest))
-    outcome("overwrite/", lambda: save(spark.createDataFrame([(50, "a", "all", 1)], "id int, p string, v string, ts long"), mode="overwrite"))
+    outcome(
+        "overwrite/",
+        lambda: save(
+            spark.createDataFrame([(50, "a", "all", 1)], "id int, p string, v string, ts long"), mode="overwrite"
+        ),
+    )
     outcome("df.write.parquet below the table", lambda: spark.range(1).write.parquet(f"{path}/a/more"))
-    outcome("rdd.saveAsTextFile below the table", lambda: spark.sparkContext.parallelize(["x"], 1).saveAsTextFile(f"{path}/a/lines"))
+    outcome(
+        "rdd.saveAsTextFile below the table",
+        lambda: spark.sparkContext.parallelize(["x"], 1).saveAsTextFile(f"{path}/a/lines"),
+    )
     outcome("spark.read.parquet of the table's files", lambda: spark.read.parquet(f"{path}/a").count())
     spark.conf.set("spark.sql.sources.useV1SourceList", "")
-    outcome("spark.read.orc of the table's files, data source V2", lambda: spark.read.schema("id int").orc(f"{path}/a").count())
-    outcome("df.write.json below the table, data source V2", lambda: spark.range(1).write.mode("append").json(f"{path}/a"))
+    outcome(
+        "spark.read.orc of the table's files, data source V2",
+        lambda: spark.read.schema("id int").orc(f"{path}/a").count(),
+    )
+    outcome(
+        "df.write.json below the table, data source V2", lambda: spark.range(1).write.mode("append").json(f"{path}/a")
+    )
     spark.conf.unset("spark.sql.sources.useV1SourceList")
     outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
-    stream = spark.readStream.schema("id int").json(str(gates / "in8")).writeStream.format("hudi").option("checkpointLocation", str(gates / "sink"))
+    stream = (
+        spark.readStream.schema("id int")
+        .json(str(gates / "in8"))
+        .writeStream.format("hudi")
+        .option("checkpointLocation", str(gates / "sink"))
+    )
     outcome("df.writeStream of the table", lambda: stream.start(path))
 
 

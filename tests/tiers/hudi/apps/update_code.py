@@ -1,4 +1,6 @@
-"""User code that counts in the table itself: each batch adds one to the counters (column v) of some records."""
+"""User code that counts in the table itself: each batch adds one to the counters (column v)
+of some records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Errors of the outside as the four that cross the layer; probes and metrics; the oldest Kubernetes."""
+"""Errors of the outside as the four that cross the layer; probes and metrics.
+
+The oldest Kubernetes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ from hudi_operator.plan.core import actions as act
         ("PERMISSION_DENIED", True, Fatal),
     ],
 )
-def test_a_write_that_may_have_happened_is_told_from_one_that_has_not(code: str, writes: bool, expected: type[Exception]) -> None:
+def test_a_write_that_may_have_happened_is_told_from_one_that_has_not(
+    code: str, writes: bool, expected: type[Exception]
+) -> None:
     assert type(etcd_rpc.translate(getattr(grpc.StatusCode, code), "x", method="Txn", writes=writes)) is expected
 
 
@@ -55,7 +60,9 @@ def test_a_wish_to_wait_is_passed_on() -> None:
     assert error.delay == 7.0
 
 
-@pytest.mark.parametrize(("major", "minor", "fine"), [("1", "30", True), ("1", "37+", True), ("1", "29", False), ("2", "0", True)])
+@pytest.mark.parametrize(
+    ("major", "minor", "fine"), [("1", "30", True), ("1", "37+", True), ("1", "29", False), ("2", "0", True)]
+)
 def test_kubernetes_before_1_30_is_refused(major: str, minor: str, fine: bool) -> None:
     if fine:
         check_version(major, minor)
@@ -90,6 +97,12 @@ def test_phases_of_settling_are_measured() -> None:
     metrics = Metrics()
     observed = Observed(Objects(None), pods=(), nodes={}, etcd=None)
     times = {"Fenced": 1000, "Terminating": 1500, "Draining": 4500}
-    metrics.performed(observed, [act.UpdateSettle("t", "i", {"phase": "Draining", "times": times}, 1), act.Fence("t", "i", "a", {"reason": "LeaseGone"}, True)])
+    metrics.performed(
+        observed,
+        [
+            act.UpdateSettle("t", "i", {"phase": "Draining", "times": times}, 1),
+            act.Fence("t", "i", "a", {"reason": "LeaseGone"}, True),
+        ],
+    )
     assert metrics.registry.get_sample_value("hudi_operator_settle_phase_seconds_sum", {"phase": "Terminating"}) == 3.0
     assert metrics.registry.get_sample_value("hudi_operator_fences_total", {"reason": "LeaseGone"}) == 1.0

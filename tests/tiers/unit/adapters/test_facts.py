@@ -21,27 +21,51 @@ def test_a_container_that_is_not_reported_is_not_listed() -> None:
 
 def test_containers_of_all_kinds_count() -> None:
     running = {"name": "a", "state": {"running": {}}}
-    ended = {"name": "b", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "m", "finishedAt": "t"}}}
+    ended = {
+        "name": "b",
+        "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "m", "finishedAt": "t"}},
+    }
     waiting = {"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
-    status = {"phase": "Running", "containerStatuses": [running], "initContainerStatuses": [ended], "ephemeralContainerStatuses": [waiting]}
+    status = {
+        "phase": "Running",
+        "containerStatuses": [running],
+        "initContainerStatuses": [ended],
+        "ephemeralContainerStatuses": [waiting],
+    }
     facts = pod_facts(pod(status, nodeName="n1"))
-    assert [(c.name, c.started, c.terminated) for c in facts.containers] == [("a", True, False), ("b", True, True), ("c", False, False)]
+    assert [(c.name, c.started, c.terminated) for c in facts.containers] == [
+        ("a", True, False),
+        ("b", True, True),
+        ("c", False, False),
+    ]
     assert (facts.containers[1].exit_code, facts.containers[1].reason) == (137, "OOMKilled")
     assert facts.waiting == "ImagePullBackOff: no such image"
 
 
 def test_the_kinds_of_containers() -> None:
     """A native sidecar is an init container that is restarted: it runs beside the others."""
-    names = {"containerStatuses": ["driver", "proxy"], "initContainerStatuses": ["setup", "mesh"], "ephemeralContainerStatuses": ["debugger"]}
+    names = {
+        "containerStatuses": ["driver", "proxy"],
+        "initContainerStatuses": ["setup", "mesh"],
+        "ephemeralContainerStatuses": ["debugger"],
+    }
     init = [{"name": "setup"}, {"name": "mesh", "restartPolicy": "Always"}]
-    facts = pod_facts(pod({kind: [{"name": name} for name in found] for kind, found in names.items()}, initContainers=init))
+    facts = pod_facts(
+        pod({kind: [{"name": name} for name in found] for kind, found in names.items()}, initContainers=init)
+    )
     assert [(c.name, c.kind) for c in facts.containers] == [
-        ("driver", "container"), ("proxy", "container"), ("setup", "init"), ("mesh", "sidecar"), ("debugger", "ephemeral"),
-    ]  # fmt: skip
+        ("driver", "container"),
+        ("proxy", "container"),
+        ("setup", "init"),
+        ("mesh", "sidecar"),
+        ("debugger", "ephemeral"),
+    ]
 
 
 def test_a_waiting_container_with_an_id_has_run() -> None:
-    facts = pod_facts(pod({"containerStatuses": [{"name": "a", "containerID": "containerd://1", "state": {"waiting": {}}}]}))
+    facts = pod_facts(
+        pod({"containerStatuses": [{"name": "a", "containerID": "containerd://1", "state": {"waiting": {}}}]})
+    )
     assert facts.containers[0].started
     assert not facts.containers[0].terminated
 

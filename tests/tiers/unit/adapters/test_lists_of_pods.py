@@ -1,4 +1,6 @@
-"""An API server that is away says nothing about pods: what cannot be listed whole is not listed, and nobody is taken for dead (I1, I11)."""
+"""An API server that is away says nothing about pods: what cannot be listed whole is not listed,
+and nobody is taken for dead (I1, I11).
+"""
 
 from __future__ import annotations
 

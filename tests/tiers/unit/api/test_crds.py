@@ -1,4 +1,7 @@
-"""CRDs and types say the same: each field, type, default, bound and choice, in both directions; and every field is described."""
+"""CRDs and types say the same: each field, type, default, bound and choice, in both directions.
+
+And every field is described.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,13 @@ def test_an_objects_default_is_that_of_its_fields(plural: str) -> None:
 
 @pytest.mark.parametrize("plural", TYPES)
 def test_what_the_api_server_fills_in_is_what_the_operator_assumes(plural: str) -> None:
-    """A spec with nothing but what is required is the same value before and after the API server's defaults."""
-    least = {"huditables": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}, "hudiwriters": {"tableRef": {"name": "t"}, "streaming": {}}}[plural]
+    """A spec with nothing but what is required is the same value before and after the
+    API server's defaults.
+    """
+    least = {
+        "huditables": {"path": "s3a://lake/t", "recordKeyFields": ["id"]},
+        "hudiwriters": {"tableRef": {"name": "t"}, "streaming": {}},
+    }[plural]
     stored = crds.completed(least, crds.schema(plural, "spec"))
     assert stored != least
     assert TYPES[plural].from_object({"spec": stored}) == TYPES[plural].from_object({"spec": least})
@@ -67,37 +75,65 @@ def renamed(path: str, name: str) -> Callable[[JsonDict], None]:
 
 
 DIFFERENCES = [
-    ("a field of another name", renamed("fencing.drainSeconds", "drainTimeout"), ["spec.fencing.drainTimeout: only in", "spec.fencing.drainSeconds: only in"]),
+    (
+        "a field of another name",
+        renamed("fencing.drainSeconds", "drainTimeout"),
+        ["spec.fencing.drainTimeout: only in", "spec.fencing.drainSeconds: only in"],
+    ),
     ("a section of another name", renamed("storage", "access"), ["spec.storage: only in", "spec.access: only in"]),
     ("another default", changed("lock.leaseSeconds", default=11), ["spec.lock.leaseSeconds: default"]),
     ("no default", changed("fencing.mode", default=None), ["spec.fencing.mode: default"]),
-    ("a default where there was none", changed("concurrency.maxWriters", default=16), ["spec.concurrency.maxWriters: default"]),
+    (
+        "a default where there was none",
+        changed("concurrency.maxWriters", default=16),
+        ["spec.concurrency.maxWriters: default"],
+    ),
     ("a lower bound", changed("lock.leaseSeconds", minimum=2), ["spec.lock.leaseSeconds: minimum"]),
     ("an upper bound", changed("lock.leaseSeconds", maximum=None), ["spec.lock.leaseSeconds: maximum"]),
-    ("a multiple", changed("services.clean.retainSeconds", multipleOf=60), ["spec.services.clean.retainSeconds: multipleOf"]),
+    (
+        "a multiple",
+        changed("services.clean.retainSeconds", multipleOf=60),
+        ["spec.services.clean.retainSeconds: multipleOf"],
+    ),
     ("one choice more", changed("type", enum=["CopyOnWrite", "MergeOnRead", "Both"]), ["spec.type: enum"]),
     ("one choice less", changed("adoption.policy", enum=["AdoptOrCreate", "Adopt"]), ["spec.adoption.policy: enum"]),
     ("no choices", changed("fencing.mode", enum=None), ["spec.fencing.mode: enum"]),
     ("a longer text", changed("path", maxLength=2048), ["spec.path: maxLength"]),
     ("a shorter text", changed("path", minLength=None), ["spec.path: minLength"]),
-    ("a pattern", changed("fencing.attestations.[].podUID", pattern="^.*$"), ["spec.fencing.attestations[].podUID: pattern"]),
+    (
+        "a pattern",
+        changed("fencing.attestations.[].podUID", pattern="^.*$"),
+        ["spec.fencing.attestations[].podUID: pattern"],
+    ),
     ("a format", changed("fencing.attestations.[].at", format=None), ["spec.fencing.attestations[].at: format"]),
     ("a longer list", changed("recordKeyFields", maxItems=17), ["spec.recordKeyFields: maxItems"]),
     ("a shorter list", changed("recordKeyFields", minItems=None), ["spec.recordKeyFields: minItems"]),
     ("a larger map", changed("hudiOptions", maxProperties=65), ["spec.hudiOptions: maxProperties"]),
     ("a longer item", changed("recordKeyFields.[]", maxLength=256), ["spec.recordKeyFields[]: maxLength"]),
-    ("a longer entry", changed("hudiOptions", additionalProperties={"type": "string"}), ["spec.hudiOptions{}: maxLength", "spec.hudiOptions{}: pattern"]),
+    (
+        "a longer entry",
+        changed("hudiOptions", additionalProperties={"type": "string"}),
+        ["spec.hudiOptions{}: maxLength", "spec.hudiOptions{}: pattern"],
+    ),
     ("another type", changed("suspend", type="string"), ["spec.suspend: type"]),
     ("a number of another size", changed("lock.leaseSeconds", format="int64"), ["spec.lock.leaseSeconds: format"]),
-    ("a quantity that is a text", changed("agent.resources.limits.cpu", anyOf=None), ["spec.agent.resources.limits.cpu: anyOf"]),
+    (
+        "a quantity that is a text",
+        changed("agent.resources.limits.cpu", anyOf=None),
+        ["spec.agent.resources.limits.cpu: anyOf"],
+    ),
     ("a required field that is not", changed("index", required=None), ["spec.index: required"]),
     ("a field that is required", changed("restore", required=["savepoint"]), ["spec.restore: required"]),
 ]
 
 
 @pytest.mark.parametrize("side", ["CRD", "type"])
-@pytest.mark.parametrize(("change", "words"), [(change, words) for _, change, words in DIFFERENCES], ids=[what for what, _, _ in DIFFERENCES])
-def test_each_kind_of_difference_is_found_on_either_side(side: str, change: Callable[[JsonDict], None], words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"), [(change, words) for _, change, words in DIFFERENCES], ids=[what for what, _, _ in DIFFERENCES]
+)
+def test_each_kind_of_difference_is_found_on_either_side(
+    side: str, change: Callable[[JsonDict], None], words: list[str]
+) -> None:
     ours, theirs = crds.declared(TableSpec), crds.schema("huditables", "spec")
     change(theirs if side == "CRD" else ours)
     found = crds.differences(theirs, ours)
@@ -116,8 +152,15 @@ def test_a_wrong_default_of_an_object_is_found() -> None:
 @pytest.mark.parametrize("plural", TYPES)
 @pytest.mark.parametrize("part", ["spec", "status"])
 def test_every_field_is_described(plural: str, part: str) -> None:
-    """`kubectl explain` says something of each. Items of lists and entries of maps are described by their field."""
-    bare = [path for path, field in crds.fields(crds.schema(plural, part), part) if not path.endswith(("[]", "{}")) and not field.get("description")]
+    """`kubectl explain` says something of each.
+
+    Items of lists and entries of maps are described by their field.
+    """
+    bare = [
+        path
+        for path, field in crds.fields(crds.schema(plural, part), part)
+        if not path.endswith(("[]", "{}")) and not field.get("description")
+    ]
     assert bare == []
 
 
@@ -128,7 +171,12 @@ def assumed(kind: type[Any], at: str) -> dict[str, str]:
         path = ".".join([at, *field.at])
         if field.record is not None and field.schema["type"] == "object" and not field.plain:
             found |= assumed(field.record, path)
-        elif field.default is NOTHING and not field.required and isinstance(field.unset, (str, int)) and field.unset not in ("", False):
+        elif (
+            field.default is NOTHING
+            and not field.required
+            and isinstance(field.unset, (str, int))
+            and field.unset not in ("", False)
+        ):
             found[path] = str(field.unset)
     return found
 
@@ -138,12 +186,18 @@ def test_what_an_unset_field_means_is_described(plural: str) -> None:
     described = {path: field.get("description", "") for path, field in crds.fields(crds.schema(plural, "spec"), "spec")}
     values = assumed(TYPES[plural], "spec")
     assert values["spec.concurrency.maxWriters" if plural == "huditables" else "spec.operation"] in ("16", "Upsert")
-    wrong = [f"{path}: {value}" for path, value in values.items() if value not in described[path] or not re.search("[Dd]efault|[Uu]nset", described[path])]
+    wrong = [
+        f"{path}: {value}"
+        for path, value in values.items()
+        if value not in described[path] or not re.search("[Dd]efault|[Uu]nset", described[path])
+    ]
     assert wrong == []
 
 
 def test_the_triggers_of_table_services_are_described() -> None:
-    described = {path: field.get("description", "") for path, field in crds.fields(crds.schema("huditables", "spec"), "spec")}
+    described = {
+        path: field.get("description", "") for path, field in crds.fields(crds.schema("huditables", "spec"), "spec")
+    }
     for kind, commits in services.AFTER_COMMITS.items():
         assert f"Default {commits}, unless schedule is set" in described[f"spec.services.{kind}.afterCommits"]
 

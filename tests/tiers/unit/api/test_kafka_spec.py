@@ -1,4 +1,6 @@
-"""`source.kafka` and `streaming` of a HudiWriter: read, checked again at launch, handed to the attempt; passwords as files alone."""
+"""`source.kafka` and `streaming` of a HudiWriter: read, checked again at launch, handed to the
+attempt; passwords as files alone.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,24 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_runtime.job.job import Job, KafkaSource
 from tests.support import ROOT
 
-TABLE = TableSpec.from_object({"metadata": {"namespace": "ns", "name": "t", "uid": "u"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}})
+TABLE = TableSpec.from_object(
+    {
+        "metadata": {"namespace": "ns", "name": "t", "uid": "u"},
+        "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]},
+    }
+)
 PLAIN = {"bootstrapServers": ["broker:9092"], "topics": ["orders"], "value": {"format": "Json", "schema": "id INT"}}
-SECURE = {**PLAIN, "security": {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "secretRef": {"name": "kafka-reader"}}}
+SECURE = {
+    **PLAIN,
+    "security": {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "secretRef": {"name": "kafka-reader"}},
+}
 
 
 def writer(source: dict[str, Any], **spec: Any) -> WriterSpec:
     metadata = {"namespace": "ns", "name": "w", "uid": "0123456789"}
-    return WriterSpec.from_object({"metadata": metadata, "spec": {"tableRef": {"name": "t"}, "source": {"kafka": source}, **spec}})
+    return WriterSpec.from_object(
+        {"metadata": metadata, "spec": {"tableRef": {"name": "t"}, "source": {"kafka": source}, **spec}}
+    )
 
 
 def job(source: dict[str, Any], **spec: Any) -> Job:
@@ -33,14 +45,33 @@ def job(source: dict[str, Any], **spec: Any) -> Job:
 
 def test_the_runtime_reads_what_was_written() -> None:
     everything = {
-        **SECURE, "startFrom": "2026-01-31T23:59:59Z", "maxOffsetsPerCommit": 1000, "ifPositionLost": "Earliest", "options": {"fetch.max.bytes": "1048576"},
+        **SECURE,
+        "startFrom": "2026-01-31T23:59:59Z",
+        "maxOffsetsPerCommit": 1000,
+        "ifPositionLost": "Earliest",
+        "options": {"fetch.max.bytes": "1048576"},
         "value": {"format": "Avro", "schema": "{}", "metadataColumns": True},
-    }  # fmt: skip
+    }
     source = job(everything, streaming={"intervalSeconds": 5}).source
     assert isinstance(source, KafkaSource)
-    assert (source.servers, source.topics, source.pattern, source.start_from) == (("broker:9092",), ("orders",), "", "1769903999000")
-    assert (source.max_offsets, source.if_lost, source.format, source.schema, source.metadata) == (1000, "Earliest", "Avro", "{}", True)
-    assert (source.security.protocol, source.security.mechanism, source.security.folder) == ("SASL_SSL", "SCRAM-SHA-512", "/etc/hudi/kafka")
+    assert (source.servers, source.topics, source.pattern, source.start_from) == (
+        ("broker:9092",),
+        ("orders",),
+        "",
+        "1769903999000",
+    )
+    assert (source.max_offsets, source.if_lost, source.format, source.schema, source.metadata) == (
+        1000,
+        "Earliest",
+        "Avro",
+        "{}",
+        True,
+    )
+    assert (source.security.protocol, source.security.mechanism, source.security.folder) == (
+        "SASL_SSL",
+        "SCRAM-SHA-512",
+        "/etc/hudi/kafka",
+    )
     assert source.options == {"fetch.max.bytes": "1048576"}
     plain = job(PLAIN).source
     assert isinstance(plain, KafkaSource)
@@ -59,7 +90,10 @@ def test_streaming() -> None:
         ({}, ""),
         ({"startFrom": "2026-01-31T23:59:59+01:00"}, ""),
         ({"options": {"sasl.jaas.config": "x"}}, "spec.source.kafka.options['sasl.jaas.config']: may not be set"),
-        ({"options": {"ssl.truststore.location": "/etc/passwd"}}, "spec.source.kafka.options['ssl.truststore.location']"),
+        (
+            {"options": {"ssl.truststore.location": "/etc/passwd"}},
+            "spec.source.kafka.options['ssl.truststore.location']",
+        ),
         ({"topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is not a regular expression"),
         ({"startFrom": "2026-02-30T00:00:00Z"}, "spec.source.kafka.startFrom: '2026-02-30T00:00:00Z' is not a time"),
         ({"startFrom": "2026-02-20T00:00:00"}, "spec.source.kafka.startFrom"),
@@ -84,8 +118,16 @@ def test_secrets_are_files_of_driver_and_executors_and_nothing_else() -> None:
     # The executors' template names the volume, the job the folder.
     assert "kafka-reader" not in made["job.json"] + made["spark-defaults.conf"] + made["hudi-defaults.conf"]
     for source in (PLAIN, None):
-        spec = writer(source) if source else WriterSpec.from_object({"metadata": {"name": "w", "uid": "0123456789"}, "spec": {"tableRef": {"name": "t"}}})
-        assert "/etc/hudi/kafka" not in json.dumps(pods.driver_pod(TABLE, spec, 1, config)) + pods.executor_template(TABLE, spec, 1, config)
+        spec = (
+            writer(source)
+            if source
+            else WriterSpec.from_object(
+                {"metadata": {"name": "w", "uid": "0123456789"}, "spec": {"tableRef": {"name": "t"}}}
+            )
+        )
+        assert "/etc/hudi/kafka" not in json.dumps(pods.driver_pod(TABLE, spec, 1, config)) + pods.executor_template(
+            TABLE, spec, 1, config
+        )
 
 
 def test_the_crd_has_the_same_options() -> None:

@@ -1,4 +1,6 @@
-"""`spec.merge`: what an unset mode means, what goes together, and that it reaches both kinds of pods."""
+"""`spec.merge`: what an unset mode means, what goes together, and that it reaches both
+kinds of pods.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,21 @@ from hudi_operator.plan.agent import agents
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
 ORDERED = {"orderingFields": ["ts"]}
 PARTIAL = {"partialUpdates": "IgnoreNulls"}
-OWN: dict[str, Any] = {"mode": "Custom", "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"}}
-SIDE_BY_SIDE = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}, "concurrency": {"mode": "NonBlocking"}}
+OWN: dict[str, Any] = {
+    "mode": "Custom",
+    "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"},
+}
+SIDE_BY_SIDE = {
+    "type": "MergeOnRead",
+    "index": {"type": "Bucket", "buckets": 2},
+    "concurrency": {"mode": "NonBlocking"},
+}
 
 
 def table(**spec: Any) -> TableSpec:
-    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", "recordKeyFields": ["id"], **spec}})
+    return TableSpec.from_object(
+        {"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://b/t", "recordKeyFields": ["id"], **spec}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +41,10 @@ def table(**spec: Any) -> TableSpec:
         (ORDERED, Merge("EventTime")),
         ({**ORDERED, "merge": {"mode": "CommitTime"}}, Merge("CommitTime")),
         ({"merge": PARTIAL}, Merge("CommitTime", "IgnoreNulls")),
-        ({"merge": OWN, "image": "x:1"}, Merge("Custom", strategy_id=OWN["custom"]["strategyId"], class_name="com.example.Own")),
+        (
+            {"merge": OWN, "image": "x:1"},
+            Merge("Custom", strategy_id=OWN["custom"]["strategyId"], class_name="com.example.Own"),
+        ),
     ],
 )
 def test_what_it_means_reaches_drivers_and_agents(spec: dict[str, Any], merge: Merge) -> None:
@@ -55,10 +69,16 @@ def test_what_it_means_reaches_drivers_and_agents(spec: dict[str, Any], merge: M
         ({"merge": {"mode": "Custom"}, "image": "x:1"}, "spec.merge.custom: needed with mode Custom"),
         ({"merge": {**OWN, "mode": "CommitTime"}}, "spec.merge.custom: needed with mode Custom, and only there"),
         (
-            {"merge": {**OWN, "custom": {**OWN["custom"], "strategyId": "00000000-0000-0000-0000-000000000000"}}, "image": "x:1"},
+            {
+                "merge": {**OWN, "custom": {**OWN["custom"], "strategyId": "00000000-0000-0000-0000-000000000000"}},
+                "image": "x:1",
+            },
             "spec.merge.custom.strategyId = '00000000-0000-0000-0000-000000000000': is one of Hudi's own",
         ),
-        ({"merge": {**OWN, **PARTIAL}, "image": "x:1"}, "contradicts mode Custom: there the class says what a null means"),
+        (
+            {"merge": {**OWN, **PARTIAL}, "image": "x:1"},
+            "contradicts mode Custom: there the class says what a null means",
+        ),
         ({"merge": {"mode": "EventTime"}}, "spec.merge.mode = 'EventTime': needs orderingFields"),
         ({**ORDERED, "merge": PARTIAL}, "contradicts mode EventTime: a row has one ordering value for all its columns"),
         ({"merge": PARTIAL, "schema": {"missingColumns": "Refuse"}}, "contradicts schema.missingColumns Refuse"),

@@ -7,7 +7,12 @@ from hudi_operator.api.spec import TableSpec
 
 
 def spec_of(**spec: Any) -> TableSpec:
-    return TableSpec.from_object({"metadata": {"namespace": "n", "name": "t"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], **spec}})
+    return TableSpec.from_object(
+        {
+            "metadata": {"namespace": "n", "name": "t"},
+            "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], **spec},
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,13 @@ def test_owned_hudi_options(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.combine.before.insert", "hoodie.bulkinsert.sort.mode"]
+    "name",
+    [
+        "hoodie.parquet.max.file.size",
+        "hoodie.upsert.shuffle.parallelism",
+        "hoodie.combine.before.insert",
+        "hoodie.bulkinsert.sort.mode",
+    ],
 )
 def test_allowed_hudi_options(name: str) -> None:
     assert options.hudi_problem({name: "1"}) == ""
@@ -59,12 +70,24 @@ def test_allowed_hudi_options(name: str) -> None:
 def test_what_is_on_no_list_is_refused_until_an_administrator_adds_it() -> None:
     assert "allow-list" in options.hudi_problem({"hoodie.brand.new": "1"})
     assert options.hudi_problem({"hoodie.brand.new": "1"}, ("hoodie.brand.*",)) == ""
-    assert "owned" in options.hudi_problem({"hoodie.write.lock.provider": "1"}, ("hoodie.*",)), "an administrator cannot give the lock away"
-    assert "incremental readers get rows twice" in options.hudi_problem({"hoodie.log.compaction.enable": "true"}, ("hoodie.*",))
+    assert "owned" in options.hudi_problem({"hoodie.write.lock.provider": "1"}, ("hoodie.*",)), (
+        "an administrator cannot give the lock away"
+    )
+    assert "incremental readers get rows twice" in options.hudi_problem(
+        {"hoodie.log.compaction.enable": "true"}, ("hoodie.*",)
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["", "hoodie.parquet.x y", "hoodie.parquet.x=1\nhoodie.write.lock.provider", "hoodie.parquet.\u200bx", "hoodie.parquet.x:", "#hoodie.x"]
+    "name",
+    [
+        "",
+        "hoodie.parquet.x y",
+        "hoodie.parquet.x=1\nhoodie.write.lock.provider",
+        "hoodie.parquet.\u200bx",
+        "hoodie.parquet.x:",
+        "#hoodie.x",
+    ],
 )
 def test_names_that_are_no_names(name: str) -> None:
     assert "not a plain option name" in options.hudi_problem({name: "1"})
@@ -106,7 +129,14 @@ def test_owned_spark_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["spark.sql.shuffle.partitions", "spark.sql.parquet.mergeSchema", "spark.memory.fraction", "spark.driver.maxResultSize", "spark.eventLog.dir"]
+    "name",
+    [
+        "spark.sql.shuffle.partitions",
+        "spark.sql.parquet.mergeSchema",
+        "spark.memory.fraction",
+        "spark.driver.maxResultSize",
+        "spark.eventLog.dir",
+    ],
 )
 def test_allowed_spark_settings(name: str) -> None:
     assert options.spark_problem({name: "1"}) == ""
@@ -124,7 +154,9 @@ def table(**hudi_options: str) -> str:
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_nothing_is_archived_beyond_a_savepoint(value: str) -> None:
-    """F76: how far a writer has come is told by its newest commit of the active timeline, which must have no hole."""
+    """F76: how far a writer has come is told by its newest commit of the active timeline, which
+    must have no hole.
+    """
     assert "hoodie.archive.beyond.savepoint" in table(hoodie__archive__beyond__savepoint=value)
     assert table(hoodie__archive__merge__enable="true") == ""
 
@@ -146,13 +178,17 @@ def test_what_concerns_the_whole_table_is_set_there(name: str) -> None:
     ],
 )
 def test_rows_are_stored_and_found_in_one_way(name: str) -> None:
-    """F93, F102: what one writer, or a table from now on, does otherwise doubles keys or changes values."""
+    """F93, F102: what one writer, or a table from now on, does otherwise doubles keys
+    or changes values.
+    """
     assert "owned by the operator" in options.hudi_problem({name: "false"})
     assert "owned by the operator" in table(**{name.replace(".", "__"): "false"})
 
 
 def test_a_session_is_in_utc() -> None:
-    """F95: the time zone was accepted and not obeyed, so times without a zone were read as others than the user meant."""
+    """F95: the time zone was accepted and not obeyed, so times without a zone were read as others
+    than the user meant.
+    """
     problem = options.spark_problem({"spark.sql.session.timeZone": "Europe/Berlin"})
     assert "spark.sql.session.timeZone'] = 'Europe/Berlin'" in problem
     assert "source.files.options.timeZone" in problem
@@ -162,14 +198,29 @@ def test_why_an_option_is_refused_is_its_own_reason() -> None:
     assert "a key that is twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
 
 
-@pytest.mark.parametrize("name", ["hoodie.clean.commits.retained", "hoodie.cleaner.policy", "hoodie.keep.max.commits", "hoodie.clean.trigger.max.commits"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hoodie.clean.commits.retained",
+        "hoodie.cleaner.policy",
+        "hoodie.keep.max.commits",
+        "hoodie.clean.trigger.max.commits",
+    ],
+)
 def test_what_services_say_is_not_said_twice(name: str) -> None:
     assert "spec.services" in table(**{name.replace(".", "__"): "5"})
     assert "spec.services" in options.hudi_problem({name: "5"})
 
 
 @pytest.mark.parametrize(
-    "name", ["hoodie.clean.failed.writes.policy", "hoodie.cleaner.policy.failed.writes", "hoodie.compact.inline", "hoodie.write.lock.x", "hoodie.table.name"]
+    "name",
+    [
+        "hoodie.clean.failed.writes.policy",
+        "hoodie.cleaner.policy.failed.writes",
+        "hoodie.compact.inline",
+        "hoodie.write.lock.x",
+        "hoodie.table.name",
+    ],
 )
 def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
     assert "owned by the operator" in table(**{name.replace(".", "__"): "x"})
@@ -186,8 +237,19 @@ def test_a_table_does_not_own_the_protocol_either(name: str) -> None:
         ({"index": {"type": "GlobalBloom"}}, "spec.index.type = 'GlobalBloom'"),
         ({"index": {"type": "RecordIndex"}}, "spec.index.type = 'RecordIndex'"),
         ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead"}, "spec.concurrency.mode = 'NonBlocking'"),
-        ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}, "orderingFields": ["t"]}, ""),
-        ({"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}}, "spec.merge.mode = 'CommitTime'"),
+        (
+            {
+                "concurrency": {"mode": "NonBlocking"},
+                "type": "MergeOnRead",
+                "index": {"type": "Bucket", "buckets": 4},
+                "orderingFields": ["t"],
+            },
+            "",
+        ),
+        (
+            {"concurrency": {"mode": "NonBlocking"}, "type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}},
+            "spec.merge.mode = 'CommitTime'",
+        ),
         ({"hudiOptions": {"hoodie.index.type": "BLOOM"}}, "set it in spec.index"),
         ({"hudiOptions": {"hoodie.bucket.index.num.buckets": "4"}}, "set it in spec.index"),
     ],

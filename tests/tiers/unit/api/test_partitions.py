@@ -1,4 +1,6 @@
-"""Declared partitions: two patterns have a partition in common exactly when some text matches both."""
+"""Declared partitions: two patterns have a partition in common exactly when some
+text matches both.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ TEXTS = ["".join(text) for length in range(7) for text in product("ab", repeat=l
 
 @given(st.text("ab*?", max_size=4), st.text("ab*?", max_size=4))
 def test_intersect_is_what_some_text_shows(a: str, b: str) -> None:
-    # With a '*' a pattern of four has three characters that a text must show; two such patterns are shown by a text of six.
+    # With a '*' a pattern of four has three characters that a text must show; two such patterns are
+    # shown by a text of six.
     shown = any(fnmatch.fnmatchcase(text, a) and fnmatch.fnmatchcase(text, b) for text in TEXTS)
     assert partitions.intersect(a, b) is shown
 
@@ -39,6 +42,10 @@ def test_in_common(mine: tuple[str, ...], others: tuple[str, ...], found: tuple[
 
 def test_field_names_may_be_written_or_left_out() -> None:
     fields = ("land", "day")
-    assert partitions.normal("land=de/day=2026-01-*", fields) == partitions.normal("de/2026-01-*", fields) == "de/2026-01-*"
+    assert (
+        partitions.normal("land=de/day=2026-01-*", fields)
+        == partitions.normal("de/2026-01-*", fields)
+        == "de/2026-01-*"
+    )
     assert partitions.normal("day=1*", ("day",)) == "1*"
     assert partitions.normal("city=x", ("day",)) == "city=x", "a value may have a '=' of its own"

@@ -28,8 +28,15 @@ def made(raw: dict[str, Any], *, merge_on_read: bool = True) -> dict[str, servic
 def test_everything_is_on_with_hudis_own_numbers() -> None:
     found = made({})
     assert {kind: s.after_commits for kind, s in found.items()} == {"compaction": 5, "clean": 10, "archive": 10}
-    assert found["clean"].options == {"hoodie.clean.policy": "KEEP_LATEST_COMMITS", "hoodie.clean.commits.retained": "10"}
-    assert found["archive"].options == {**found["clean"].options, "hoodie.keep.min.commits": "20", "hoodie.keep.max.commits": "30"}
+    assert found["clean"].options == {
+        "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+        "hoodie.clean.commits.retained": "10",
+    }
+    assert found["archive"].options == {
+        **found["clean"].options,
+        "hoodie.keep.min.commits": "20",
+        "hoodie.keep.max.commits": "30",
+    }
     assert services.problem(tuple(found.values())) == ""
 
 
@@ -46,7 +53,9 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
         f"{plan}.small.file.limit": str(300 * 1024 * 1024), f"{plan}.target.file.max.bytes": str(1024 * 1024 * 1024),
         f"{plan}.single.group.clustering.enabled": "false",
     }  # fmt: skip
-    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileSize": "1Mi"}})["clustering"]
+    sorted_ = made({"clustering": {"sortColumns": ["a", "b"], "layout": "ZOrder", "smallFileSize": "1Mi"}})[
+        "clustering"
+    ]
     assert sorted_.options[f"{plan}.sort.columns"] == "a,b"
     assert sorted_.options["hoodie.layout.optimize.strategy"] == "ZORDER"
     some = made({"clustering": {"partitionPattern": "2026.*", "skipNewestPartitions": 2}})["clustering"]
@@ -61,7 +70,11 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
     [
         ({}, {"mode": "NonBlocking"}, "spec.services.clustering: contradicts concurrency.mode NonBlocking"),
         ({}, {"index": "Bucket"}, "spec.services.clustering: contradicts index.type Bucket"),
-        ({"skipNewestPartitions": 3}, {"partitioned": False}, "spec.services.clustering.skipNewestPartitions = 3: the table has no partitionFields"),
+        (
+            {"skipNewestPartitions": 3},
+            {"partitioned": False},
+            "spec.services.clustering.skipNewestPartitions = 3: the table has no partitionFields",
+        ),
         ({"smallFileSize": "2000Mi"}, {}, "smallFileSize must not be more than targetFileSize"),
         ({"partitionPattern": "a("}, {}, "spec.services.clustering.partitionPattern 'a('"),
         ({"enabled": False}, {"mode": "NonBlocking", "index": "Bucket"}, ""),
@@ -69,7 +82,9 @@ def test_clustering_is_on_when_it_is_asked_for() -> None:
     ],
 )
 def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, Any], words: str) -> None:
-    found = services.clustering_problem(given({"clustering": clustering}), **{"mode": "Optimistic", "index": "", "partitioned": True, **table})
+    found = services.clustering_problem(
+        given({"clustering": clustering}), **{"mode": "Optimistic", "index": "", "partitioned": True, **table}
+    )
     assert words in found
     assert bool(found) is bool(words)
 
@@ -151,11 +166,20 @@ def test_what_does_not_fit_together(raw: dict[str, Any], words: str) -> None:
         ({"clean": {"retainCommits": "many"}}, "spec.services.clean.retainCommits: expected int, found 'many'"),
         ({"clean": {"retainSeconds": 5400}}, "spec.services.clean.retainSeconds: 5400 must be a multiple of 3600"),
         ({"clean": {"window": {"cron": "0 1 * * *"}}}, "spec.services.clean.window.durationSeconds: required"),
-        ({"clustering": {"sortColumns": ["a"], "layout": "Random"}}, "spec.services.clustering.layout: 'Random' must be one of Linear, ZOrder, Hilbert"),
-        ({"clustering": {"smallFileSize": "300m"}}, "spec.services.clustering.smallFileSize: '300m' is not a size: a whole number and Mi or Gi"),
+        (
+            {"clustering": {"sortColumns": ["a"], "layout": "Random"}},
+            "spec.services.clustering.layout: 'Random' must be one of Linear, ZOrder, Hilbert",
+        ),
+        (
+            {"clustering": {"smallFileSize": "300m"}},
+            "spec.services.clustering.smallFileSize: '300m' is not a size: a whole number and Mi or Gi",
+        ),
         ({"ttl": {}}, "spec.services.ttl.retainSeconds: required"),
         ({"ttl": {"retainSeconds": 0}}, "spec.services.ttl.retainSeconds: 0 must be at least 86400"),
-        ({"ttl": {"retainSeconds": 86400, "since": "Birth"}}, "spec.services.ttl.since: 'Birth' must be one of LastWrite, Creation"),
+        (
+            {"ttl": {"retainSeconds": 86400, "since": "Birth"}},
+            "spec.services.ttl.since: 'Birth' must be one of LastWrite, Creation",
+        ),
     ],
 )
 def test_what_cannot_be_read_names_field_value_and_rule(raw: dict[str, Any], words: str) -> None:
@@ -194,8 +218,14 @@ def test_a_tick_in_the_hour_that_does_not_exist_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("window", "words"),
     [
-        ({"cron": "0 1 * * * *", "durationSeconds": 300}, ("spec.services.clean.window.cron", "'0 1 * * * *'", "five fields")),
-        ({"cron": "0 1 * * *", "timeZone": "Moon/Sea", "durationSeconds": 300}, ("spec.services.clean.window.timeZone", "'Moon/Sea'")),
+        (
+            {"cron": "0 1 * * * *", "durationSeconds": 300},
+            ("spec.services.clean.window.cron", "'0 1 * * * *'", "five fields"),
+        ),
+        (
+            {"cron": "0 1 * * *", "timeZone": "Moon/Sea", "durationSeconds": 300},
+            ("spec.services.clean.window.timeZone", "'Moon/Sea'"),
+        ),
     ],
 )
 def test_windows_that_mean_nothing(window: dict[str, Any], words: tuple[str, ...]) -> None:

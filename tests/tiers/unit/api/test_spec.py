@@ -12,7 +12,13 @@ def table(**spec: Any) -> TableSpec:
 
 
 def writer(**spec: Any) -> WriterSpec:
-    return WriterSpec.from_object({"kind": "HudiWriter", "metadata": {"name": "w", "uid": "0123456789"}, "spec": {"tableRef": {"name": "t"}, **spec}})
+    return WriterSpec.from_object(
+        {
+            "kind": "HudiWriter",
+            "metadata": {"name": "w", "uid": "0123456789"},
+            "spec": {"tableRef": {"name": "t"}, **spec},
+        }
+    )
 
 
 def test_defaults_of_a_table() -> None:
@@ -30,7 +36,12 @@ def test_defaults_of_a_writer() -> None:
     found = writer()
     assert found.operation == "Upsert"
     assert found.executors.instances == 0
-    assert (found.retry.limit, found.retry.backoff_seconds, found.retry.max_backoff_seconds, found.retry.write_conflict_in_process) == (3, 10, 300, 3)
+    assert (
+        found.retry.limit,
+        found.retry.backoff_seconds,
+        found.retry.max_backoff_seconds,
+        found.retry.write_conflict_in_process,
+    ) == (3, 10, 300, 3)
     assert found.stop_grace_seconds == 60
     assert found.driver_pod(2) == "w-01234567-2"
 
@@ -43,7 +54,9 @@ def test_sources_and_application() -> None:
     files = writer(source={"files": {"format": "csv", "paths": ["s3a://x/"], "maxFilesPerCommit": 5}}).files
     assert files is not None
     assert (files.format, files.paths, files.max_files_per_commit) == ("csv", ("s3a://x/",), 5)
-    python = writer(source={"python": {"configMapKeyRef": {"name": "c", "key": "k.py"}, "function": "f", "arguments": {"a": "b"}}}).python
+    python = writer(
+        source={"python": {"configMapKeyRef": {"name": "c", "key": "k.py"}, "function": "f", "arguments": {"a": "b"}}}
+    ).python
     assert python is not None
     assert (python.config_map.name, python.function, dict(python.arguments)) == ("c", "f", {"a": "b"})
     application = writer(application={"mainFile": "local:///x.py", "arguments": ["1"]}).application
@@ -73,10 +86,19 @@ def test_sources_and_application() -> None:
         ({"hudiOptions": {"a": True}}, "spec.hudiOptions['a']: expected str, found True"),
         ({"hudiOptions": {"a": "x\n"}}, "spec.hudiOptions['a']: 'x\\n' must match"),
         ({"hudiOptions": {f"a{n}": "" for n in range(65)}}, "spec.hudiOptions: has 65 entries, must have at most 64"),
-        ({"storage": {"secretRefs": [{"name": "a", "as": "S3"}, {"name": "b"}]}}, "spec.storage.secretRefs[1].as: required"),
+        (
+            {"storage": {"secretRefs": [{"name": "a", "as": "S3"}, {"name": "b"}]}},
+            "spec.storage.secretRefs[1].as: required",
+        ),
         ({"agent": {"memory": "2g"}}, "spec.agent.memory: '2g' is not a size: a whole number and Mi or Gi"),
-        ({"agent": {"resources": {"limits": {"cpu": "2 cores"}}}}, "spec.agent.resources.limits.cpu: '2 cores' must match"),
-        ({"agent": {"tolerations": [{"operator": "Maybe"}]}}, "spec.agent.tolerations[0].operator: 'Maybe' must be one of Exists, Equal"),
+        (
+            {"agent": {"resources": {"limits": {"cpu": "2 cores"}}}},
+            "spec.agent.resources.limits.cpu: '2 cores' must match",
+        ),
+        (
+            {"agent": {"tolerations": [{"operator": "Maybe"}]}},
+            "spec.agent.tolerations[0].operator: 'Maybe' must be one of Exists, Equal",
+        ),
     ],
 )
 def test_errors_name_the_field(spec: dict[str, Any], said: str) -> None:

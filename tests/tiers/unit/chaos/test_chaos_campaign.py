@@ -1,4 +1,6 @@
-"""The workload's own arithmetic: what must be in the table is computed from the batches, never read from the table."""
+"""The workload's own arithmetic: what must be in the table is computed from the batches, never read
+from the table.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def test_of_each_key_the_row_with_the_largest_ts_is_due_whatever_the_order() -> 
     due = workload.expected(7, committed)
     assert due.equals(workload.expected(7, reversed(committed)))
     assert due["id"].is_unique
-    last = max((row for writer, batch in committed for row in workload.rows(7, writer, batch) if row[0] == due["id"][0]), key=lambda row: row[3])
+    last = max(
+        (row for writer, batch in committed for row in workload.rows(7, writer, batch) if row[0] == due["id"][0]),
+        key=lambda row: row[3],
+    )
     assert tuple(due.iloc[0]) == last
 
 
@@ -57,10 +62,19 @@ def test_a_schedule_comes_from_its_seed_and_meets_everything() -> None:
 
 def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
     one = {
-        "cell": "mor-default", "seconds": 1200.0, "seed": 5, "commit": "abc", "at": "2026-01-01T00:00Z", "verdict": "broken", "bad": {"rows": "81 keys twice"},
-        "gaps": ["0.1"], "batches": {"w0": 3}, "settled": 1, "keys": 9,
+        "cell": "mor-default",
+        "seconds": 1200.0,
+        "seed": 5,
+        "commit": "abc",
+        "at": "2026-01-01T00:00Z",
+        "verdict": "broken",
+        "bad": {"rows": "81 keys twice"},
+        "gaps": ["0.1"],
+        "batches": {"w0": 3},
+        "settled": 1,
+        "keys": 9,
         "faults": [{"how": "kill", "target": "w1", "hit": True}, {"how": "kill", "target": "s3", "hit": False}],
-    }  # fmt: skip
+    }
     text = page.page([one])
     assert "1 kill driver |" in text
     assert "**broken**: rows: 81 keys twice; gaps: 0.1" in text
@@ -81,7 +95,9 @@ def note(writer: int, batch: int, read: dict[str, list[str]], *, attempt: int = 
 
 
 def test_lists_of_the_last_tries_are_due() -> None:
-    noted = workload.notes([note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []}, attempt=2)])
+    noted = workload.notes(
+        [note(0, 3, {A: [], B: []}), note(1, 3, {A: [], B: []}), note(1, 3, {A: ["0.3.1.1"], B: []}, attempt=2)]
+    )
     assert len(noted) == 3, "the line that was cut off is no note"
     due = workload.expected(7, [(0, 3), (1, 3)], noted)
     assert due.values.tolist() == [[workload.LISTS[0], "lists", "0.3.1.1 1.3.2.1", 2]]

@@ -69,13 +69,22 @@ def test_attempts_split_at_the_first_dot() -> None:
 def test_agents_are_shared_by_equal_access_in_one_namespace_only() -> None:
     def name(**changes: object) -> str:
         access: dict[str, object] = {
-            "namespace": "lake", "service_account": "sa", "secret_refs": [{"name": "b", "as": "S3"}, {"name": "a", "as": "Env"}],
-            "storage_options": {"x": "1"}, "image": "i",
-        }  # fmt: skip
+            "namespace": "lake",
+            "service_account": "sa",
+            "secret_refs": [{"name": "b", "as": "S3"}, {"name": "a", "as": "Env"}],
+            "storage_options": {"x": "1"},
+            "image": "i",
+        }
         return naming.agent_name(**{**access, **changes})  # type: ignore[arg-type]
 
     assert name() == name(secret_refs=[{"name": "a", "as": "Env"}, {"name": "b", "as": "S3"}])
-    others = [name(namespace="other"), name(service_account=""), name(storage_options={}), name(image="j"), name(secret_refs=[])]
+    others = [
+        name(namespace="other"),
+        name(service_account=""),
+        name(storage_options={}),
+        name(image="j"),
+        name(secret_refs=[]),
+    ]
     assert len({name(), *others}) == 6
     assert len(naming.agent_pod_name(name(), 12345)) <= 63
 

@@ -1,6 +1,8 @@
-"""Names that others import, store or watch: a later change of one is a decision, and shows in `public-names.txt`.
+"""Names that others import, store or watch: a later change of one is a decision, and shows in
+`public-names.txt`.
 
-Written by `python -m tests.tiers.unit.contract.test_public_names`; what leaves the list must be told in CHANGELOG.md.
+Written by `python -m tests.tiers.unit.contract.test_public_names`; what leaves the list must be
+told in CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -29,7 +31,14 @@ _WORD = re.compile("[A-Z][a-z]+([A-Z][a-z0-9]*)*")
 def fields(plural: str) -> Iterator[str]:
     """Fields of spec and status with type and choices, columns, and the names of the kind."""
     spec = crds.crd(plural)["spec"]
-    yield " ".join([spec["group"], *(version["name"] for version in spec["versions"]), *spec["names"]["shortNames"], *spec["names"]["categories"]])
+    yield " ".join(
+        [
+            spec["group"],
+            *(version["name"] for version in spec["versions"]),
+            *spec["names"]["shortNames"],
+            *spec["names"]["categories"],
+        ]
+    )
     for column in spec["versions"][0]["additionalPrinterColumns"]:
         yield f"column {column['name']}: {column['jsonPath']}"
     for part in ("spec", "status"):
@@ -38,7 +47,9 @@ def fields(plural: str) -> Iterator[str]:
 
 
 def words(package: str) -> set[str]:
-    """Words in code: types and reasons of conditions, reasons of events, states, phases, classes of attempts. Docstrings do not count."""
+    """Words in code: types and reasons of conditions, reasons of events, states, phases, classes of
+    attempts. Docstrings do not count.
+    """
     found = set()
     for path in sorted((ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -95,11 +106,15 @@ def sections() -> dict[str, list[str]]:
 
 def page() -> str:
     """The list as text."""
-    return "".join(f"# {title}\n" + "".join(f"{line}\n" for line in lines) + "\n" for title, lines in sections().items())
+    return "".join(
+        f"# {title}\n" + "".join(f"{line}\n" for line in lines) + "\n" for title, lines in sections().items()
+    )
 
 
 def test_public_names_are_the_known_ones() -> None:
-    assert page() == LIST.read_text(), "a change of a public name: if it is meant, run `python -m tests.tiers.unit.contract.test_public_names`"
+    assert page() == LIST.read_text(), (
+        "a change of a public name: if it is meant, run `python -m tests.tiers.unit.contract.test_public_names`"
+    )
 
 
 if __name__ == "__main__":

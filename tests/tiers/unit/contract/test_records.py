@@ -51,7 +51,8 @@ GARBAGE = (
     b'"many"',
 )
 ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x),
 )
 
 
@@ -75,7 +76,25 @@ def test_what_is_no_object_is_unreadable_and_says_why(key: str) -> None:
 @settings(deadline=None)
 @given(
     st.sampled_from(KEYS),
-    st.dictionaries(st.sampled_from(["inc", "state", "phase", "proofs", "pods", "instants", "error", "pendingCount", "commits", "sinceMs", "lock", "x"]), ANY),
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "inc",
+                "state",
+                "phase",
+                "proofs",
+                "pods",
+                "instants",
+                "error",
+                "pendingCount",
+                "commits",
+                "sinceMs",
+                "lock",
+                "x",
+            ]
+        ),
+        ANY,
+    ),
 )
 def test_no_reader_raises_and_what_is_left_is_of_its_type(key: str, value: dict[str, Any]) -> None:
     found = stored(key, json.dumps(value).encode())
@@ -125,7 +144,9 @@ def test_a_field_on_which_no_decision_leans_is_left_out(key: str, value: dict[st
         ("done/restore-n", {"result": "Running", "undone": "x"}, ".undone is not a whole number"),
     ],
 )
-def test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed(key: str, value: dict[str, Any], reason: str) -> None:
+def test_of_a_value_with_a_vital_field_that_is_wrong_nothing_is_believed(
+    key: str, value: dict[str, Any], reason: str
+) -> None:
     found = stored(key, value)
     assert found.unreadable.startswith(reason)
     assert set(found.value) <= {"inc"}
@@ -139,7 +160,11 @@ def test_a_ticket_names_its_incarnation_and_not_a_part_of_its_nonce(value: Any) 
 
 def test_every_key_that_is_not_believed_is_named() -> None:
     facts = EtcdFacts(
-        1, "c", gate=stored("gate", b"{"), done={"restore-n": stored("done/restore-n", b"7")}, settles={"i": stored("settle/i", {"phase": "Fenced"})}
+        1,
+        "c",
+        gate=stored("gate", b"{"),
+        done={"restore-n": stored("done/restore-n", b"7")},
+        settles={"i": stored("settle/i", {"phase": "Fenced"})},
     )
     assert [each.key for each in doubts.unreadable(facts)] == ["done/restore-n", "gate"]
     assert doubts.undecided(facts) == "done/restore-n"

@@ -6,7 +6,16 @@ from hudi_contract.settle import NamedPod, Phase, Proof, Reason, SettledInstant,
 from hudi_contract.shape import ShapeError
 from hudi_contract.words import Outcome, ProofKind
 
-WHO = {"attempt": "ns.p", "role": "writer", "namespace": "ns", "pod": "p", "pod_uid": "u", "boot_id": "b", "node": "n", "app_id": "a"}
+WHO = {
+    "attempt": "ns.p",
+    "role": "writer",
+    "namespace": "ns",
+    "pod": "p",
+    "pod_uid": "u",
+    "boot_id": "b",
+    "node": "n",
+    "app_id": "a",
+}
 
 
 def record(**more: Any) -> SettleRecord:
@@ -14,7 +23,15 @@ def record(**more: Any) -> SettleRecord:
 
 
 def test_phases_are_those_of_the_crd_and_the_contract() -> None:
-    assert [p.name for p in Phase] == ["Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled"]
+    assert [p.name for p in Phase] == [
+        "Fenced",
+        "Terminating",
+        "Draining",
+        "Unlocked",
+        "RollingBack",
+        "Swept",
+        "Settled",
+    ]
 
 
 def test_an_unreadable_phase_starts_from_the_beginning() -> None:
@@ -38,19 +55,27 @@ def test_a_pod_seen_without_evidence_stays_without() -> None:
 
 
 def test_a_proof_that_stands_is_kept() -> None:
-    ended, attested, rebooted = (Proof(kind=kind) for kind in (ProofKind.POD_TERMINATED, ProofKind.ATTESTATION, ProofKind.NODE_REBOOTED))
+    ended, attested, rebooted = (
+        Proof(kind=kind) for kind in (ProofKind.POD_TERMINATED, ProofKind.ATTESTATION, ProofKind.NODE_REBOOTED)
+    )
     second = record().with_proofs({"u": ended}).with_proofs({"u": attested, "v": rebooted})
     assert second.proofs == {"u": ended, "v": rebooted}
     assert second.proven == {"u", "v"}
 
 
 def test_outcomes_and_failures() -> None:
-    known = record(instants={"t1": SettledInstant(outcome=Outcome.ROLLED_BACK), "t2": SettledInstant(failures=3, error="403")})
+    known = record(
+        instants={"t1": SettledInstant(outcome=Outcome.ROLLED_BACK), "t2": SettledInstant(failures=3, error="403")}
+    )
     assert known.without_outcome(["t1", "t2", "t3"]) == ("t2", "t3")
     assert known.failures == (3, "403")
     assert record().failures == (0, "")
 
 
 def test_what_a_newer_version_has_written_is_written_back() -> None:
-    newer = {**record().to_json(), "operatorField": {"kept": True}, "pods": {"u": {"name": "p", "node": "n", "evidence": True, "sandbox": "gvisor"}}}
+    newer = {
+        **record().to_json(),
+        "operatorField": {"kept": True},
+        "pods": {"u": {"name": "p", "node": "n", "evidence": True, "sandbox": "gvisor"}},
+    }
     assert SettleRecord.from_json(newer).to_json() == newer

@@ -1,4 +1,6 @@
-"""Every record of the contract: strict about types, tolerant of what a newer version has written."""
+"""Every record of the contract: strict about types, tolerant of what a newer
+version has written.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from hudi_contract import assignment, job, reports, requests, settle, table_keys
 from hudi_contract.shape import Record, ShapeError, fields_of, json_name
 from tests.campaigns.pages.records import classes
 
-RECORDS = [one for module in (table_keys, settle, requests, reports, assignment, job) for one in classes(module, Record)]
+RECORDS = [
+    one for module in (table_keys, settle, requests, reports, assignment, job) for one in classes(module, Record)
+]
 SAMPLES: dict[str, Any] = {"text": "x", "number": 7, "true | false": True, "JSON": {"any": [1]}}
 
 
@@ -66,10 +70,18 @@ def test_what_is_needed_is_named() -> None:
 
 
 def test_a_flag_is_no_number_and_a_number_no_flag() -> None:
-    assert table_keys.Gate.wrong({"state": "open", "protocolVersion": True}).startswith(".protocolVersion is not a whole number")
+    assert table_keys.Gate.wrong({"state": "open", "protocolVersion": True}).startswith(
+        ".protocolVersion is not a whole number"
+    )
     assert table_keys.Gate.wrong({"state": "open", "adopted": 1}) == ".adopted is not true or false"
 
 
 def test_names_in_json() -> None:
-    assert [json_name(name) for name in ("pod_uid", "with_", "class_", "n", "at_ms")] == ["podUID", "with", "class", "n", "atMs"]
+    assert [json_name(name) for name in ("pod_uid", "with_", "class_", "n", "at_ms")] == [
+        "podUID",
+        "with",
+        "class",
+        "n",
+        "atMs",
+    ]
     assert fields_of(assignment.AssignmentRecord)[0].name == "T"

@@ -24,7 +24,11 @@ TABLE = {"metadata": {"namespace": "ns", "name": "t", "uid": "u", "resourceVersi
 
 
 def observed(
-    *, pods: Sequence[PodFacts] = (), settles: dict[str, Stored] | None = None, timers: dict[str, float] | None = None, writers: Sequence[Any] = ()
+    *,
+    pods: Sequence[PodFacts] = (),
+    settles: dict[str, Stored] | None = None,
+    timers: dict[str, float] | None = None,
+    writers: Sequence[Any] = (),
 ) -> Observed:
     etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {})
     return Observed(Objects(TABLE, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
@@ -129,11 +133,26 @@ def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
     assert not is_quiet(observed(timers={"drain": 1.0}))
     assert not is_quiet(observed(settles={"i": Stored({"phase": "Terminating"}, 1, 1)}))
     assert is_quiet(observed(settles={"i": Stored({"phase": "Settled"}, 1, 1)}))
-    waiting = {"metadata": {"name": "w"}, "spec": {}, "status": {"conditions": [{"type": "Finished", "status": "False"}]}}
-    finished = {"metadata": {"name": "w"}, "spec": {}, "status": {"conditions": [{"type": "Finished", "status": "True"}]}}
+    waiting = {
+        "metadata": {"name": "w"},
+        "spec": {},
+        "status": {"conditions": [{"type": "Finished", "status": "False"}]},
+    }
+    finished = {
+        "metadata": {"name": "w"},
+        "spec": {},
+        "status": {"conditions": [{"type": "Finished", "status": "True"}]},
+    }
     assert not is_quiet(observed(writers=[waiting])), "its next attempt has a time"
     assert is_quiet(observed(writers=[finished]))
-    assert [quiet_interval(15, looks) for looks in (-1, 0, 1, 2, 3, 50)] == [15, 30, 60, 120, QUIET_SECONDS, QUIET_SECONDS]
+    assert [quiet_interval(15, looks) for looks in (-1, 0, 1, 2, 3, 50)] == [
+        15,
+        30,
+        60,
+        120,
+        QUIET_SECONDS,
+        QUIET_SECONDS,
+    ]
 
 
 class Api:
@@ -154,7 +173,11 @@ class Api:
 
 @pytest.mark.parametrize(
     ("kinds", "said"),
-    [(None, "install the CustomResourceDefinitions"), (["huditables"], "missing: hudiwriters"), (["huditables", "huditables/status", "hudiwriters"], "")],
+    [
+        (None, "install the CustomResourceDefinitions"),
+        (["huditables"], "missing: hudiwriters"),
+        (["huditables", "huditables/status", "hudiwriters"], ""),
+    ],
 )
 def test_missing_definitions_are_named_and_waited_for(kinds: list[str] | None, said: str) -> None:
     problem = asyncio.run(_api_problem(Api("37", kinds)))  # type: ignore[arg-type]

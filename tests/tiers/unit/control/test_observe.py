@@ -28,7 +28,11 @@ TABLE = {
 
 def writer(*pods: str) -> JsonDict:
     attempts = [{"number": n, "pod": pod} for n, pod in enumerate(pods, 1)]
-    return {"metadata": {"namespace": "ns", "name": "load"}, "spec": {"tableRef": {"name": "flights"}}, "status": {"attempts": attempts}}
+    return {
+        "metadata": {"namespace": "ns", "name": "load"},
+        "spec": {"tableRef": {"name": "flights"}},
+        "status": {"attempts": attempts},
+    }
 
 
 class Ports:
@@ -58,7 +62,9 @@ class Ports:
 
 def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
     ports: Any = Ports(facts, *lists)
-    observer = Observer(kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict
+    )
     return asyncio.run(observer.observe(("ns", "flights")))
 
 
@@ -68,19 +74,26 @@ REPORTED = EtcdFacts(revision=1, cluster_id="c", reports={"attempt/ns.load-2": S
 
 @pytest.mark.parametrize("facts", [ADMITTED, REPORTED])
 def test_an_attempt_that_began_while_the_table_was_read_is_not_taken_for_nobodys(facts: EtcdFacts) -> None:
-    """I11: the writers were read before another operator wrote attempt 2 into status and admitted it."""
+    """I11: the writers were read before another operator wrote attempt 2 into status
+    and admitted it.
+    """
     with pytest.raises(Conflict, match=r"ns\.load-2"):
         look(facts, [writer("load-1")], [writer("load-1", "load-2")])
 
 
 def test_attempts_of_another_table_on_the_same_path_have_not_begun_now() -> None:
-    """Two HudiTables with one path see the same keys in etcd; the second one must get as far as saying so."""
+    """Two HudiTables with one path see the same keys in etcd.
+
+    The second one must get as far as saying so.
+    """
     other = {**writer("load-1", "load-2"), "spec": {"tableRef": {"name": "first"}}}
     assert look(ADMITTED, [other], [other]).writers == ()
 
 
 def test_what_no_list_names_is_nobodys() -> None:
-    """The writer of an admission is gone: also the list from after the read of etcd does not name it."""
+    """The writer of an admission is gone: also the list from after the read of etcd does
+    not name it.
+    """
     assert look(ADMITTED, [writer("load-1")], [writer("load-1")]).etcd == ADMITTED
 
 
@@ -99,7 +112,11 @@ def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(mon
         return self._facts
 
     whole = TableSpec.from_object(TABLE)
-    torn = {**TABLE, "spec": {**TABLE["spec"], "storage": "none"}, "status": {"tableId": whole.table_id, "agent": "hudi-agent-x"}}
+    torn = {
+        **TABLE,
+        "spec": {**TABLE["spec"], "storage": "none"},
+        "status": {"tableId": whole.table_id, "agent": "hudi-agent-x"},
+    }
     monkeypatch.setattr(Ports, "read_table", read_table)
     monkeypatch.setitem(globals(), "TABLE", torn)
     found = look(EtcdFacts(revision=1, cluster_id="c"), [])

@@ -25,14 +25,26 @@ def routed(*changes: tuple[str, bool]) -> set[tuple[str, str]]:
 
 
 def test_news_of_a_table_leads_to_it() -> None:
-    for key in (f"/hudi/tables/{T}/writer/x", f"/hudi/tables/{T}/settle/x", f"/hudi/control/{T}/gate", f"/hudi/tables/{T}/report/attempt/ns.p-1"):
+    for key in (
+        f"/hudi/tables/{T}/writer/x",
+        f"/hudi/tables/{T}/settle/x",
+        f"/hudi/control/{T}/gate",
+        f"/hudi/tables/{T}/report/attempt/ns.p-1",
+    ):
         assert routed((key, False)) == {("ns", "a")}, key
     assert routed((f"/hudi/tables/{T}/alive/x", True)) == {("ns", "a")}
 
 
 def test_the_traffic_of_healthy_writers_is_no_news() -> None:
-    noise = [(f"/hudi/tables/{T}/{key}", deleted) for key in ("lock", "clock", "queue/x", "instant/1") for deleted in (True, False)]
-    assert routed(*noise, (f"/hudi/tables/{T}/alive/x", False), ("/hudi/control/agents/x/y", False), ("/other", False)) == set()
+    noise = [
+        (f"/hudi/tables/{T}/{key}", deleted)
+        for key in ("lock", "clock", "queue/x", "instant/1")
+        for deleted in (True, False)
+    ]
+    assert (
+        routed(*noise, (f"/hudi/tables/{T}/alive/x", False), ("/hudi/control/agents/x/y", False), ("/other", False))
+        == set()
+    )
 
 
 def test_an_index_follows_changes_and_names_tables_on_one_path() -> None:

@@ -31,12 +31,24 @@ def test_instants_have_names_or_are_just_instants() -> None:
     [
         ([("put", "writer/i", {"inc": "i"}), ("put", "alive/i", {})], ["admit/a"], ("register", "writer/i", "")),
         ([("put", "lock", {})], ["lock"], ("acquire", "lock", "")),
-        ([("put", f"instant/{T}", {"action": "rollback"}), ("put", "clock", {"value": T})], ["lock"], ("record-instant", f"instant/{T}", "rollback")),
+        (
+            [("put", f"instant/{T}", {"action": "rollback"}), ("put", "clock", {"value": T})],
+            ["lock"],
+            ("record-instant", f"instant/{T}", "rollback"),
+        ),
         ([("put", "clock", {"value": C})], ["lock", f"instant/{T}"], ("publish", f"instant/{T}", C)),
         ([("put", "clock", {"value": C})], ["clock"], ("clock", "clock", "")),
         ([("put", f"instant/{T}", {"claimedBy": "i"})], [f"instant/{T}"], ("claim", f"instant/{T}", "")),
-        ([("put", "settle/i", {"phase": "RollingBack", "instants": INSTANTS})], ["settle/i"], ("settle-update", "settle/i", "RollingBack open=1")),
-        ([("put", "settle/i", {"phase": "Swept", "instants": {}})], ["settle/i"], ("settle-update", "settle/i", "Swept")),
+        (
+            [("put", "settle/i", {"phase": "RollingBack", "instants": INSTANTS})],
+            ["settle/i"],
+            ("settle-update", "settle/i", "RollingBack open=1"),
+        ),
+        (
+            [("put", "settle/i", {"phase": "Swept", "instants": {}})],
+            ["settle/i"],
+            ("settle-update", "settle/i", "Swept"),
+        ),
         ([("delete", "lock", {}), ("delete", f"instant/{T}", {})], ["lock"], ("release", "lock", T)),
         ([("delete", f"instant/{T}", {})], [f"instant/{T}"], ("done", f"instant/{T}", "abandoned")),
         ([("put", "done/abandoned-i", {})], ["done/abandoned-i"], ("remember", "done/abandoned-i", "")),
@@ -44,5 +56,7 @@ def test_instants_have_names_or_are_just_instants() -> None:
         ([("delete", "alive/i", {}), ("delete", "writer/i", {})], ["fence/i"], ("clean-exit", "alive/i", "")),
     ],
 )
-def test_each_write_of_the_agent_has_its_name(operations: list[tuple[str, str, JsonDict]], compared: list[str], name: tuple[str, str, str]) -> None:
+def test_each_write_of_the_agent_has_its_name(
+    operations: list[tuple[str, str, JsonDict]], compared: list[str], name: tuple[str, str, str]
+) -> None:
     assert agent_write(operations, compared=compared) == name

@@ -1,4 +1,6 @@
-"""The oracle of the enumerated crashes: each thing that must not happen is told, and a run in order is not blamed."""
+"""The oracle of the enumerated crashes: each thing that must not happen is told, and a run in order
+is not blamed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from tests.support.trace.events import Event
 
 JsonDict = dict[str, Any]
 INC, POD, ATTEMPT, T = "inc-1", "load-1", "ns.load-1", "20260101000000000"
-RECORD = {"inc": INC, "podUID": "uid-1", "pods": {"uid-2": {}}, "proofs": {"uid-1": {}, "uid-2": {}}, "instants": {T: {"outcome": "RolledBack"}}}
+RECORD = {
+    "inc": INC,
+    "podUID": "uid-1",
+    "pods": {"uid-2": {}},
+    "proofs": {"uid-1": {}, "uid-2": {}},
+    "instants": {T: {"outcome": "RolledBack"}},
+}
 LABELS = {"hudioperator.io/role": "driver"}
 
 
@@ -38,7 +46,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Life:
-    """The requests of one attempt from its status to the end of its settling, in order; a mutant changes them."""
+    """The requests of one attempt from its status to the end of its settling, in order.
+
+    A mutant changes them.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.monitor = clock, Monitor("t", drain_seconds=1.0)
@@ -51,13 +62,17 @@ class Life:
         self.monitor.etcd_done(step, revision=1, succeeded=True)
 
     def status(self) -> None:
-        self.monitor.api_done("PUT", "/apis/g/namespaces/ns/hudiwriters/load/status", {"status": {"attempts": [{"pod": POD}]}}, 200, {})
+        self.monitor.api_done(
+            "PUT", "/apis/g/namespaces/ns/hudiwriters/load/status", {"status": {"attempts": [{"pod": POD}]}}, 200, {}
+        )
 
     def admit(self) -> None:
         self.etcd("admit", f"admit/{ATTEMPT}", ("put", f"admit/{ATTEMPT}", {}))
 
     def create(self) -> None:
-        self.monitor.api_done("POST", "/api/v1/namespaces/ns/pods", {"metadata": {"name": POD, "labels": LABELS}}, 201, {})
+        self.monitor.api_done(
+            "POST", "/api/v1/namespaces/ns/pods", {"metadata": {"name": POD, "labels": LABELS}}, 201, {}
+        )
 
     def delete(self, **changes: Any) -> None:
         body = {"gracePeriodSeconds": 1, "preconditions": {"uid": "uid-1"}, **changes}
@@ -67,7 +82,9 @@ class Life:
         self.etcd("settle-update", f"settle/{INC}", ("put", f"settle/{INC}", {**self.record, "phase": self.phase}))
 
     def drop(self) -> None:
-        self.monitor.api_done("PATCH", f"/api/v1/namespaces/ns/pods/{POD}", [{}], 200, {"metadata": {"uid": "uid-1", "name": POD}})
+        self.monitor.api_done(
+            "PATCH", f"/api/v1/namespaces/ns/pods/{POD}", [{}], 200, {"metadata": {"uid": "uid-1", "name": POD}}
+        )
 
     def unlock(self) -> None:
         self.etcd("unlock", "lock", ("delete", "lock", {}), detail=INC)
@@ -192,7 +209,10 @@ def test_an_attempt_after_one_that_has_left_is_not_blamed() -> None:
     assert drivers({}, [ADMIT, replace(left, role="agent"), SECOND]) != []
 
 
-@pytest.mark.parametrize("events", [[ADMIT, SECOND], [ADMIT, SECOND, replace(FENCE, rev=9)], [ADMIT, SECOND, replace(FENCE, rev=6, ok=False)]])
+@pytest.mark.parametrize(
+    "events",
+    [[ADMIT, SECOND], [ADMIT, SECOND, replace(FENCE, rev=9)], [ADMIT, SECOND, replace(FENCE, rev=6, ok=False)]],
+)
 def test_an_attempt_before_its_predecessor_is_fenced_is_told(events: list[Event]) -> None:
     assert drivers({}, events) == ["F5: the second attempt was admitted before the first was fenced or had left"]
 

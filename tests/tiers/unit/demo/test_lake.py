@@ -1,4 +1,6 @@
-"""What the demo and the e2e tier take for the truth about a table's files: a parser of their own, held against the product's and against names by hand."""
+"""What the demo and the e2e tier take for the truth about a table's files: a parser of their own,
+held against the product's and against names by hand.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,19 @@ STATES = ("requested", "inflight", "completed")
 
 
 def names(requested: str, action: str, states: int, completion: str) -> list[str]:
-    """Files of an instant that has come so far; what a completed service is called differs from what it was while it was pending."""
+    """Files of an instant that has come so far.
+
+    What a completed service is called differs from what it was while it was pending.
+    """
     done = {"compaction": "commit", "clustering": "replacecommit"}.get(action, action)
     inflight = f"{requested}.inflight" if action == "commit" else f"{requested}.{action}.inflight"
     files = [f"{requested}.{action}.requested", inflight, f"{requested}_{completion}.{done}"]
     return files[1:states] if action == "savepoint" else files[:states]
 
 
-ACTIONS = st.sampled_from(["commit", "deltacommit", "replacecommit", "compaction", "clustering", "clean", "rollback", "restore", "indexing"])
+ACTIONS = st.sampled_from(
+    ["commit", "deltacommit", "replacecommit", "compaction", "clustering", "clean", "rollback", "restore", "indexing"]
+)
 
 
 @settings(max_examples=60, deadline=None, database=None)
@@ -75,14 +82,23 @@ def test_data_files() -> None:
         f".hoodie/metadata/files/.{id}_{T[1]}.log.1_0-0-0": 3,
     }
     found = data_files(files)
-    assert [(file.instant, file.token, file.size) for file in found] == [(T[1], "1-2-3", 10), (T[2], "4-5-6", 20), (T[2], "4-5-6", 5), (T[3], "1-2-3", 7)]
+    assert [(file.instant, file.token, file.size) for file in found] == [
+        (T[1], "1-2-3", 10),
+        (T[2], "4-5-6", 20),
+        (T[2], "4-5-6", 5),
+        (T[3], "1-2-3", 7),
+    ]
     assert {file.file_id for file in found} == {id}
     assert found[0] == DataFile(f"day=1/{id}_1-2-3_{T[1]}.parquet", id, T[1], "1-2-3", 10)
 
 
-@pytest.mark.parametrize("path", ["day=1/part-0.parquet", f"day=1/x_1-2_{T[1]}.parquet", "notes", f"day=1/.x_{T[1]}.log.1"])
+@pytest.mark.parametrize(
+    "path", ["day=1/part-0.parquet", f"day=1/x_1-2_{T[1]}.parquet", "notes", f"day=1/.x_{T[1]}.log.1"]
+)
 def test_a_file_that_it_cannot_read_is_not_left_out(path: str) -> None:
-    """A marker, a foreign file, a name of a later Hudi: whether it may be there is for a test to say."""
+    """A marker, a foreign file, a name of a later Hudi: whether it may be there is for a
+    test to say.
+    """
     with pytest.raises(UnknownName, match="table"):
         data_files({path: 1})
 

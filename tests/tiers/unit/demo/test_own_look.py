@@ -1,4 +1,6 @@
-"""The hudi tier's own look at a table: Hudi's file names, read by nothing of the product, beside what the product says."""
+"""The hudi tier's own look at a table: Hudi's file names, read by nothing of the product, beside
+what the product says.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,11 @@ def test_every_kind_of_data_file_is_known() -> None:
         f"p/.g1-0_{T}.log.2_0-1-1.cdc": "g1-0",
         f"p=1/q=2/g2-0_0-1-1_{T}.parquet": "g2-0",
     }
-    others = ("p/.hoodie_partition_metadata", f".hoodie/metadata/files/files-0_0-1-1_{T}.hfile", f".hoodie/.temp/{T}/p/x.marker.CREATE")
+    others = (
+        "p/.hoodie_partition_metadata",
+        f".hoodie/metadata/files/files-0_0-1-1_{T}.hfile",
+        f".hoodie/.temp/{T}/p/x.marker.CREATE",
+    )
     found = data_files({**dict.fromkeys(names, 1), **dict.fromkeys(others, 1)})
     assert {file.path: file.file_id for file in found} == names
     assert {file.instant for file in found} == {T}

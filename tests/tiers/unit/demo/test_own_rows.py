@@ -1,4 +1,6 @@
-"""The tests' own reader of log files: it reads what was written, and says when a file is not whole."""
+"""The tests' own reader of log files: it reads what was written, and says when a file
+is not whole.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from tests.support.harness import own_rows
 SCHEMA = {
     "type": "record",
     "name": "row",
-    "fields": [{"name": "id", "type": "int"}, {"name": "v", "type": ["null", "string"]}, {"name": "ts", "type": "long"}, {"name": "d", "type": "double"}],
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "v", "type": ["null", "string"]},
+        {"name": "ts", "type": "long"},
+        {"name": "d", "type": "double"},
+    ],
 }
 
 
@@ -40,12 +47,24 @@ def block(*records: bytes, kind: int = own_rows.AVRO) -> bytes:
     footers = struct.pack(">i", 0)
     length = 4 + 4 + len(headers) + 8 + len(body) + len(footers) + 8
     whole = len(own_rows.MAGIC) + 8 + length - 8
-    return own_rows.MAGIC + struct.pack(">qii", length, 1, kind) + headers + struct.pack(">q", len(body)) + body + footers + struct.pack(">q", whole)
+    return (
+        own_rows.MAGIC
+        + struct.pack(">qii", length, 1, kind)
+        + headers
+        + struct.pack(">q", len(body))
+        + body
+        + footers
+        + struct.pack(">q", whole)
+    )
 
 
 def test_rows_of_several_blocks() -> None:
     content = block(record(1, "é", -3, 0.5), record(2, None, 1 << 40, -1.0)) + block(record(-7, "x" * 300, 0, 2.0))
-    assert [tuple(row.values()) for row in own_rows.log_rows(content)] == [(1, "é", -3, 0.5), (2, None, 1 << 40, -1.0), (-7, "x" * 300, 0, 2.0)]
+    assert [tuple(row.values()) for row in own_rows.log_rows(content)] == [
+        (1, "é", -3, 0.5),
+        (2, None, 1 << 40, -1.0),
+        (-7, "x" * 300, 0, 2.0),
+    ]
 
 
 @pytest.mark.parametrize("cut", [1, 8, 40, -1, -9])
@@ -72,14 +91,26 @@ FIRST, SECOND, THIRD = "20260101000000001", "20260101000000002", "20260101000000
 
 def base_file(folder: Path, instant: str, *rows: tuple[int, str, int, str]) -> None:
     """A file group's base file; rows: id, v, ts, and the commit that has written it."""
-    hudis = {own_rows.KEY: [str(row[0]) for row in rows], own_rows.PARTITION: ["a"] * len(rows), own_rows.COMMIT_TIME: [row[3] for row in rows]}
-    mine = {"id": [row[0] for row in rows], "p": ["a"] * len(rows), "v": [row[1] for row in rows], "ts": [row[2] for row in rows]}
+    hudis = {
+        own_rows.KEY: [str(row[0]) for row in rows],
+        own_rows.PARTITION: ["a"] * len(rows),
+        own_rows.COMMIT_TIME: [row[3] for row in rows],
+    }
+    mine = {
+        "id": [row[0] for row in rows],
+        "p": ["a"] * len(rows),
+        "v": [row[1] for row in rows],
+        "ts": [row[2] for row in rows],
+    }
     pq.write_table(pa.table(hudis | mine), folder / "a" / f"g-0_0-1-1_{instant}.parquet")
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """The first commit writes 1, 2 and 3; the second, which began later and completed last, 2; the third, before it, 1; a fourth one is pending."""
+    """The first commit writes 1, 2 and 3; the second, which began later and completed last, 2.
+
+    The third, before it, 1; a fourth one is pending.
+    """
     timeline = tmp_path / ".hoodie" / "timeline"
     timeline.mkdir(parents=True)
     (tmp_path / "a").mkdir()
@@ -94,8 +125,12 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_what_each_commit_has_written_in_the_order_of_completion(table: Path) -> None:
-    found = [(commit.completed[-3:], [(row["id"], row["v"]) for row in commit.rows]) for commit in own_rows.commits(table)]
-    assert found == [("101", [(1, "one"), (2, "one"), (3, "one")]), ("102", [(1, "three")]), ("103", [(2, "two")])], "without what was carried along"
+    found = [
+        (commit.completed[-3:], [(row["id"], row["v"]) for row in commit.rows]) for commit in own_rows.commits(table)
+    ]
+    assert found == [("101", [(1, "one"), (2, "one"), (3, "one")]), ("102", [(1, "three")]), ("103", [(2, "two")])], (
+        "without what was carried along"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""What the demo and the e2e tier take for the truth about the lock: who held it, from when to when (F1, I1)."""
+"""What the demo and the e2e tier take for the truth about the lock: who held it, from when to when
+(F1, I1).
+"""
 
 from __future__ import annotations
 

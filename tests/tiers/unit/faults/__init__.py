@@ -1,1 +1,3 @@
-"""Tests of the acceptance cases of `tests.campaigns.faults`, and of the parts that a cell stands on."""
+"""Tests of the acceptance cases of `tests.campaigns.faults`, and of the parts that a
+cell stands on.
+"""

@@ -20,4 +20,7 @@ from tests.support.harness.apart import run_apart
 )
 def test_what_became_of_a_cell(code: str, verdict: str, told: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r})\n{code}"]
-    assert run_apart(command, tmp_path, log=tmp_path / "log", limit=1 if "sleep" in code else 60) == {"verdict": verdict, "told": told}
+    assert run_apart(command, tmp_path, log=tmp_path / "log", limit=1 if "sleep" in code else 60) == {
+        "verdict": verdict,
+        "told": told,
+    }

@@ -1,4 +1,7 @@
-"""The list of acceptance cases names tests that exist; the proxy of the fault runs does what it says."""
+"""The list of acceptance cases names tests that exist.
+
+The proxy of the fault runs does what it says.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,13 @@ def test_every_case_is_proven_by_a_failing_design_or_by_a_mutation() -> None:
 
 
 def test_what_a_case_is_proven_by() -> None:
-    case = Case(1, "f", "e", "I1", ("faults::paused-writer", "tests/tiers/unit/plan/gate/test_gate.py::test_a_gate_from_another_cluster_freezes"))
+    case = Case(
+        1,
+        "f",
+        "e",
+        "I1",
+        ("faults::paused-writer", "tests/tiers/unit/plan/gate/test_gate.py::test_a_gate_from_another_cluster_freezes"),
+    )
     bad = {("paused-writer", "stock"): {"verdict": "corrupt"}, ("paused-writer", "ours"): {"verdict": "corrupt"}}
     cells = proven.failed_cells(case, ("stock", "lease", "ours"), lambda fault, setup: bad.get((fault, setup)))
     assert (cells, proven.mutations_of(case)) == (["paused-writer/stock"], ["another-etcd-is-trusted"])
@@ -71,7 +80,8 @@ def test_what_a_case_is_proven_by() -> None:
     assert proven.words([], [], 0) == "–"
     rows = [(case, cells, ["a"]), (Case(2, "f", "e", "I2", ("x",)), [], []), (Case(3, "f", "e", "I3"), [], [])]
     assert proven.counted(rows).startswith(
-        "2 of 40 cases have tests (none: 3); another lock fails in a cell above: 1, one of their tests has caught a mutation: 1, "
+        "2 of 40 cases have tests (none: 3); another lock fails in a cell above: 1, one of their tests has caught a "
+        "mutation: 1, "
     )
     assert proven.counted(rows).endswith("neither: 2")
 
@@ -148,7 +158,9 @@ def test_kinds_of_requests() -> None:
     assert s3proxy.completed(f"PUT {TIMELINE} HTTP/1.1")
     assert not s3proxy.completed(f"PUT {inside} HTTP/1.1")
     assert s3proxy.completed_in_metadata(f"PUT {inside} HTTP/1.1")
-    assert s3proxy.begun_in_metadata("PUT /lake/t/.hoodie/metadata/.hoodie/timeline/20260101000000100.deltacommit.inflight HTTP/1.1")
+    assert s3proxy.begun_in_metadata(
+        "PUT /lake/t/.hoodie/metadata/.hoodie/timeline/20260101000000100.deltacommit.inflight HTTP/1.1"
+    )
     assert not s3proxy.begun_in_metadata("PUT /lake/t/.hoodie/timeline/20260101000000100.deltacommit.inflight HTTP/1.1")
     assert s3proxy.data_file("PUT /lake/t/p/x_0-1-1_20260101000000100.parquet HTTP/1.1")
     assert not s3proxy.data_file("PUT /lake/t/.hoodie/.temp/20260101000000100/p/x.parquet.marker.CREATE HTTP/1.1")

@@ -1,1 +1,3 @@
-"""Tests of operator and agent together in one world in memory: the one reads what the other has written."""
+"""Tests of operator and agent together in one world in memory: the one reads what the
+other has written.
+"""

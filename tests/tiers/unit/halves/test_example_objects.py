@@ -1,6 +1,8 @@
-"""Every example is run as far as it goes without a cluster: planned by the operator, and read by the agent's and the writers' own code.
+"""Every example is run as far as it goes without a cluster: planned by the operator, and read by
+the agent's and the writers' own code.
 
-That the API accepts it as it stands is a test of the component tier; the flights of the demo are run whole by `make demo`.
+That the API accepts it as it stands is a test of the component tier; the flights of the demo are
+run whole by `make demo`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ def objects(kind: str) -> list[Any]:
     for path in sorted(EXAMPLES.rglob("*.yaml")):
         for number, one in enumerate(yaml.safe_load_all(path.read_text())):
             if one and one["kind"] == kind:
-                found.append(pytest.param(path, one, id=f"{path.relative_to(EXAMPLES)}-{one['metadata']['name']}-{number}"))
+                found.append(
+                    pytest.param(path, one, id=f"{path.relative_to(EXAMPLES)}-{one['metadata']['name']}-{number}")
+                )
     return found
 
 
@@ -41,13 +45,19 @@ def of(one: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("path", "one"), objects("HudiTable"))
 def test_a_table(path: Path, one: dict[str, Any]) -> None:
-    """It is planned without a complaint, and the agent reads in its assignment what the object says."""
+    """It is planned without a complaint, and the agent reads in its assignment what
+    the object says.
+    """
     world = Meeting()
     world.make_table(**one["spec"])
     world.run(lambda w: "assignment" in w.kv)
     assert world.condition(world.table, "Stalled")["status"] != "True", world.condition(world.table, "Stalled")
     spec, told = OperatorTable.from_object(of(one)), TableSpec.of(AssignmentRecord.from_json(world.assignment()))
-    assert (told.path, told.record_keys, told.partitions) == (spec.canonical_path, spec.record_key_fields, spec.partition_fields)
+    assert (told.path, told.record_keys, told.partitions) == (
+        spec.canonical_path,
+        spec.record_key_fields,
+        spec.partition_fields,
+    )
     running = triggers.orders(AssignmentRecord.from_json(world.assignment()).services)
     assert {kind.value for kind in running} == {service.kind for service in spec.services}
 
@@ -73,13 +83,19 @@ def code_of(path: Path, name: str, key: str) -> str:
 
 @pytest.mark.parametrize(("path", "one"), objects("HudiWriter"))
 def test_a_writer(path: Path, one: dict[str, Any]) -> None:
-    """Its job is one that the runtime reads; its options are allowed, its code can be read and has the function that is named."""
+    """Its job is one that the runtime reads.
+
+    Its options are allowed, its code can be read and has the function that is named.
+    """
     spec = WriterSpec.from_object(of(one))
     table = table_of(path, one)
     if spec.hudi is not None:
         spec = dataclasses.replace(spec, hudi=dataclasses.replace(spec.hudi, path="s3a://lake/source"))
     if spec.sql is not None:
-        views = tuple(view if view.files is not None else dataclasses.replace(view, path=f"s3a://lake/{view.name}") for view in spec.sql.views)
+        views = tuple(
+            view if view.files is not None else dataclasses.replace(view, path=f"s3a://lake/{view.name}")
+            for view in spec.sql.views
+        )
         spec = dataclasses.replace(spec, sql=dataclasses.replace(spec.sql, views=views))
     job = parsed(table, spec)
     check_allowed(job.options)

@@ -1,4 +1,6 @@
-"""Each request of the operator is served by the agent's own code, and each of its answers is read by the operator: a field that is renamed shows."""
+"""Each request of the operator is served by the agent's own code, and each of its answers is read
+by the operator: a field that is renamed shows.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
 
     def serve(process: Any, requests: dict[str, Any]) -> None:
         fake.gate = world.gate()["state"]
-        session: Any = SimpleNamespace(inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
+        session: Any = SimpleNamespace(
+            inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
+        )
         names = ("timeline", "savepoint_with", "write_config", "locked", "client")
         table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
         spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
@@ -118,7 +122,9 @@ def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFak
 
 
 def test_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The word in the closed gate, the request, what is undone, and everything that status says of it."""
+    """The word in the closed gate, the request, what is undone, and everything that status
+    says of it.
+    """
     world = Meeting()
     with_restores(world, monkeypatch)
     ready(world)
@@ -146,7 +152,10 @@ def test_a_restore_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> BootstrapFake:
-    """Hudi and a dataset in memory; the path and format that are asked for must be those of the HudiTable."""
+    """Hudi and a dataset in memory.
+
+    The path and format that are asked for must be those of the HudiTable.
+    """
     made = BootstrapFake()
 
     def read(spark: Any, spec: TableSpec, path: str, format: str) -> Any:
@@ -177,8 +186,17 @@ def test_a_bootstrap(begun: BootstrapFake) -> None:
     with_bootstrap(world, begun)
     ready(world, bootstrap={"source": {"path": "s3a://lake/plain", "format": "Parquet"}})
     shown = world.status("bootstrap")
-    wanted = {"outcome": "Completed", "mode": "FullRecord", "source": "s3a://lake/plain", "records": 5, "files": 2, "bytes": 100}
-    assert shown.items() >= (wanted | {"instant": BOOTSTRAP_INSTANT, "completionTime": BOOTSTRAP_COMPLETION}).items(), shown
+    wanted = {
+        "outcome": "Completed",
+        "mode": "FullRecord",
+        "source": "s3a://lake/plain",
+        "records": 5,
+        "files": 2,
+        "bytes": 100,
+    }
+    assert shown.items() >= (wanted | {"instant": BOOTSTRAP_INSTANT, "completionTime": BOOTSTRAP_COMPLETION}).items(), (
+        shown
+    )
     assert world.is_true(world.table, "Bootstrapped")
     assert world.assignment()["adoption"] == "Bootstrap"
 
@@ -203,7 +221,9 @@ def test_a_bootstrap_whose_source_cannot_be_read(begun: BootstrapFake) -> None:
     ids=["off", "again without statistics"],
 )
 def test_the_metadata_table(asked: dict[str, Any], word: str, option: str) -> None:
-    """The agent serves it when its own assignment names the same change: both words are the operator's."""
+    """The agent serves it when its own assignment names the same change: both words
+    are the operator's.
+    """
     world = Meeting()
     fake = MetadataFake()
     fake.kv = world.etcd.keys  # type: ignore[assignment]
@@ -227,18 +247,33 @@ def test_the_metadata_table(asked: dict[str, Any], word: str, option: str) -> No
 def test_scheduled_services() -> None:
     """The tick of a schedule, the options, and what status says of the run."""
     world = Meeting()
-    ready(world, services={"clean": {"schedule": {"cron": "*/5 * * * *"}, "retainCommits": 7}, "archive": {"enabled": False}, "compaction": {"enabled": False}})
+    ready(
+        world,
+        services={
+            "clean": {"schedule": {"cron": "*/5 * * * *"}, "retainCommits": 7},
+            "archive": {"enabled": False},
+            "compaction": {"enabled": False},
+        },
+    )
     found = triggers.orders(AssignmentRecord.from_json(world.assignment()).services)
     assert set(found) == {Service.CLEAN}
     service = found[Service.CLEAN]
-    assert (service.scheduled, service.after_commits, service.options["hoodie.clean.commits.retained"]) == (True, None, "7")
+    assert (service.scheduled, service.after_commits, service.options["hoodie.clean.commits.retained"]) == (
+        True,
+        None,
+        "7",
+    )
     request = ServiceRequest.from_json(world.kv["request/service-clean"].value)
-    assert not triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms), "what had passed before is the baseline"
+    assert not triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms), (
+        "what had passed before is the baseline"
+    )
     world.run(lambda w: not w.kv["request/service-clean"].value["baseline"], seconds=400)
     request = ServiceRequest.from_json(json.loads(json.dumps(world.kv["request/service-clean"].value)))
     why = triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms)
     assert why.startswith("schedule ")
-    served = ServiceDone(result=Result.COMPLETED, instant=t(7), message="12 files", at_ms=world.now_ms, nonce=request.nonce, inc="agent")
+    served = ServiceDone(
+        result=Result.COMPLETED, instant=t(7), message="12 files", at_ms=world.now_ms, nonce=request.nonce, inc="agent"
+    )
     world.etcd.put(triggers.record_key(Service.CLEAN), served.to_json())
     world.reconcile()
     world.reconcile()
@@ -252,7 +287,11 @@ def test_scheduled_services() -> None:
     world.reconcile()
     world.reconcile()
     condition = world.condition(world.table, "ServicesHealthy")
-    assert (condition["reason"], "2 failures" in condition["message"], "no room" in condition["message"]) == ("CleanFailed", True, True)
+    assert (condition["reason"], "2 failures" in condition["message"], "no room" in condition["message"]) == (
+        "CleanFailed",
+        True,
+        True,
+    )
 
 
 def test_commits_since_the_last_run() -> None:
@@ -279,9 +318,16 @@ def test_the_commit_callback() -> None:
     source = Source("lake", "flights", "T", "s3a://lake/flights")
     agent = world.agent_process()
     assert agent is not None
-    made = callback.from_order(AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc)
+    made = callback.from_order(
+        AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc
+    )
     assert made is not None
-    assert (made._table_services, made._sender._timeout, made._sender._host, made._sender._folder) == (True, 7, "receiver.example", None)
+    assert (made._table_services, made._sender._timeout, made._sender._host, made._sender._folder) == (
+        True,
+        7,
+        "receiver.example",
+        None,
+    )
     with receiver() as server:
         made._sender = Sender(server.url, timeout=7, folder=None, refused=lambda address: False)
         made._thread = threading.current_thread()  # the test takes its steps
@@ -302,7 +348,10 @@ def test_the_commit_callback() -> None:
     assert world.is_true(world.table, "CallbackDelivered")
     world.change(commitCallback=None)
     world.run(lambda w: "callback" not in w.assignment(), seconds=UNTIL)
-    assert callback.from_order(AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc) is None
+    assert (
+        callback.from_order(AssignmentRecord.from_json(world.assignment()).callback, source, table, etcd, inc=agent.inc)
+        is None
+    )
 
 
 # ---- the gate, jobs and words of writers
@@ -330,15 +379,25 @@ def test_a_run_reads_what_the_gate_is_closed_for() -> None:
 
 def operator_table(**spec: Any) -> OperatorTable:
     meta = {"namespace": "lake", "name": "flights", "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
-    return OperatorTable.from_object({"kind": "HudiTable", "metadata": meta, "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec}})
+    return OperatorTable.from_object(
+        {
+            "kind": "HudiTable",
+            "metadata": meta,
+            "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec},
+        }
+    )
 
 
 def writer(**spec: Any) -> WriterSpec:
     meta = {"namespace": "lake", "name": "load", "uid": "0a1b2c3d-uid", "generation": 1, "resourceVersion": "1"}
-    return WriterSpec.from_object({"kind": "HudiWriter", "metadata": meta, "spec": {"tableRef": {"name": "flights"}, **spec}})
+    return WriterSpec.from_object(
+        {"kind": "HudiWriter", "metadata": meta, "spec": {"tableRef": {"name": "flights"}, **spec}}
+    )
 
 
-FILES = {"files": {"format": "csv", "paths": ["s3a://landing/x"], "options": {"header": "true"}, "maxFilesPerCommit": 3}}
+FILES = {
+    "files": {"format": "csv", "paths": ["s3a://landing/x"], "options": {"header": "true"}, "maxFilesPerCommit": 3}
+}
 
 
 def test_a_job() -> None:
@@ -367,8 +426,19 @@ def test_a_job() -> None:
     assert job.options == {"hoodie.parquet.max.file.size": "1000"}
     assert job.partitions == tuple(configmaps.job(table, of, 2, run=5).to_json()["partitions"]) != ()
     told = job.table
-    assert (told.id, told.table, told.name, told.path, told.type) == (table.table_id, "lake/flights", table.table_name, "s3a://lake/flights", "MERGE_ON_READ")
-    assert (told.record_keys, told.partitions, told.ordering, told.hive_style) == (("id",), ("day", "hour"), ("ts",), table.hive_style_partitioning)
+    assert (told.id, told.table, told.name, told.path, told.type) == (
+        table.table_id,
+        "lake/flights",
+        table.table_name,
+        "s3a://lake/flights",
+        "MERGE_ON_READ",
+    )
+    assert (told.record_keys, told.partitions, told.ordering, told.hive_style) == (
+        ("id",),
+        ("day", "hour"),
+        ("ts",),
+        table.hive_style_partitioning,
+    )
     assert told.missing_columns == "Refuse"
 
 
@@ -392,7 +462,15 @@ def test_a_job() -> None:
             },
             ("kafka:9093", "orders", "Latest", 10, "Json", "id INT", "SASL_SSL", "PLAIN", "/etc/hudi/kafka"),
         ),
-        ({"sql": {"query": "SELECT 1", "views": [{"name": "f", "files": {"format": "csv", "paths": ["s3a://landing/f"]}}]}}, ("SELECT 1", "f", "csv")),
+        (
+            {
+                "sql": {
+                    "query": "SELECT 1",
+                    "views": [{"name": "f", "files": {"format": "csv", "paths": ["s3a://landing/f"]}}],
+                }
+            },
+            ("SELECT 1", "f", "csv"),
+        ),
     ],
     ids=["python", "kafka", "sql"],
 )
@@ -412,9 +490,21 @@ def test_sources(source: dict[str, Any], wanted: Any) -> None:
 
 
 def test_a_chained_source() -> None:
-    of = writer(source={"hudi": {"tableRef": {"name": "bronze"}, "maxCommitsPerBatch": 3, "order": "Fenced", "ifPositionLost": "Snapshot", "deletes": "Carry"}})
+    of = writer(
+        source={
+            "hudi": {
+                "tableRef": {"name": "bronze"},
+                "maxCommitsPerBatch": 3,
+                "order": "Fenced",
+                "ifPositionLost": "Snapshot",
+                "deletes": "Carry",
+            }
+        }
+    )
     assert of.hudi is not None
-    known = dataclasses.replace(of, hudi=dataclasses.replace(of.hudi, path="s3a://lake/bronze", merger="org.example.Mine"))
+    known = dataclasses.replace(
+        of, hudi=dataclasses.replace(of.hudi, path="s3a://lake/bronze", merger="org.example.Mine")
+    )
     assert parsed(operator_table(), known).source == HudiSource(
         "s3a://lake/bronze", "Earliest", "Fenced", 3, "Snapshot", deletes=True, merger="org.example.Mine"
     )
@@ -471,13 +561,29 @@ def test_the_report_of_an_attempt() -> None:
     assert (status["records"], status["conflicts"]) == (12, 1)
     assert (status["lastCommit"]["instant"], status["lastCommit"]["completionTime"]) == (t(3), t(4))
     (conflict,) = status["recentConflicts"]
-    assert conflict.items() >= {"instant": t(1), "retriedAs": t(3), "with": t(2), "fileGroups": ["day=1/fg-1", "day=1/fg-2"], "yielded": True}.items()
+    assert (
+        conflict.items()
+        >= {
+            "instant": t(1),
+            "retriedAs": t(3),
+            "with": t(2),
+            "fileGroups": ["day=1/fg-1", "day=1/fg-2"],
+            "yielded": True,
+        }.items()
+    )
     assert status["attempts"][-1]["incarnation"] == process.inc
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FailureClass if kind is not FailureClass.STORAGE_UNREACHABLE], ids=lambda kind: str(kind.value))
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in FailureClass if kind is not FailureClass.STORAGE_UNREACHABLE],
+    ids=lambda kind: str(kind.value),
+)
 def test_the_last_word_of_an_attempt(kind: FailureClass) -> None:
-    """Every class that the runtime ends with is one that the operator knows, with its message; the counters are the final ones."""
+    """Every class that the runtime ends with is one that the operator knows, with its message.
+
+    The counters are the final ones.
+    """
     world = ready(Meeting())
     process = at_work(world)
     tally = Tally(commits=2, records=30, last_instant=t(5), last_completion=t(6), conflict_count=4)
@@ -501,10 +607,18 @@ def test_the_report_on_the_timeline() -> None:
     assert agent is not None
     timeline = tl.parse([f"{t(1)}_{t(2)}.commit", f"{t(3)}.commit.requested", f"{t(3)}.inflight"])
     (pending,) = timeline.pending
-    commit = ReportedCommit(instant=t(1), action="commit", completion_time=t(2), records=5, writer="lake/load", attempt="lake.load-1")
+    commit = ReportedCommit(
+        instant=t(1), action="commit", completion_time=t(2), records=5, writer="lake/load", attempt="lake.load-1"
+    )
     world._agent = lambda process: None  # type: ignore[method-assign]
     world.etcd.put(
-        "report/timeline", {**facts.report(timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=(commit,)).to_json(), "atMs": world.now_ms}
+        "report/timeline",
+        {
+            **facts.report(
+                timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=(commit,)
+            ).to_json(),
+            "atMs": world.now_ms,
+        },
     )
     world.reconcile()
     world.reconcile()
@@ -515,7 +629,9 @@ def test_the_report_on_the_timeline() -> None:
     assert t(3) in world.condition(world.table, "ForeignWriters")["message"]
 
 
-@pytest.mark.parametrize("code", ["StorageUnreachable", "TableMismatch", "OtherLockAuthority", "TableNotFound", "MergerMissing"])
+@pytest.mark.parametrize(
+    "code", ["StorageUnreachable", "TableMismatch", "OtherLockAuthority", "TableNotFound", "MergerMissing"]
+)
 def test_an_agent_that_cannot_serve(code: str) -> None:
     world = Meeting()
     world.make_table()
@@ -523,14 +639,18 @@ def test_an_agent_that_cannot_serve(code: str) -> None:
     agent = world.agent_process()
     assert agent is not None
     world._agent = lambda process: None  # type: ignore[method-assign]
-    world.etcd.put("report/timeline", facts.error_report(inc=agent.inc, exists=False, code=code, message="why not").to_json())
+    world.etcd.put(
+        "report/timeline", facts.error_report(inc=agent.inc, exists=False, code=code, message="why not").to_json()
+    )
     world.run(lambda w: "why not" in json.dumps((w.table or {}).get("status")), seconds=UNTIL)
     conditions_ = [c for c in (world.table or {})["status"]["conditions"] if "why not" in c["message"]]
     assert any(c["reason"] == code for c in conditions_), conditions_
 
 
 def test_adoption_of_pending_instants() -> None:
-    """The agent's refusal names them, the operator asks a person, and settles what that one has named."""
+    """The agent's refusal names them, the operator asks a person, and settles what that
+    one has named.
+    """
     world = Meeting()
     timeline = tl.parse([f"{t(1)}_{t(2)}.commit", f"{t(3)}.commit.requested", f"{t(3)}.inflight"])
     waiting = adoption.PendingInstants(timeline, timeline.pending, frozenset())
@@ -539,9 +659,14 @@ def test_adoption_of_pending_instants() -> None:
     agent = world.agent_process()
     assert agent is not None
     world._agent = lambda process: None  # type: ignore[method-assign]
-    report = adoption.report(facts.report(timeline, inc=agent.inc, foreigners=timeline.pending, commits_since={}), waiting)
+    report = adoption.report(
+        facts.report(timeline, inc=agent.inc, foreigners=timeline.pending, commits_since={}), waiting
+    )
     world.etcd.put("report/timeline", {**report.to_json(), "atMs": 0})
-    world.run(lambda w: t(3) in w.condition(w.table, "Ready")["message"] + w.condition(w.table, "Stalled")["message"], seconds=UNTIL)
+    world.run(
+        lambda w: t(3) in w.condition(w.table, "Ready")["message"] + w.condition(w.table, "Stalled")["message"],
+        seconds=UNTIL,
+    )
     world.change(adoption={"policy": "Adopt", "rollbackInstants": [t(3)]})
     world.run(lambda w: f"instant/{t(3)}" in w.kv, seconds=UNTIL)
     (record,) = [key.value for key in world.names("settle").values()]
@@ -564,14 +689,18 @@ class Claims:
 
     def claim(self, instant: str, previous: str) -> bool:
         key = self.world.kv[f"instant/{instant}"]
-        assert self.world.kv[f"settle/{previous}"].value["phase"] in ("RollingBack", "Swept", "Settled"), "claimed from somebody who is not proven dead (I12)"
+        assert self.world.kv[f"settle/{previous}"].value["phase"] in ("RollingBack", "Swept", "Settled"), (
+            "claimed from somebody who is not proven dead (I12)"
+        )
         self.world.put(f"instant/{instant}", {**key.value, "claimedBy": self.inc})
         return True
 
 
 @pytest.mark.parametrize("outcome", list(Outcome), ids=lambda outcome: str(outcome.value))
 def test_a_killed_writer_is_settled_by_both(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records of the operator are swept by the settler, and its outcomes let the operator forget the incarnation."""
+    """Records of the operator are swept by the settler, and its outcomes let the operator forget
+    the incarnation.
+    """
     world = Meeting()
     looked: list[str] = []
 
@@ -603,7 +732,10 @@ def test_a_killed_writer_is_settled_by_both(outcome: Outcome, monkeypatch: pytes
     assert victim is not None
     world.writer_hang_at = None
     world.kill(victim)
-    world.run(lambda w: bool(w.names("settle")) and all(k.value["phase"] == "Settled" for k in w.names("settle").values()), seconds=UNTIL)
+    world.run(
+        lambda w: bool(w.names("settle")) and all(k.value["phase"] == "Settled" for k in w.names("settle").values()),
+        seconds=UNTIL,
+    )
     record = world.kv[f"settle/{victim.inc}"].value
     assert {instant: item["outcome"] for instant, item in record["instants"].items()} == {victim.instant: outcome.value}
     assert looked[0] == victim.instant

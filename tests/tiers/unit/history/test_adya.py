@@ -13,7 +13,9 @@ START = Transaction("start", writes={"x": [("x0",)], "y": [("y0",)]})
 
 def t(name: str, reads: str = "", writes: str = "", *, committed: bool = True) -> Transaction:
     """`reads` and `writes`: `x=x0,a y=y0`; a key that is written twice has two entries."""
-    seen = {key: tuple(filter(None, rest.split(","))) for key, _, rest in (part.partition("=") for part in reads.split())}
+    seen = {
+        key: tuple(filter(None, rest.split(","))) for key, _, rest in (part.partition("=") for part in reads.split())
+    }
     left: dict[str, list[tuple[str, ...]]] = {}
     for part in writes.split():
         key, _, rest = part.partition("=")
@@ -116,7 +118,9 @@ def test_what_cannot_be_a_history(history: History, told: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("xyz"), st.integers(0, 2)), max_size=12))
 def test_snapshot_isolation_shows_nothing_but_write_skew(steps: list[tuple[str, str, int]]) -> None:
-    """Transactions that read one snapshot, up to two commits old, and are refused when a key that they write has moved since then."""
+    """Transactions that read one snapshot, up to two commits old, and are refused when a key that
+    they write has moved since then.
+    """
     states: list[dict[str, tuple[str, ...]]] = [dict.fromkeys("xyz", ())]
     order: dict[str, list[str]] = {key: [] for key in "xyz"}
     done = []

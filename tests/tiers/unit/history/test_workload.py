@@ -1,4 +1,6 @@
-"""What a run is judged by, on runs made by hand: each count is there when what it counts is, and else zero."""
+"""What a run is judged by, on runs made by hand: each count is there when what it counts is, and
+else zero.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def note(mark: str, reads: dict[int, str], writes: dict[int, str]) -> dict[str, 
 def judged(notes: Notes, commits: list[Commit], **more: Any) -> Found:
     state = {number: (number, p, v) for number, p, v, _ in seed(1)}
     for commit in commits:
-        state.update({number: (number, state[number][1] if number in state else "u", v) for number, v in commit.rows.items()})
+        state.update(
+            {number: (number, state[number][1] if number in state else "u", v) for number, v in commit.rows.items()}
+        )
     return judge(notes, [FIRST, *commits], [*state.values(), *more.get("rows", [])], 1)
 
 
@@ -40,7 +44,11 @@ def test_a_lost_append() -> None:
 
 
 def test_a_try_that_was_refused_has_written_nothing() -> None:
-    notes = [note("a", {1: "seed"}, {1: "seed a"}), note("b.1", {1: "seed"}, {1: "seed b.1"}), note("b.2", {1: "seed a"}, {1: "seed a b.2"})]
+    notes = [
+        note("a", {1: "seed"}, {1: "seed a"}),
+        note("b.1", {1: "seed"}, {1: "seed b.1"}),
+        note("b.2", {1: "seed a"}, {1: "seed a b.2"}),
+    ]
     found = judged(notes, [Commit("2", "2", {1: "seed a"}), Commit("3", "3", {1: "seed a b.2"})])
     assert found.not_serializable == []
     notes[2] = note("b.2", {1: "seed b.1"}, {1: "seed b.1 b.2"})
@@ -58,7 +66,9 @@ def test_money_that_was_lost() -> None:
     assert judged([], commits).wrong_totals == 1
     everything = dict.fromkeys(ACCOUNTS, f"{100} seed")
     torn = [note("c", everything | {11: "90 a"}, {11: "89 c", 12: "101 c"})]
-    assert judged(torn, [Commit("2", "2", {11: "89 c", 12: "111 c"})]).wrong_totals == 1, "what a committed transfer has read"
+    assert judged(torn, [Commit("2", "2", {11: "89 c", 12: "111 c"})]).wrong_totals == 1, (
+        "what a committed transfer has read"
+    )
     assert judged(torn, []).wrong_totals == 0, "it has not committed"
 
 
@@ -75,7 +85,9 @@ def test_keys_that_are_there_twice() -> None:
 
 
 def test_steps_meet() -> None:
-    """Writers of one chance take the same kinds of steps on the same records, and withdraw from different sides."""
+    """Writers of one chance take the same kinds of steps on the same records, and withdraw from
+    different sides.
+    """
     one, other = steps(0, 2, random.Random(5)), steps(1, 2, random.Random(5))
     assert [(s["kind"], s["read"]) for s in one] == [(s["kind"], s["read"]) for s in other]
     assert [s["write"] for s in one if s["kind"] == "append"] != [s["write"] for s in other if s["kind"] == "append"]

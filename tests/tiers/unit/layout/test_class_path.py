@@ -1,4 +1,6 @@
-"""JVMs of tests use the class archive: it is of a class path that must stand first, and whole, in theirs."""
+"""JVMs of tests use the class archive: it is of a class path that must stand first, and
+whole, in theirs.
+"""
 
 from __future__ import annotations
 

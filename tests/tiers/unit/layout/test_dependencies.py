@@ -1,4 +1,6 @@
-"""What the operator imports is declared: a package that only comes along with another one may go with that one's next release."""
+"""What the operator imports is declared: a package that only comes along with another one may go
+with that one's next release.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ OPERATOR = ROOT / "operator"
 
 
 def imported() -> set[str]:
-    """Top-level packages that the operator's modules import and that are neither the standard library's nor its own."""
+    """Top-level packages that the operator's modules import and that are neither the standard
+    library's nor its own.
+    """
     found = set[str]()
     for path in OPERATOR.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

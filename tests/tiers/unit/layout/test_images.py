@@ -1,4 +1,6 @@
-"""What an image must have is what its Dockerfile copies and what decides whether the image is built again."""
+"""What an image must have is what its Dockerfile copies and what decides whether the image
+is built again.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ PACKAGES = {
 
 @pytest.mark.parametrize("dockerfile", PACKAGES)
 def test_every_package_that_is_imported_is_in_the_image(dockerfile: str) -> None:
-    """The contract is in both images: operator and runtime read and write the same records with it."""
+    """The contract is in both images: operator and runtime read and write the same
+    records with it.
+    """
     copied = re.findall(r"^COPY (\S+) (\S+)$", (ROOT / dockerfile).read_text(), re.MULTILINE)
     packages = {source: target for source, target in copied if (ROOT / source / "__init__.py").exists()}
     assert tuple(packages) == PACKAGES[dockerfile]
@@ -29,7 +33,11 @@ def test_every_package_that_is_imported_is_in_the_image(dockerfile: str) -> None
 
 @pytest.mark.parametrize("dockerfile", PACKAGES)
 def test_a_change_of_a_package_builds_the_image_again(dockerfile: str) -> None:
-    script = (ROOT / "hack/images/build-images").read_text().replace("$directory", "$REPO/spark-images").replace("\\\n", " ")
-    (inputs,) = [line for line in script.splitlines() if re.search(r"^\s*image \w+ ", line) and f'"$REPO/{dockerfile}"' in line]
+    script = (
+        (ROOT / "hack/images/build-images").read_text().replace("$directory", "$REPO/spark-images").replace("\\\n", " ")
+    )
+    (inputs,) = [
+        line for line in script.splitlines() if re.search(r"^\s*image \w+ ", line) and f'"$REPO/{dockerfile}"' in line
+    ]
     assert {package for package in PACKAGES[dockerfile] if f'"$REPO/{package}"' in inputs} == set(PACKAGES[dockerfile])
     assert re.search(r'^\s*image \w+ "\$REPO" ', inputs), "built from the repository's root"

@@ -1,4 +1,6 @@
-"""Layout of tests, tools and pages: every folder says what lives in it, and imports of tests go one way."""
+"""Layout of tests, tools and pages: every folder says what lives in it, and imports of tests
+go one way.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def wrong(path: str, names: set[str]) -> list[str]:
     place = path.split("/")[1]
     above = {f"tests.{one}" for one in ORDER[ORDER.index(place) + 1 :]}
     return sorted(
-        name for name in names if ".".join(name.split(".")[:2]) in above or any(part.startswith("test_") or part == "conftest" for part in name.split(".")[:-1])
+        name
+        for name in names
+        if ".".join(name.split(".")[:2]) in above
+        or any(part.startswith("test_") or part == "conftest" for part in name.split(".")[:-1])
     )
 
 
@@ -46,38 +51,62 @@ def test_every_folder_of_tests_is_a_package_that_says_what_lives_there() -> None
 
 @pytest.mark.parametrize("folder", ["hack", "docs"])
 def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> None:
-    programs = {"kube", "etcd", "coredns", "pause", "kafka", "hdfs", "s3", "raw"}  # one program or image each, or data: the README above says what
-    for place in [ROOT / folder, *(one for one in (ROOT / folder).iterdir() if one.is_dir() and one.name != "__pycache__")]:
+    # One program or image each, or data: the README above says what
+    programs = {"kube", "etcd", "coredns", "pause", "kafka", "hdfs", "s3", "raw"}
+    for place in [
+        ROOT / folder,
+        *(one for one in (ROOT / folder).iterdir() if one.is_dir() and one.name != "__pycache__"),
+    ]:
         assert (place / "README.md").exists(), place
         for inner in place.iterdir():
-            assert place == ROOT / folder or not inner.is_dir() or inner.name in {*programs, "__pycache__"}, f"{inner} has no place in a README"
+            assert place == ROOT / folder or not inner.is_dir() or inner.name in {*programs, "__pycache__"}, (
+                f"{inner} has no place in a README"
+            )
 
 
 def test_imports_of_tests_go_one_way() -> None:
     found = {str(path.relative_to(ROOT)): imports(path) for path in PYTHON}
-    assert {name: bad for name, names in found.items() if "/" in name.removeprefix("tests/") and (bad := wrong(name, names))} == {}
-    assert wrong("tests/support/world/a.py", {"tests.campaigns.chaos.page", "tests.support.model.state"}) == ["tests.campaigns.chaos.page"]
+    assert {
+        name: bad for name, names in found.items() if "/" in name.removeprefix("tests/") and (bad := wrong(name, names))
+    } == {}
+    assert wrong("tests/support/world/a.py", {"tests.campaigns.chaos.page", "tests.support.model.state"}) == [
+        "tests.campaigns.chaos.page"
+    ]
     assert wrong("tests/campaigns/a/b.py", {"tests.tiers.hudi.apps.x"}) == ["tests.tiers.hudi.apps.x"]
     assert wrong("tests/tiers/unit/a.py", {"tests.tiers.unit.test_b.helper"}) == ["tests.tiers.unit.test_b.helper"]
     assert wrong("tests/tiers/e2e/a.py", {"tests.tiers.e2e.conftest.make"}) == ["tests.tiers.e2e.conftest.make"]
 
 
 def test_no_path_is_added_to_find_tests_or_the_demo() -> None:
-    """They are found from the root. What runs without it in its path, as a script, adds the root and the product's folders."""
+    """They are found from the root.
+
+    What runs without it in its path, as a script, adds the root and the product's folders.
+    """
     allowed = re.compile(r"sys\.path\[:0\] = \[(str\(ROOT( / \"(operator|spark-images)\")?\)(, )?)+\]")
     for path in [*PYTHON, *sorted((ROOT / "demo").glob("*.py"))]:
         if path != Path(__file__):
-            left = [line for line in path.read_text().splitlines() if re.search(r"sys\.path(\[|\.insert|\.append)", line) and not allowed.search(line)]
+            left = [
+                line
+                for line in path.read_text().splitlines()
+                if re.search(r"sys\.path(\[|\.insert|\.append)", line) and not allowed.search(line)
+            ]
             assert left == [], path
 
 
 def test_scripts_source_and_run_what_is_there() -> None:
     """`$HACK/...` of every shell script, and what shellcheck is told that it sources."""
-    scripts = [path for folder in ("hack", "demo") for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and _is_shell(path)]
+    scripts = [
+        path
+        for folder in ("hack", "demo")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.is_file() and _is_shell(path)
+    ]
     assert len(scripts) > 15
     for path in scripts:
         text = path.read_text()
-        named = re.findall(r"\$HACK/([\w./-]+)", text) + [name.removeprefix("hack/") for name in re.findall(r"source=(hack/\S+)", text)]
+        named = re.findall(r"\$HACK/([\w./-]+)", text) + [
+            name.removeprefix("hack/") for name in re.findall(r"source=(hack/\S+)", text)
+        ]
         missing = [name for name in named if not (ROOT / "hack" / name).exists() and not name.endswith("/target")]
         assert missing == [], path
         for name in re.findall(r'^\. "\$\(dirname "\$0"\)/(\S+)"$', text, re.MULTILINE):

@@ -1,4 +1,6 @@
-"""The contract stands in hudi_contract alone: operator and runtime spell no key, read no record as a dict, and use no word of the protocol as a text."""
+"""The contract stands in hudi_contract alone: operator and runtime spell no key, read no record as
+a dict, and use no word of the protocol as a text.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,13 @@ WORDS = {
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
-    """Texts that are no docstrings, with their lines. False: something stands before it (a later part of an f-string)."""
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    """Texts that are no docstrings, with their lines.
+
+    False: something stands before it (a later part of an f-string).
+    """
+    docs = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values[1:]}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
@@ -50,12 +57,18 @@ def words_by_hand(tree: ast.AST) -> list[str]:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             sides += [part for side in sides if isinstance(side, ast.Tuple | ast.Set | ast.List) for part in side.elts]
-            found += [f"{node.lineno}: {side.value}" for side in sides if isinstance(side, ast.Constant) and side.value in WORDS]
+            found += [
+                f"{node.lineno}: {side.value}"
+                for side in sides
+                if isinstance(side, ast.Constant) and side.value in WORDS
+            ]
     return found
 
 
 def raw_records(tree: ast.AST) -> list[str]:
-    """`stored.value["field"]`, `entry.value.get("field")`: a field of a value in etcd that no class has read."""
+    """`stored.value["field"]`, `entry.value.get("field")`: a field of a value in etcd that no class
+    has read.
+    """
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
@@ -82,7 +95,11 @@ def sources(half: str) -> list[Path]:
 @pytest.mark.parametrize("half", HALVES)
 def test_nothing_of_the_contract_is_said_twice(half: str, rule: str) -> None:
     assert sources(half)
-    found = {str(path.relative_to(ROOT)): hits for path in sources(half) if (hits := RULES[rule](ast.parse(path.read_text())))}
+    found = {
+        str(path.relative_to(ROOT)): hits
+        for path in sources(half)
+        if (hits := RULES[rule](ast.parse(path.read_text())))
+    }
     assert found == {}
 
 

@@ -34,7 +34,16 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 REPORT = '<testsuites><testsuite tests="2" failures="{}" errors="0" skipped="0"/></testsuites>'
 
 
-def tier(runner: Any, name: str, command: str = "true", *, setup: tuple[str, ...] = (), failures: int = 0, code: int = 0, minutes: int = 1) -> Any:
+def tier(
+    runner: Any,
+    name: str,
+    command: str = "true",
+    *,
+    setup: tuple[str, ...] = (),
+    failures: int = 0,
+    code: int = 0,
+    minutes: int = 1,
+) -> Any:
     """A tier of a shell command that leaves a report."""
     report = f"{command} && echo '{REPORT.format(failures)}' >{runner.OUT / name}.xml; exit {code}"
     return runner.Tier(name, name, tuple(("sh", "-c", one) for one in setup), ("sh", "-c", report), minutes)
@@ -43,14 +52,23 @@ def tier(runner: Any, name: str, command: str = "true", *, setup: tuple[str, ...
 def test_every_tier_is_in_one_lane(runner: Any) -> None:
     names = [name for lane in runner.LANES for name in lane]
     assert sorted(names) == sorted(tier.name for tier in runner.TIERS)
-    builds = [tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))]
+    builds = [
+        tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))
+    ]
     assert not builds, "a tier that builds the jar anew while others run with it"
 
 
 def test_every_report_is_one_that_can_be_noted(runner: Any) -> None:
     tiers = {tier.name: tier for tier in runner.TIERS if tier.name != "lint"}
-    assert {name: tier.part_of or name for name, tier in tiers.items()} == {name: tier for name, (tier, _) in last_run.REPORTS.items()}
-    written = {name: word.partition("=")[2] for name, tier in tiers.items() for word in tier.command if word.startswith("--junitxml=")}
+    assert {name: tier.part_of or name for name, tier in tiers.items()} == {
+        name: tier for name, (tier, _) in last_run.REPORTS.items()
+    }
+    written = {
+        name: word.partition("=")[2]
+        for name, tier in tiers.items()
+        for word in tier.command
+        if word.startswith("--junitxml=")
+    }
     assert written == {name: str(ROOT / where) for name, (_, where) in last_run.REPORTS.items() if name != "java"}
     java = [str(path) for path in runner.reports("java")]
     assert java == sorted(str(path) for path in ROOT.glob(last_run.REPORTS["java"][1]))
@@ -63,16 +81,24 @@ def test_a_report_says_of_which_commit_it_is(runner: Any, monkeypatch: pytest.Mo
     (runner.OUT / "moved.commit").write_text("of an earlier run")
     for name in ("kept", "moved", "archive"):
         assert runner.run_tier(tier(runner, name))[0].startswith("ok")
-    assert {path.name: path.read_text() for path in runner.OUT.glob("*.commit")} == {"kept.commit": "aaaaaaaaaa\n"}, "one was changed while it was run"
+    assert {path.name: path.read_text() for path in runner.OUT.glob("*.commit")} == {"kept.commit": "aaaaaaaaaa\n"}, (
+        "one was changed while it was run"
+    )
 
 
 def test_lanes_run_side_by_side_and_their_common_set_up_once(runner: Any, tmp_path: Path) -> None:
     def meet(mine: str, other: str) -> str:
-        return f"touch {tmp_path / mine}; for i in $(seq 200); do [ -e {tmp_path / other} ] && break; sleep 0.05; done; [ -e {tmp_path / other} ]"
+        return (
+            f"touch {tmp_path / mine}; for i in $(seq 200); do [ -e {tmp_path / other} ] && break; sleep 0.05; "
+            f"done; [ -e {tmp_path / other} ]"
+        )
 
     once = f"echo x >>{tmp_path / 'once'}"
     rows: dict[str, Any] = {}
-    left, right = tier(runner, "left", meet("a", "b"), setup=(once,)), tier(runner, "right", meet("b", "a"), setup=(once,))
+    left, right = (
+        tier(runner, "left", meet("a", "b"), setup=(once,)),
+        tier(runner, "right", meet("b", "a"), setup=(once,)),
+    )
     runner.run_lanes([[left], [right, tier(runner, "last", f"[ -e {tmp_path / 'right.xml'} ]")]], rows)
     assert {name: row[1:] for name, row in rows.items()} == {"left": (2, 0), "right": (2, 0), "last": (2, 0)}
     assert (tmp_path / "once").read_text() == "x\n"
@@ -85,7 +111,10 @@ def test_quick_tiers_run_beside_the_set_up_and_the_others_after_it(runner: Any, 
     quick, done = tmp_path / "quick", tmp_path / "done"
     rows: dict[str, Any] = {}
     first = tier(runner, runner.QUICK[0], f"touch {quick}; {wait(done)}")
-    lanes = [[first, tier(runner, "left", f"[ -e {done} ]")], [tier(runner, "right", f"[ -e {done} ]", setup=(wait(quick), f"sleep 0.3; touch {done}"))]]
+    lanes = [
+        [first, tier(runner, "left", f"[ -e {done} ]")],
+        [tier(runner, "right", f"[ -e {done} ]", setup=(wait(quick), f"sleep 0.3; touch {done}"))],
+    ]
     runner.run_lanes(lanes, rows)
     assert {name: row[2] for name, row in rows.items()} == {runner.QUICK[0]: 0, "left": 0, "right": 0}, rows
 
@@ -105,7 +134,10 @@ def test_what_fails_is_told_and_the_others_run(runner: Any) -> None:
 
 
 def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs is interrupted as by a person, so that fixtures tear down; nothing more is started."""
+    """What runs is interrupted as by a person, so that fixtures tear down.
+
+    Nothing more is started.
+    """
 
     def long(name: str) -> Any:
         # The handler is set, because a run in the background of a shell has SIGINT ignored.

@@ -1,4 +1,6 @@
-"""Pods and files of a table's own agent: a driver of Spark with executors only when they are asked for."""
+"""Pods and files of a table's own agent: a driver of Spark with executors only when they
+are asked for.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,27 @@ from hudi_operator.model.config import OperatorConfig
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
 ALONE = {"cores": 2, "memory": "2Gi", "nodeSelector": {"pool": "services"}}
-WITH_EXECUTORS = {"executors": {"instances": 2, "cores": 3, "memory": "4Gi", "resources": {"limits": {"memory": "6Gi"}}, "nodeSelector": {"pool": "big"}}}
+WITH_EXECUTORS = {
+    "executors": {
+        "instances": 2,
+        "cores": 3,
+        "memory": "4Gi",
+        "resources": {"limits": {"memory": "6Gi"}},
+        "nodeSelector": {"pool": "big"},
+    }
+}
 
 
 def table(name: str = "flights", **spec: Any) -> TableSpec:
-    body = {"path": f"s3a://lake/{name}", "recordKeyFields": ["id"], "storage": {"secretRefs": [{"name": "creds", "as": "S3"}]}, **spec}
-    return TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "ns", "name": name, "uid": "t-uid"}, "spec": body})
+    body = {
+        "path": f"s3a://lake/{name}",
+        "recordKeyFields": ["id"],
+        "storage": {"secretRefs": [{"name": "creds", "as": "S3"}]},
+        **spec,
+    }
+    return TableSpec.from_object(
+        {"kind": "HudiTable", "metadata": {"namespace": "ns", "name": name, "uid": "t-uid"}, "spec": body}
+    )
 
 
 def agent_of(spec: TableSpec) -> tuple[JsonDict, dict[str, str], JsonDict]:
@@ -31,7 +48,9 @@ def agent_of(spec: TableSpec) -> tuple[JsonDict, dict[str, str], JsonDict]:
 
 
 def test_a_table_without_own_agent_has_the_name_that_it_always_had() -> None:
-    """Another name would be another agent: every table would change its agent with the operator's next version."""
+    """Another name would be another agent: every table would change its agent with the operator's
+    next version.
+    """
     shared = table().agent_name("image")
     assert shared == "hudi-agent-1137fe46a7"
     assert shared == table("events").agent_name("image")
@@ -39,7 +58,13 @@ def test_a_table_without_own_agent_has_the_name_that_it_always_had() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [table(), table("events", agent=ALONE), table(agent={**ALONE, "cores": 3}), table(agent={**ALONE, **WITH_EXECUTORS}), table(agent={})],
+    [
+        table(),
+        table("events", agent=ALONE),
+        table(agent={**ALONE, "cores": 3}),
+        table(agent={**ALONE, **WITH_EXECUTORS}),
+        table(agent={}),
+    ],
 )
 def test_an_own_agent_is_shared_with_nobody_and_changes_with_its_settings(other: TableSpec) -> None:
     assert other.agent_name("image") != table(agent=ALONE).agent_name("image")
@@ -67,10 +92,14 @@ def test_an_own_agent_without_executors_has_a_larger_pod_and_no_rights() -> None
 def test_an_own_agent_names_its_table_and_its_files_are_its_generations() -> None:
     pod, _, config_map = agent_of(table(agent=WITH_EXECUTORS))
     assert pod["metadata"]["labels"] == {
-        "app.kubernetes.io/name": "hudi", "app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "agent",
-        "hudioperator.io/table": "flights", "hudioperator.io/attempt": "1", "hudioperator.io/role": "agent",
+        "app.kubernetes.io/name": "hudi",
+        "app.kubernetes.io/managed-by": "hudi-operator",
+        "app.kubernetes.io/component": "agent",
+        "hudioperator.io/table": "flights",
+        "hudioperator.io/attempt": "1",
+        "hudioperator.io/role": "agent",
         "hudioperator.io/agent": pod["metadata"]["name"].removesuffix("-1"),
-    }  # fmt: skip
+    }
     assert "ownerReferences" not in pod["metadata"]
     assert pod["metadata"]["finalizers"] == [naming.EVIDENCE_FINALIZER]
     assert config_map["metadata"]["name"] == pod["metadata"]["name"]
@@ -97,7 +126,11 @@ def test_its_executors_belong_to_its_pod_and_leave_evidence() -> None:
     name = pod["metadata"]["name"]
     assert settings["spark.master"].startswith("k8s://")
     assert settings["spark.kubernetes.driver.pod.name"] == settings["spark.kubernetes.executor.podNamePrefix"] == name
-    assert (settings["spark.executor.instances"], settings["spark.executor.cores"], settings["spark.executor.memory"]) == ("2", "3", "4g")
+    assert (
+        settings["spark.executor.instances"],
+        settings["spark.executor.cores"],
+        settings["spark.executor.memory"],
+    ) == ("2", "3", "4g")
     assert settings["spark.executor.memoryOverhead"] == "2048m"
     assert settings["spark.sql.shuffle.partitions"] == "6"
     assert settings["spark.plugins"] == spark_conf.PLUGIN, "each JVM that writes the metadata table needs it"
@@ -105,9 +138,14 @@ def test_its_executors_belong_to_its_pod_and_leave_evidence() -> None:
     assert settings["spark.hadoop.fs.s3a.impl"] == spark_conf.GUARD
     template = yaml.safe_load(config_map["data"]["executor-template.yaml"])
     assert template["metadata"]["labels"] == {
-        "app.kubernetes.io/name": "hudi", "app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor",
-        "hudioperator.io/table": "flights", "hudioperator.io/attempt": "1", "hudioperator.io/role": "executor", "hudioperator.io/driver": name,
-    }  # fmt: skip
+        "app.kubernetes.io/name": "hudi",
+        "app.kubernetes.io/managed-by": "hudi-operator",
+        "app.kubernetes.io/component": "executor",
+        "hudioperator.io/table": "flights",
+        "hudioperator.io/attempt": "1",
+        "hudioperator.io/role": "executor",
+        "hudioperator.io/driver": name,
+    }
     assert template["metadata"]["finalizers"] == [naming.EVIDENCE_FINALIZER]
     assert (template["spec"]["restartPolicy"], template["spec"]["automountServiceAccountToken"]) == ("Never", False)
     assert template["spec"]["nodeSelector"] == {"pool": "big"}

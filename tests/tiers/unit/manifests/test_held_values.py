@@ -1,4 +1,6 @@
-"""What processes are told so that no value makes trouble: where their files belong, how arrays are written (F39, F41)."""
+"""What processes are told so that no value makes trouble: where their files belong, how arrays are
+written (F39, F41).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ GUARD = "spark.hadoop.hudi.operator.guard.path"
 
 def table(**spec: object) -> TableSpec:
     body = {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **spec}
-    return TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "ns", "name": "flights", "uid": "t-uid"}, "spec": body})
+    return TableSpec.from_object(
+        {"kind": "HudiTable", "metadata": {"namespace": "ns", "name": "flights", "uid": "t-uid"}, "spec": body}
+    )
 
 
 WRITER = WriterSpec.from_object(
@@ -25,7 +29,10 @@ WRITER = WriterSpec.from_object(
 
 
 def test_executors_know_which_table_their_files_belong_to() -> None:
-    """A writer's own settings cannot say otherwise. An agent of many tables has no executors, and knows its tables by its sessions."""
+    """A writer's own settings cannot say otherwise.
+
+    An agent of many tables has no executors, and knows its tables by its sessions.
+    """
     assert spark_conf.spark_defaults(table(), WRITER, 1, CONFIG)[GUARD] == "s3a://lake/flights"
     assert spark_conf.agent_defaults(table(agent={}), CONFIG)[GUARD] == "s3a://lake/flights"
     assert GUARD not in spark_conf.agent_defaults(table(), CONFIG)
@@ -40,4 +47,8 @@ def test_everybody_writes_dates_as_they_are_and_says_so() -> None:
     """Through Avro (upserts, compaction) and as rows (bulk inserts)."""
     assert hudi_conf.common_defaults()["hoodie.avro.write.support.class"] == "io.hudioperator.DatedWriteSupport"
     for settings in (spark_conf.spark_defaults(table(), WRITER, 1, CONFIG), spark_conf.agent_defaults(table(), CONFIG)):
-        assert settings["spark.sql.parquet.datetimeRebaseModeInWrite"] == settings["spark.sql.parquet.int96RebaseModeInWrite"] == "CORRECTED"
+        assert (
+            settings["spark.sql.parquet.datetimeRebaseModeInWrite"]
+            == settings["spark.sql.parquet.int96RebaseModeInWrite"]
+            == "CORRECTED"
+        )

@@ -1,4 +1,6 @@
-"""Builders of manifests: what the protocol and docs/design/contracts.md ask of every pod and file."""
+"""Builders of manifests: what the protocol and docs/design/contracts.md ask of every
+pod and file.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,22 @@ def table(**spec: Any) -> TableSpec:
         "recordKeyFields": ["a", "b"],
         "partitionFields": ["month"],
         "orderingFields": ["ts"],
-        "storage": {"secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env"}], "options": {"fs.s3a.endpoint": "http://s3:9000"}},
+        "storage": {
+            "secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env"}],
+            "options": {"fs.s3a.endpoint": "http://s3:9000"},
+        },
         **spec,
     }
-    return TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "ns", "name": "flights", "uid": "t-uid"}, "spec": body})
+    return TableSpec.from_object(
+        {"kind": "HudiTable", "metadata": {"namespace": "ns", "name": "flights", "uid": "t-uid"}, "spec": body}
+    )
 
 
 def writer(**spec: Any) -> WriterSpec:
     body = {"tableRef": {"name": "flights"}, "source": {"files": {"format": "csv", "paths": ["s3a://in/"]}}, **spec}
-    return WriterSpec.from_object({"kind": "HudiWriter", "metadata": {"namespace": "ns", "name": "load", "uid": "0123456789"}, "spec": body})
+    return WriterSpec.from_object(
+        {"kind": "HudiWriter", "metadata": {"namespace": "ns", "name": "load", "uid": "0123456789"}, "spec": body}
+    )
 
 
 EXECUTORS = {"executors": {"instances": 2, "cores": 2, "memory": "2Gi"}}
@@ -52,7 +61,11 @@ def executor_pod(**spec: Any) -> JsonDict:
 
 
 def every_pod() -> list[JsonDict]:
-    return [pods.driver_pod(table(), writer(), 3, CONFIG), executor_pod(), pods.agent_pod(table(), "hudi-agent-0123456789", 2, CONFIG)]
+    return [
+        pods.driver_pod(table(), writer(), 3, CONFIG),
+        executor_pod(),
+        pods.agent_pod(table(), "hudi-agent-0123456789", 2, CONFIG),
+    ]
 
 
 @pytest.mark.parametrize("pod", every_pod(), ids=["driver", "executor", "agent"])
@@ -64,12 +77,24 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
     assert "hostPID" not in spec
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
     assert {"name": "tmp", "emptyDir": {}} in spec["volumes"]
     assert all(mount["readOnly"] for mount in container["volumeMounts"] if mount["name"] != "tmp")
     assert spec["automountServiceAccountToken"] is False
     env = {item["name"]: item for item in container["env"]}
-    assert {"POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME", "POD_IP", "HUDI_CONF_DIR", "SPARK_CONF_DIR"} <= env.keys()
+    assert {
+        "POD_NAME",
+        "POD_NAMESPACE",
+        "POD_UID",
+        "NODE_NAME",
+        "POD_IP",
+        "HUDI_CONF_DIR",
+        "SPARK_CONF_DIR",
+    } <= env.keys()
     assert env["AWS_ACCESS_KEY_ID"]["valueFrom"]["secretKeyRef"] == {"name": "creds", "key": "accessKeyId"}
     assert env["AWS_SESSION_TOKEN"]["valueFrom"]["secretKeyRef"]["optional"] is True
     assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
@@ -79,10 +104,15 @@ def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
     pod = pods.driver_pod(table(), writer(priority=7), 3, CONFIG)
     assert pod["metadata"]["name"] == "load-01234567-3"
     assert pod["metadata"]["labels"] == {
-        "app.kubernetes.io/name": "hudi", "app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver",
-        "hudioperator.io/table": "flights", "hudioperator.io/writer": "load", "hudioperator.io/attempt": "3",
-        "hudioperator.io/role": "driver", "hudioperator.io/driver": "load-01234567-3",
-    }  # fmt: skip
+        "app.kubernetes.io/name": "hudi",
+        "app.kubernetes.io/managed-by": "hudi-operator",
+        "app.kubernetes.io/component": "driver",
+        "hudioperator.io/table": "flights",
+        "hudioperator.io/writer": "load",
+        "hudioperator.io/attempt": "3",
+        "hudioperator.io/role": "driver",
+        "hudioperator.io/driver": "load-01234567-3",
+    }
     (owner,) = pod["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("HudiWriter", "0123456789", True)
     env = {item["name"]: item.get("value") for item in pod["spec"]["containers"][0]["env"]}
@@ -100,7 +130,9 @@ def test_no_setting_is_accepted_and_then_overwritten() -> None:
     spec = writer(**EXECUTORS)
     plain = spark_conf.spark_defaults(table(), spec, 1, CONFIG)
     mine = replace(spec, spark_conf=dict.fromkeys(plain, "mine"))
-    overwritten = [name for name, value in spark_conf.spark_defaults(table(), mine, 1, CONFIG).items() if value != "mine"]
+    overwritten = [
+        name for name, value in spark_conf.spark_defaults(table(), mine, 1, CONFIG).items() if value != "mine"
+    ]
     assert {"spark.sql.session.timeZone", "spark.executor.memoryOverhead", "spark.serializer"} <= set(overwritten)
     assert [name for name in overwritten if not options.spark_problem({name: "mine"})] == []
 
@@ -141,8 +173,12 @@ def test_memory_follows_the_heap_unless_the_user_says_more(resources: JsonDict, 
 def test_a_users_code_is_mounted_read_only() -> None:
     spec = writer(source={"python": {"configMapKeyRef": {"name": "code", "key": "x.py"}, "function": "f"}})
     pod = pods.driver_pod(table(), spec, 1, CONFIG)
-    assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0]["volumeMounts"]
-    assert configmaps.job(table(), spec, 1, run=2).to_json()["source"] == {"python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}}
+    assert {"name": "code", "mountPath": "/etc/hudi/code", "readOnly": True} in pod["spec"]["containers"][0][
+        "volumeMounts"
+    ]
+    assert configmaps.job(table(), spec, 1, run=2).to_json()["source"] == {
+        "python": {"file": "/etc/hudi/code/x.py", "function": "f", "arguments": {}}
+    }
 
 
 def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
@@ -152,7 +188,9 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
         (volume,) = [v for v in pod["spec"]["volumes"] if "configMap" in v]
         assert {item["key"] for item in volume["configMap"]["items"]} <= config_map["data"].keys()
     agent = configmaps.agent_config(table(), "hudi-agent-0123456789", 1, CONFIG)
-    (volume,) = [v for v in pods.agent_pod(table(), "hudi-agent-0123456789", 1, CONFIG)["spec"]["volumes"] if "configMap" in v]
+    (volume,) = [
+        v for v in pods.agent_pod(table(), "hudi-agent-0123456789", 1, CONFIG)["spec"]["volumes"] if "configMap" in v
+    ]
     assert {item["key"] for item in volume["configMap"]["items"]} <= agent["data"].keys()
     assert json.loads(agent["data"]["job.json"]) == {"agent": "hudi-agent-0123456789"}
     assert "table_id" not in agent["data"]["hudi-defaults.conf"], "an agent serves several tables"
@@ -169,11 +207,19 @@ def test_the_job_is_what_the_contract_says() -> None:
     job = configmaps.job(table(), spec, 3, run=2).to_json()
     assert job["attempt"] == {"id": "ns.load-01234567-3", "number": 3}
     assert job["duplicates"] == "Fail"
-    assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == ("bulk_insert", {"sql": "select 1"}, {"hoodie.x": "true"}, 2)
+    assert (job["operation"], job["transform"], job["hudiOptions"], job["executors"]) == (
+        "bulk_insert",
+        {"sql": "select 1"},
+        {"hoodie.x": "true"},
+        2,
+    )
     assert job["table"]["type"] == "MERGE_ON_READ"
     assert job["table"]["path"] == "s3a://lake/flights"
     application = writer(source=None, application={"mainFile": "local:///opt/main.py", "arguments": ["x"]})
-    assert configmaps.job(table(), application, 1, run=2).to_json()["application"] == {"mainFile": "/opt/main.py", "arguments": ["x"]}
+    assert configmaps.job(table(), application, 1, run=2).to_json()["application"] == {
+        "mainFile": "/opt/main.py",
+        "arguments": ["x"],
+    }
     assert configmaps.job(table(), application, 1, run=2).to_json()["source"] is None
 
 
@@ -233,7 +279,9 @@ def test_the_key_generator_fits_the_fields(keys: list[str], partitions: list[str
 
 
 def test_non_blocking_comes_with_the_index_that_it_needs() -> None:
-    options = hudi_conf.hudi_defaults(table(concurrency={"mode": "NonBlocking"}, index={"type": "Bucket", "buckets": 8}))
+    options = hudi_conf.hudi_defaults(
+        table(concurrency={"mode": "NonBlocking"}, index={"type": "Bucket", "buckets": 8})
+    )
     assert options["hoodie.write.concurrency.mode"] == "NON_BLOCKING_CONCURRENCY_CONTROL"
     assert (options["hoodie.index.type"], options["hoodie.index.bucket.engine"]) == ("BUCKET", "SIMPLE")
     assert options["hoodie.bucket.index.num.buckets"] == "8"
@@ -298,7 +346,11 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     settings = spark_conf.spark_defaults(table(), writer(**EXECUTORS), 3, CONFIG)
     assert settings["spark.master"] == "k8s://https://kubernetes.default.svc"
     assert settings["spark.executor.instances"] == "2"
-    assert settings["spark.kubernetes.driver.pod.name"] == settings["spark.kubernetes.executor.podNamePrefix"] == "load-01234567-3"
+    assert (
+        settings["spark.kubernetes.driver.pod.name"]
+        == settings["spark.kubernetes.executor.podNamePrefix"]
+        == "load-01234567-3"
+    )
     assert settings["spark.kubernetes.executor.podTemplateFile"] == "/etc/hudi/spark/executor-template.yaml"
     assert settings["spark.kubernetes.authenticate.executor.serviceAccountName"] == "hudi-agent"
     assert settings["spark.kubernetes.executor.disableConfigMap"] == "true"
@@ -319,7 +371,11 @@ def test_a_bloom_index_does_not_go_by_ranges() -> None:
 @pytest.mark.parametrize("spec", [{}, EXECUTORS], ids=["local", "executors"])
 def test_what_a_writer_may_set_is_obeyed(spec: JsonDict) -> None:
     """F95: a setting that is accepted and then overwritten is one that the user believes in."""
-    wanted = {name: "777" for name in spark_conf.spark_defaults(table(), writer(**spec), 1, CONFIG) if not options.spark_problem({name: "777"})}
+    wanted = {
+        name: "777"
+        for name in spark_conf.spark_defaults(table(), writer(**spec), 1, CONFIG)
+        if not options.spark_problem({name: "777"})
+    }
     settings = spark_conf.spark_defaults(table(), writer(**spec, sparkConf=wanted), 1, CONFIG)
     assert wanted
     assert {name: settings[name] for name in wanted} == wanted
@@ -327,17 +383,35 @@ def test_what_a_writer_may_set_is_obeyed(spec: JsonDict) -> None:
 
 def test_java_options_reach_the_jvm_and_ours_come_last() -> None:
     wanted = ["-XX:+UseSerialGC", "-XX:-ExitOnOutOfMemoryError"]
-    settings = spark_conf.spark_defaults(table(), writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}), 1, CONFIG)
+    settings = spark_conf.spark_defaults(
+        table(),
+        writer(driver={"javaOptions": wanted}, executors={"instances": 1, "javaOptions": ["-Xss2m"]}),
+        1,
+        CONFIG,
+    )
     options = settings["spark.driver.extraJavaOptions"].split()
     assert options[:2] == wanted
     assert options.index("-XX:+ExitOnOutOfMemoryError") > options.index("-XX:-ExitOnOutOfMemoryError")
     assert "-Djol.skipHotspotSAAttach=true" in options
     assert settings["spark.executor.extraJavaOptions"].split()[0] == "-Xss2m"
-    agent = spark_conf.agent_defaults(table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",))))
+    agent = spark_conf.agent_defaults(
+        table(), dataclasses.replace(CONFIG, agent=AgentConfig(java_options=("-XX:+UseSerialGC",)))
+    )
     assert agent["spark.driver.extraJavaOptions"].split()[0] == "-XX:+UseSerialGC"
 
 
-@pytest.mark.parametrize("option", ["-Dfs.s3a.impl=x", "-javaagent:x.jar", "-Xbootclasspath/a:x.jar", "-XX:OnError=rm x", "-XX:+A -Dx=y", "@file", "-cp"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "-Dfs.s3a.impl=x",
+        "-javaagent:x.jar",
+        "-Xbootclasspath/a:x.jar",
+        "-XX:OnError=rm x",
+        "-XX:+A -Dx=y",
+        "@file",
+        "-cp",
+    ],
+)
 def test_java_options_that_are_none_are_refused_by_name(option: str) -> None:
     with pytest.raises(SpecError, match=r"spec\.driver\.javaOptions: .* is not a JVM option"):
         writer(driver={"javaOptions": [option]})
@@ -352,7 +426,9 @@ def test_sizes_of_spark(size: str, sparks: str) -> None:
     assert quantity.spark_size(size) == sparks
 
 
-@pytest.mark.parametrize(("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024), ("2e9", 1907), ("1Pi", 2**30)])
+@pytest.mark.parametrize(
+    ("size", "mib"), [("768Mi", 768), ("1.5Gi", 1536), ("1G", 953), ("1073741824", 1024), ("2e9", 1907), ("1Pi", 2**30)]
+)
 def test_quantities_of_kubernetes(size: str, mib: int) -> None:
     assert quantity.kubernetes_mib(size) == mib
 
@@ -392,8 +468,15 @@ def test_early_detection_is_off_unless_asked_for() -> None:
     assert hudi_conf.hudi_defaults(table())[f"{early}.enable"] == "false"
     spec = table(concurrency={"mode": "Optimistic", "earlyConflictDetection": True, "serializeAfterConflicts": 0})
     options = hudi_conf.hudi_defaults(spec)
-    assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == ("true", "io.hudioperator.EarlyConflictDetection")
-    assert configmaps.job(spec, writer(), 1, run=1).to_json()["conflict"] == {"inProcess": 3, "serializeAfter": 0, "earlyDetection": True}
+    assert (options[f"{early}.enable"], options[f"{early}.strategy"]) == (
+        "true",
+        "io.hudioperator.EarlyConflictDetection",
+    )
+    assert configmaps.job(spec, writer(), 1, run=1).to_json()["conflict"] == {
+        "inProcess": 3,
+        "serializeAfter": 0,
+        "earlyDetection": True,
+    }
 
 
 def test_declared_partitions_reach_the_runtime_in_one_spelling() -> None:
@@ -413,7 +496,9 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
     cpu, memory = found["requests"]["cpu"], found["requests"]["memory"]
     assert (memory, found["limits"]) == (f"{1024 + quantity.overhead_mib(1024)}Mi", {"memory": memory})
     for text in texts:
-        assert f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
+        assert (
+            f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
+        )
     for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
         one = pods._resources(PodSettings(memory="1Gi", resources=said))
         assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"
@@ -434,7 +519,13 @@ def test_names_of_variables_are_looked_at_again(section: str, name: str, said: s
     with pytest.raises(SpecError, match=rf"spec\.{section}\.env: '{name}' is {said}"):
         writer(**{section: {"env": [{"name": name, "value": "x"}]}})
     with pytest.raises(SpecError, match="more than a name and a plain value"):
-        writer(**{section: {"env": [{"name": "A", "value": "x", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}})
+        writer(
+            **{
+                section: {
+                    "env": [{"name": "A", "value": "x", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
+                }
+            }
+        )
 
 
 @pytest.mark.parametrize(
@@ -462,9 +553,17 @@ def test_the_crds_and_the_code_allow_the_same() -> None:
             (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii")),
         ):
             assert text.count(rule) == number > 0, rule
-    ordinary = ["-XX:+UseG1GC", "-XX:-UseGCOverheadLimit", "-XX:MaxGCPauseMillis=200", "-XX:MaxRAMPercentage=70.5", "-XX:ReservedCodeCacheSize=64m"]
+    ordinary = [
+        "-XX:+UseG1GC",
+        "-XX:-UseGCOverheadLimit",
+        "-XX:MaxGCPauseMillis=200",
+        "-XX:MaxRAMPercentage=70.5",
+        "-XX:ReservedCodeCacheSize=64m",
+    ]
     more = ["-XX:HeapDumpPath=/tmp/a.hprof", "-XX:NativeMemoryTracking=summary", "-Xss2m", "-Xlog:gc*=info", "-Xint"]
-    assert writer(driver={"javaOptions": [*ordinary, *more], "env": [{"name": "MINE", "value": "x"}]}).driver.java_options == (*ordinary, *more)
+    assert writer(
+        driver={"javaOptions": [*ordinary, *more], "env": [{"name": "MINE", "value": "x"}]}
+    ).driver.java_options == (*ordinary, *more)
 
 
 def test_the_config_map_of_an_attempt_is_immutable() -> None:

@@ -31,7 +31,10 @@ def test_the_whole_plan_on_both_storages() -> None:
 def test_cells_are_chosen_by_a_regular_expression() -> None:
     assert chosen("") == EVERY
     assert len(chosen("s3$")) == 42
-    assert [each.name for each in chosen("^mor/overlapping/[67]/s3$")] == ["mor/overlapping/6/s3", "mor/overlapping/7/s3"]
+    assert [each.name for each in chosen("^mor/overlapping/[67]/s3$")] == [
+        "mor/overlapping/6/s3",
+        "mor/overlapping/7/s3",
+    ]
     with pytest.raises(ValueError, match="matches no cell"):
         chosen("hdfs")
     with pytest.raises(ValueError, match="not a regular expression"):
@@ -52,7 +55,9 @@ def test_what_every_workload_has(each: Cell) -> None:
     assert len(killed) == (0 if each.test.incremental else 1)
     assert sum(f"/g/{COMPACTED}" == batch.get("after") for batch in batches) == 1
     assert bool(made.two) == each.several
-    assert all(gate.startswith("/g/") for batch in batches for gate in (batch.get("after", "/g/"), batch.get("gate", "/g/")))
+    assert all(
+        gate.startswith("/g/") for batch in batches for gate in (batch.get("after", "/g/"), batch.get("gate", "/g/"))
+    )
 
 
 @pytest.mark.parametrize("each", [each for each in WRITTEN if each.several], ids=lambda each: each.name)
@@ -115,9 +120,17 @@ def test_a_page_names_verdict_and_commit_of_each_cell() -> None:
         "mor/overlapping/7/s3": result("unknown", "c1 hudi=1.2.0", "2026-01-01"),
     }
     text = page.page(lambda each: results.get(each.name))
-    assert "**3 of 84 cells have a result: 1 ok, 1 failed, 1 unknown; 81 have none.** The results are of 2 different commits" in text
-    assert "| CopyOnWrite | single writer | 1: eager, without metadata | **ok** 31 s (b) | **failed** 31 s (a) |" in text
-    assert "| MergeOnRead | optimistic, overlapping | 7: incremental pull, commits end out of order | not run | **unknown** 31 s (b) |" in text
+    assert (
+        "**3 of 84 cells have a result: 1 ok, 1 failed, 1 unknown; 81 have none.** The results are of 2 different "
+        "commits"
+    ) in text
+    assert (
+        "| CopyOnWrite | single writer | 1: eager, without metadata | **ok** 31 s (b) | **failed** 31 s (a) |" in text
+    )
+    assert (
+        "| MergeOnRead | optimistic, overlapping | 7: incremental pull, commits end out of order | not run | "
+        "**unknown** 31 s (b) |"
+    ) in text
     assert "* (a) `c2 hudi=1.2.0`\n* (b) `c1 hudi=1.2.0`" in text
     assert "24 commits, 0 conflicts, 0 compactions, 0 clusterings, 0 cleans, 15 instants archived" in text
     assert "Not covered: clustering" in text
@@ -132,7 +145,13 @@ def test_clustering_is_named_as_missing_only_where_there_was_none() -> None:
 def test_what_a_reader_is_due_is_told_from_file_names() -> None:
     """Completed writes; in the order Fenced none that was begun after one that is not completed."""
     one, two, three, four = (f"2026010100000{n}000" for n in range(4))
-    names = [f"{one}.commit.requested", f"{one}.inflight", f"{one}_{two}.commit", f"{two}.deltacommit.inflight", f"{three}_{four}.replacecommit"]
+    names = [
+        f"{one}.commit.requested",
+        f"{one}.inflight",
+        f"{one}_{two}.commit",
+        f"{two}.deltacommit.inflight",
+        f"{three}_{four}.replacecommit",
+    ]
     due = Due.of([*names, f"{three}.compaction.inflight", f"{four}_{four}.clean", "history"])
     assert due.to("OutOfOrder") == {one, three}
     assert due.to("Fenced") == {one}

@@ -1,1 +1,3 @@
-"""Tests of the operator's types and pure rules: specs, options, keys, records, proofs, classification."""
+"""Tests of the operator's types and pure rules: specs, options, keys, records, proofs,
+classification.
+"""

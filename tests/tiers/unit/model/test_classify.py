@@ -14,11 +14,32 @@ LOST = NodeFacts("n1", "u", "b", ready=False, out_of_service=False)
 
 
 def pod(
-    code: int | None, *, phase: str = "Failed", reason: str | None = None, deleting: bool = False, waiting: str = "", ended: str = "", **word: Any
+    code: int | None,
+    *,
+    phase: str = "Failed",
+    reason: str | None = None,
+    deleting: bool = False,
+    waiting: str = "",
+    ended: str = "",
+    **word: Any,
 ) -> PodFacts:
     message = json.dumps(word) if word else ""
-    container = ContainerFacts("driver", started=code is not None, terminated=code is not None, exit_code=code, reason=reason, message=message)
-    return PodFacts("ns", "p", "u", {}, phase, "n1", deleting=deleting, finalizers=(), containers=(container,), waiting=waiting, reason=ended)
+    container = ContainerFacts(
+        "driver", started=code is not None, terminated=code is not None, exit_code=code, reason=reason, message=message
+    )
+    return PodFacts(
+        "ns",
+        "p",
+        "u",
+        {},
+        phase,
+        "n1",
+        deleting=deleting,
+        finalizers=(),
+        containers=(container,),
+        waiting=waiting,
+        reason=ended,
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +81,13 @@ def test_classes(facts: PodFacts | None, node: NodeFacts | None, expected: str) 
     assert classify.classify(facts, node=node).kind == expected
 
 
-@pytest.mark.parametrize("other", [ContainerFacts("proxy", True, True, 1, message='{"outcome": "Succeeded"}'), ContainerFacts("agent", True, True, 137)])
+@pytest.mark.parametrize(
+    "other",
+    [
+        ContainerFacts("proxy", True, True, 1, message='{"outcome": "Succeeded"}'),
+        ContainerFacts("agent", True, True, 137),
+    ],
+)
 def test_a_container_beside_the_drivers_has_no_say(other: ContainerFacts) -> None:
     """F45: neither its exit code nor its message."""
     facts = replace(pod(13), labels={"hudioperator.io/role": "driver"})
@@ -97,7 +124,9 @@ def test_message_is_one_bounded_line() -> None:
     assert outcome.message == "first"
     assert classify.classify(pod(137)).message == "container driver ended with exit code 137 (no reason)"
     assert classify.classify(pod(None, waiting="ErrImagePull: no such image")).message == "ErrImagePull: no such image"
-    assert len(classify.classify(pod(10, message="x" * 5000, **{"class": "UserError"})).message) == classify.MESSAGE_LIMIT
+    assert (
+        len(classify.classify(pod(10, message="x" * 5000, **{"class": "UserError"})).message) == classify.MESSAGE_LIMIT
+    )
 
 
 def test_termination_reports_that_are_none() -> None:
@@ -113,4 +142,6 @@ def test_no_containers() -> None:
 
 def test_bad_data_is_not_tried_again() -> None:
     """The same rows are refused again (F41)."""
-    assert not classify.Outcome(FailureClass.BAD_DATA, 10, "column p of record id='1' is 'a//b'", TerminationMessage()).retried
+    assert not classify.Outcome(
+        FailureClass.BAD_DATA, 10, "column p of record id='1' is 'a//b'", TerminationMessage()
+    ).retried

@@ -13,7 +13,10 @@ def test_transition_time_moves_only_with_the_status() -> None:
 
 
 def test_messages_are_bounded() -> None:
-    assert len(conditions.merge([], [condition("X", True, "R", "m" * 10_000)], generation=1, now_ms=0)[0]["message"]) == conditions.MESSAGE_LIMIT
+    assert (
+        len(conditions.merge([], [condition("X", True, "R", "m" * 10_000)], generation=1, now_ms=0)[0]["message"])
+        == conditions.MESSAGE_LIMIT
+    )
 
 
 def test_times() -> None:

@@ -17,7 +17,7 @@ watchNamespaces: [lake]
 leaderElection: {enabled: false, leaseName: x, leaseDurationSeconds: 20, renewDeadlineSeconds: 15, retryPeriodSeconds: 1.5}
 metricsPort: 1
 probePort: 2
-"""
+"""  # noqa: E501 - text of a page or program
 
 
 def test_sample() -> None:
@@ -48,7 +48,10 @@ def test_nothing_means_defaults() -> None:
         ({"allowedSchemes": "s3a"}, "allowedSchemes"),
         ({"metricsPort": "80"}, "metricsPort"),
         ({"agent": {"memory": 5}}, "agent.memory"),
-        ({"agent": {"memory": "512m"}}, "agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found '512m'"),
+        (
+            {"agent": {"memory": "512m"}},
+            "agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found '512m'",
+        ),
         ({"leaderElection": {"renewDeadlineSeconds": 30}}, "leaderElection"),
         ({"leaderElection": {"leaseDuration": 30}}, "leaseDuration"),
     ],

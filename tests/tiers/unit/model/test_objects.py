@@ -37,7 +37,9 @@ def test_a_look_parses_each_object_once(parsed: Counter[str]) -> None:
     world.make_table()
     world.make_writer("one")
     world.make_writer("reads-another", source={"hudi": {"tableRef": {"name": "bronze"}}})
-    world.sources = {"bronze": {"metadata": {"name": "bronze", "namespace": "lake"}, "spec": {"path": "s3a://lake/bronze"}}}
+    world.sources = {
+        "bronze": {"metadata": {"name": "bronze", "namespace": "lake"}, "spec": {"path": "s3a://lake/bronze"}}
+    }
     observed = world.observe()
     table = str((observed.table or {})["metadata"]["name"])
     parsed.clear()

@@ -13,7 +13,9 @@ RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
 RUNS = ContainerFacts("driver", started=True, terminated=False)
 NEVER = ContainerFacts("driver", started=False, terminated=False)
 SIDECAR = ContainerFacts("sidecar", started=True, terminated=False)
-NODE = NodeFacts("n1", "uid-n1", "boot-1", ready=True, out_of_service=False, created_at="2026-01-01T00:00:00Z", machine="m1")
+NODE = NodeFacts(
+    "n1", "uid-n1", "boot-1", ready=True, out_of_service=False, created_at="2026-01-01T00:00:00Z", machine="m1"
+)
 LOST = replace(NODE, ready=False)
 REMADE = replace(NODE, uid="another", created_at="2026-01-02T00:00:00Z")
 UNKNOWN = replace(RAN, reason="ContainerStatusUnknown")
@@ -23,7 +25,17 @@ SUBJECT = Subject(uid="u", name="p", node="n1", seen=SEEN, hosted=True)
 
 
 def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -> PodFacts:
-    facts = PodFacts("ns", "p", "u", {}, phase, "n1", deleting=False, finalizers=(EVIDENCE_FINALIZER,), containers=containers or (RAN,))
+    facts = PodFacts(
+        "ns",
+        "p",
+        "u",
+        {},
+        phase,
+        "n1",
+        deleting=False,
+        finalizers=(EVIDENCE_FINALIZER,),
+        containers=containers or (RAN,),
+    )
     facts = replace(facts, created_at="2026-01-02T00:00:00Z")
     return replace(facts, **changes)  # type: ignore[arg-type]
 
@@ -50,7 +62,8 @@ def kind(found: object) -> str:
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [LOST], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
-        # refused, perhaps by a kubelet that was restarted and has not ended the containers yet: not one is mentioned (F52)
+        # refused, perhaps by a kubelet that was restarted and has not ended the containers yet: not
+        # one is mentioned (F52)
         (pod("Failed", containers=()), replace(SUBJECT, hosted=False), [NODE], ""),
         (pod("Failed", containers=(), deleting=True), replace(SUBJECT, hosted=False), [NODE], ""),
         (pod("Failed", containers=(), node=""), replace(SUBJECT, hosted=False), [], ""),
@@ -68,7 +81,8 @@ def kind(found: object) -> str:
         (pod("Pending", NEVER, deleting=True, node=""), replace(SUBJECT, node="", hosted=False), [], "NeverScheduled"),
         (pod("Pending", NEVER, node=""), replace(SUBJECT, node="", hosted=False), [], ""),
         (pod("Pending", NEVER, deleting=True), replace(SUBJECT, hosted=False), [NODE], ""),
-        # rebooted: another boot id than the one it was seen alive in, of the same node object and machine (F43)
+        # rebooted: another boot id than the one it was seen alive in, of the same node object and
+        # machine (F43)
         (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="boot-2")], "NodeRebooted"),
         (pod("Running", RUNS), replace(SUBJECT, seen=None), [replace(NODE, boot_id="boot-2")], ""),
         (pod("Running", RUNS), SUBJECT, [replace(NODE, boot_id="boot-2", uid="another")], ""),
@@ -97,7 +111,10 @@ def test_trusted_nodes() -> None:
     assert prove(replace(SUBJECT, node=""), None, {}, TRUST_ALL) is None
 
 
-@pytest.mark.parametrize(("uid", "node", "counts"), [("u", "n1", True), ("u", "", True), ("u", "n2", False), ("other", "n1", False), ("", "n1", False)])
+@pytest.mark.parametrize(
+    ("uid", "node", "counts"),
+    [("u", "n1", True), ("u", "", True), ("u", "n2", False), ("other", "n1", False), ("", "n1", False)],
+)
 def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> None:
     word = Attestation(uid, node, "power cut", "ann", "2026-01-01T00:00:00Z")
     found = prove(SUBJECT, None, {"n1": LOST}, FencingSpec(attestations=(word,)))
@@ -109,5 +126,13 @@ def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> No
 
 def test_ways_out_name_what_a_person_needs() -> None:
     text = ways_out(SUBJECT, None, {}, FencingSpec())
-    for word in ("pod p", "uid u", "node n1", "node object gone", "trustNodeDeletion", "trustOutOfServiceTaint", "attestations"):
+    for word in (
+        "pod p",
+        "uid u",
+        "node n1",
+        "node object gone",
+        "trustNodeDeletion",
+        "trustOutOfServiceTaint",
+        "attestations",
+    ):
         assert word in text

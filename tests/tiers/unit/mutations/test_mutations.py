@@ -1,4 +1,7 @@
-"""The list of mutations fits the code as it is, and stands for every rule; the runner tells caught from survived and from broken."""
+"""The list of mutations fits the code as it is, and stands for every rule.
+
+The runner tells caught from survived and from broken.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ IDS = [one.id for one in EVERY]
 
 
 def test_every_mutation_still_changes_the_code_in_one_place() -> None:
-    """A mutation that drifted is brought up to date with the code: see the file of tests/campaigns/mutations that has its name."""
+    """A mutation that drifted is brought up to date with the code: see the file of
+    tests/campaigns/mutations that has its name.
+    """
     drifted = []
     for one in EVERY:
         try:
@@ -43,7 +48,10 @@ def test_every_mutation_still_changes_the_code_in_one_place() -> None:
 
 
 def test_every_mutation_of_python_is_still_python() -> None:
-    """What cannot be compiled fails every test, so it proves nothing; one control is like that on purpose."""
+    """What cannot be compiled fails every test, so it proves nothing.
+
+    One control is like that on purpose.
+    """
     broken = set()
     for one in EVERY:
         for file, text in sources(one).items():
@@ -60,7 +68,9 @@ def test_every_test_that_is_named_exists() -> None:
 
 def test_every_rule_has_a_mutation_that_must_be_caught() -> None:
     known = {*INVARIANTS, *FINDINGS}
-    assert not {one.id: one.breaks for one in MUTATIONS if not one.breaks or not set(one.breaks) <= {*known, AVAILABILITY}}
+    assert not {
+        one.id: one.breaks for one in MUTATIONS if not one.breaks or not set(one.breaks) <= {*known, AVAILABILITY}
+    }
     missing = {rule for rule in known if not of(rule, MUTATIONS)}
     assert not missing & set(REQUIRED)
     assert missing == set(NO_PLACE), "a finding without a mutation has a reason"
@@ -81,9 +91,14 @@ def test_names_are_unique_and_redundant_ones_have_their_pair() -> None:
 def test_mutations_change_the_product_only() -> None:
     for one in EVERY:
         for file in one.files:
-            assert file.startswith(("operator/hudi_contract/", "operator/hudi_operator/", "spark-images/hudi_runtime/", "spark-images/etcd-lock/src/main/")), (
-                one.id
-            )
+            assert file.startswith(
+                (
+                    "operator/hudi_contract/",
+                    "operator/hudi_operator/",
+                    "spark-images/hudi_runtime/",
+                    "spark-images/etcd-lock/src/main/",
+                )
+            ), one.id
 
 
 def test_a_text_that_is_not_there_or_twice_is_an_error_that_names_the_mutation() -> None:
@@ -96,19 +111,35 @@ def test_a_text_that_is_not_there_or_twice_is_an_error_that_names_the_mutation()
 
 
 A, B = "tests/tiers/unit/model/test_x.py::test_a", "tests/tiers/unit/model/test_x.py::test_b"
-PYTEST = '<testsuites><testsuite><testcase classname="tests.tiers.unit.model.test_x" name="test_a[1]"/>{}</testsuite></testsuites>'
+PYTEST = (
+    '<testsuites><testsuite><testcase classname="tests.tiers.unit.model.test_x" '
+    'name="test_a[1]"/>{}</testsuite></testsuites>'
+)
 BAD = '<testcase classname="tests.tiers.unit.model.test_x" name="{}"><{} message="{}"/></testcase>'
 
 
 @pytest.mark.parametrize(
     ("cases", "outcome"),
     [
-        (BAD.format("test_a[2]", "failure", "AssertionError: no") + BAD.format("test_b", "failure", "Failed: DID NOT RAISE"), "caught"),
-        (BAD.format("test_a[2]", "failure", "AssertionError: no") + BAD.format("test_b", "failure", "NameError: x"), "invalid"),
-        (BAD.format("test_a[2]", "failure", "AssertionError: no") + BAD.format("test_b", "error", "fixture"), "invalid"),
+        (
+            BAD.format("test_a[2]", "failure", "AssertionError: no")
+            + BAD.format("test_b", "failure", "Failed: DID NOT RAISE"),
+            "caught",
+        ),
+        (
+            BAD.format("test_a[2]", "failure", "AssertionError: no") + BAD.format("test_b", "failure", "NameError: x"),
+            "invalid",
+        ),
+        (
+            BAD.format("test_a[2]", "failure", "AssertionError: no") + BAD.format("test_b", "error", "fixture"),
+            "invalid",
+        ),
         (BAD.format("test_b", "failure", "AssertionError: no"), "survived"),
         ('<testcase classname="tests.tiers.unit.model.test_x" name="test_b"/>', "survived"),
-        ('<testcase classname="tests.tiers.unit.model.test_x" name="test_b"><skipped message="why"/></testcase>', "survived"),
+        (
+            '<testcase classname="tests.tiers.unit.model.test_x" name="test_b"><skipped message="why"/></testcase>',
+            "survived",
+        ),
         (
             BAD.format("tests.tiers.unit.model.test_x", "error", "SyntaxError: invalid").replace(
                 'classname="tests.tiers.unit.model.test_x" name', 'classname="" name'
@@ -137,7 +168,13 @@ J = f"{JAVA_TESTS}/ATest.java"
         ("x#does\tABORTED\tassumption", "invalid"),
         ("", "invalid"),
         ("x#does\tSUCCESSFUL\t", "survived"),
-        ("x#does\tSUCCESSFUL\t\nNAMED\tx#does\tFAILED\torg.opentest4j.AssertionFailedError: the second of its parameters", "caught"),
+        (
+            (
+                "x#does\tSUCCESSFUL\t\n"
+                "NAMED\tx#does\tFAILED\torg.opentest4j.AssertionFailedError: the second of its parameters"
+            ),
+            "caught",
+        ),
     ],
 )
 def test_what_the_java_tests_say(said: str, outcome: str) -> None:
@@ -148,13 +185,24 @@ def test_what_the_java_tests_say(said: str, outcome: str) -> None:
 
 
 def test_tiers() -> None:
-    assert [judges.tier(test) for test in (A, f"{J}::does", "tests/tiers/hudi/test_x.py::t")] == ["unit", "java", "hudi"]
+    assert [judges.tier(test) for test in (A, f"{J}::does", "tests/tiers/hudi/test_x.py::t")] == [
+        "unit",
+        "java",
+        "hudi",
+    ]
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     texts = {
-        "tests/tiers/unit/a/test_x.py": 'from tests.support.world.near import thing\nLIMIT = 1\ndef test_y():\n    "says"\n    assert 1\ndef test_z(): pass\n',
+        "tests/tiers/unit/a/test_x.py": (
+            "from tests.support.world.near import thing\n"
+            "LIMIT = 1\n"
+            "def test_y():\n"
+            '    "says"\n'
+            "    assert 1\n"
+            "def test_z(): pass\n"
+        ),
         "tests/tiers/unit/a/conftest.py": "",
         "tests/support/world/near.py": "from tests.support.world import far\n",
         "tests/support/world/far.py": "",
@@ -174,7 +222,9 @@ class Checkout:
             (folder / name).write_text(text)
 
     def key(self) -> str:
-        one = mutation("x", "I1", "says", Edit("operator/x.py", "a = 1", "a = 2"), "tests/tiers/unit/a/test_x.py::test_y")
+        one = mutation(
+            "x", "I1", "says", Edit("operator/x.py", "a = 1", "a = 2"), "tests/tiers/unit/a/test_x.py::test_y"
+        )
         return own_key(one, list(self.texts), self.folder)
 
     def differs(self, name: str, old: str, new: str) -> bool:
@@ -186,12 +236,19 @@ class Checkout:
 
 
 def test_an_outcome_depends_on_what_its_tests_share_with_others(checkout: Checkout) -> None:
-    """Also on what that imports in its turn, and on the fixtures of the folder; not on what none of them uses."""
-    assert {name for name in checkout.texts if not checkout.differs(name, "", "more = 1\n")} == {"tests/support/world/other.py"}
+    """Also on what that imports in its turn, and on the fixtures of the folder.
+
+    Not on what none of them uses.
+    """
+    assert {name for name in checkout.texts if not checkout.differs(name, "", "more = 1\n")} == {
+        "tests/support/world/other.py"
+    }
 
 
 def test_an_outcome_depends_on_the_substance_alone(checkout: Checkout) -> None:
-    """Comments, docstrings, blanks, and tests that it does not name do not make it one of earlier code; what its test does, and what that uses, do."""
+    """Comments, docstrings, blanks, and tests that it does not name do not make it one of earlier
+    code; what its test does, and what that uses, do.
+    """
     test = "tests/tiers/unit/a/test_x.py"
     assert not checkout.differs("operator/x.py", "# one", "# two")
     assert not checkout.differs("operator/x.py", "a = 1  ", "a = 1 ")
@@ -205,7 +262,9 @@ def test_an_outcome_depends_on_the_substance_alone(checkout: Checkout) -> None:
 
 def test_the_substance_of_java_is_without_comments() -> None:
     one = 'class A { /* x */ String s = "a // b";  // c\n char c = \'"\'; }'
-    assert substance("A.java", one) == substance("A.java", one.replace("// c", "// d").replace("/* x */", "/* y\n */").replace(";  ", ";\n\n"))
+    assert substance("A.java", one) == substance(
+        "A.java", one.replace("// c", "// d").replace("/* x */", "/* y\n */").replace(";  ", ";\n\n")
+    )
     assert substance("A.java", one) != substance("A.java", one.replace("a // b", "a // c"))
     wrapped = 'class A {\n  String s =\n          "a // b"; // c\n  char c\n      = \'"\';\n}\n'
     assert substance("A.java", one) == substance("A.java", wrapped), "a formatter changes no outcome"
@@ -220,18 +279,30 @@ def test_what_is_no_python_is_its_text() -> None:
 
 
 def test_every_tier_has_its_lane_and_its_time() -> None:
-    assert sorted(tier for lane in judges.LANES for tier in lane) == sorted(judges.TIERS) == sorted(judges.SECONDS) == sorted(judges.EACH)
+    assert (
+        sorted(tier for lane in judges.LANES for tier in lane)
+        == sorted(judges.TIERS)
+        == sorted(judges.SECONDS)
+        == sorted(judges.EACH)
+    )
     assert {judges.tier(test) for one in EVERY for test in one.tests} <= set(judges.TIERS)
 
 
 def test_tests_without_a_mutation_are_run_by_what_they_set_up() -> None:
-    """A file of the hudi tier has its own servers and takes minutes: all of them at once would not end within one limit."""
+    """A file of the hudi tier has its own servers and takes minutes: all of them at once would not
+    end within one limit.
+    """
     c, d, e = (f"tests/tiers/hudi/{name}" for name in ("test_c.py::t", "test_d.py::t", "test_d.py::u"))
     assert judges.batches([e, c, d, B, A, f"{J}::does"]) == [[A, B], [f"{J}::does"], [c], [d, e]]
 
 
-def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the two mutations one is judged by a test that fails without it. Only the tiers of the lane are judged."""
+def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the two mutations one is judged by a test that fails without it.
+
+    Only the tiers of the lane are judged.
+    """
     good, bad = mutation("good", "I1", "x", Edit("f", "a", "b"), A), mutation("bad", "I1", "x", Edit("f", "a", "b"), B)
     dear = mutation("dear", "I1", "x", Edit("f", "a", "b"), A, f"{J}::does")
     mutated_now: list[str] = []

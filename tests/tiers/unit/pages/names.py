@@ -1,4 +1,6 @@
-"""Names of places in the repository, as pages and pictures write them: `folder`, `folder/file.py`, `folder/file.py::name`."""
+"""Names of places in the repository, as pages and pictures write them: `folder`, `folder/file.py`,
+`folder/file.py::name`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ from tests.support import ROOT
 
 
 def problem(name: str) -> str:
-    """Why a place is not there; empty when it is. A name in a file may be `Class`, `function` or `Class.method`."""
+    """Why a place is not there; empty when it is.
+
+    A name in a file may be `Class`, `function` or `Class.method`.
+    """
     path, _, inner = name.partition("::")
     place = ROOT / path.rstrip("/")
     if not place.exists():
@@ -21,7 +26,9 @@ def problem(name: str) -> str:
 
 
 def defined(path: Path, name: str) -> bool:
-    """Whether a Python or Java file, or the schema of a CRD, defines this name itself: an import of it, or a call, is not enough."""
+    """Whether a Python or Java file, or the schema of a CRD, defines this name itself: an import of
+    it, or a call, is not enough.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         nodes = ast.parse(text).body
@@ -32,8 +39,14 @@ def defined(path: Path, name: str) -> bool:
             nodes = getattr(found[0], "body", [])
         return True
     if path.suffix == ".java":
-        declaration = r"(?:class|interface|enum|record)\s+{0}\b|^\s+(?:(?:public|protected|private|static|final|synchronized)\s+)*[\w<>\[\], .?]+\s{0}\s*\("
-        return all(re.search(declaration.format(re.escape(part)), _without_calls(text), re.MULTILINE) for part in name.split("."))
+        declaration = (
+            r"(?:class|interface|enum|record)\s+{0}\b|^\s+(?:(?:public|protected|private|static|final|"
+            r"synchronized)\s+)*[\w<>\[\], .?]+\s{0}\s*\("
+        )
+        return all(
+            re.search(declaration.format(re.escape(part)), _without_calls(text), re.MULTILINE)
+            for part in name.split(".")
+        )
     return re.search(rf"^\s*{re.escape(name)}:", text, re.MULTILINE) is not None
 
 
@@ -45,5 +58,7 @@ def _named(node: ast.stmt, name: str) -> bool:
 
 
 def _without_calls(text: str) -> str:
-    """Java without statements that could be taken for a declaration, such as `return find(x)` and `new Thing(x)`."""
+    """Java without statements that could be taken for a declaration, such as `return find(x)` and
+    `new Thing(x)`.
+    """
     return re.sub(r"^\s+(?:return|throw|new|else)\b.*$", "", text, flags=re.MULTILINE)

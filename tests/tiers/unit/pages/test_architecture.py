@@ -1,4 +1,7 @@
-"""docs/design/architecture.md: every place that it names is there, and no room is left out; docs/design/glossary.md is in order."""
+"""docs/design/architecture.md: every place that it names is there, and no room is left out.
+
+Docs/design/glossary.md is in order.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,15 @@ ROOMS = ("operator/hudi_contract", "operator/hudi_operator", "spark-images/hudi_
 
 
 def named(text: str) -> list[str]:
-    """Places in the repository that a page names: code spans that begin with a file or a folder of its root."""
+    """Places in the repository that a page names: code spans that begin with a file or a folder of
+    its root.
+    """
     roots = {path.name for path in ROOT.iterdir()}
-    return [span for span in re.findall(r"`([^`\n]+)`", text) if span.partition("::")[0].partition("/")[0] in roots and " " not in span]
+    return [
+        span
+        for span in re.findall(r"`([^`\n]+)`", text)
+        if span.partition("::")[0].partition("/")[0] in roots and " " not in span
+    ]
 
 
 def test_every_place_is_there() -> None:
@@ -48,7 +57,11 @@ def test_every_room_has_its_line() -> None:
     """Folders with code directly in them; the root of a tree is described by its head line."""
     code = {path.parent for room in ROOMS for pattern in ("*.py", "*.java") for path in (ROOT / room).rglob(pattern)}
     inner = {path for path in code if any((path / name).exists() for name in ("__init__.py", "package-info.java"))}
-    wanted = {f"{path.relative_to(ROOT)}/" for path in inner} - {f"{room}/" for room in ROOMS[1:]} - {"operator/hudi_operator/plan/"}
+    wanted = (
+        {f"{path.relative_to(ROOT)}/" for path in inner}
+        - {f"{room}/" for room in ROOMS[1:]}
+        - {"operator/hudi_operator/plan/"}
+    )
     assert wanted - {place for place in named(PAGE) if place.endswith("/")} == set()
 
 
@@ -75,14 +88,41 @@ def test_each_term_is_short_and_says_where_it_is_defined() -> None:
     for entry in re.findall(r"^\*\*.+?(?=\n\n|\Z)", GLOSSARY, re.MULTILINE | re.DOTALL):
         said, _, where = entry.rpartition(" ([")
         assert where, f"no page: {entry}"
-        # One or two sentences; the last one ends behind its link. A full stop within a name, as in job.json, has no blank after it.
+        # One or two sentences; the last one ends behind its link. A full stop within a name, as in
+        # job.json, has no blank after it.
         assert len(re.findall(r"[.?]\s", said)) <= 1, entry
 
 
 def test_the_terms_that_every_page_uses_are_there() -> None:
     known = {term.lower() for term in terms()}
-    wanted = {"attempt", "incarnation", "instant", "timeline", "requested time", "completion time", "file group", "lease", "fence", "settle", "drain", "gate"}
-    wanted |= {"admission", "evidence", "proof", "sweep", "claim", "clock", "queue", "restore", "savepoint", "adoption", "bootstrap", "table service"}
+    wanted = {
+        "attempt",
+        "incarnation",
+        "instant",
+        "timeline",
+        "requested time",
+        "completion time",
+        "file group",
+        "lease",
+        "fence",
+        "settle",
+        "drain",
+        "gate",
+    }
+    wanted |= {
+        "admission",
+        "evidence",
+        "proof",
+        "sweep",
+        "claim",
+        "clock",
+        "queue",
+        "restore",
+        "savepoint",
+        "adoption",
+        "bootstrap",
+        "table service",
+    }
     wanted |= {"agent", "driver", "executor", "foreign writer", "lock", "token"}
     assert wanted - known == set()
 

@@ -1,4 +1,6 @@
-"""No page of results stands without its commits, without saying what it left out, or as if it were of today's code."""
+"""No page of results stands without its commits, without saying what it left out, or as if it were
+of today's code.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,18 @@ def test_each_page_says_what_it_stands_on(page: object) -> None:
 
 def test_rows_are_those_of_the_lists() -> None:
     text = {page.name: page.read_text() for page in PAGES}
-    assert text["what-user-code-may-do.md"] == statements_page(), f"written by `python -m tests.campaigns.statements.page` from {LIST.name}"
+    assert text["what-user-code-may-do.md"] == statements_page(), (
+        f"written by `python -m tests.campaigns.statements.page` from {LIST.name}"
+    )
     assert sum(
-        line.count("**ok**") + line.count("not run") + line.count("**failed**") for line in text["matrix.md"].splitlines() if line.startswith("| ")
+        line.count("**ok**") + line.count("not run") + line.count("**failed**")
+        for line in text["matrix.md"].splitlines()
+        if line.startswith("| ")
     ) == len(EVERY)
     for case in CASES:
-        assert f"## {case.name[0].upper()}{case.name[1:]}\n" in text["what-a-table-can-hold.md"], "written by `python -m tests.campaigns.values --page`"
+        assert f"## {case.name[0].upper()}{case.name[1:]}\n" in text["what-a-table-can-hold.md"], (
+            "written by `python -m tests.campaigns.values --page`"
+        )
     names = {line.split("`")[1] for line in text["mutations.md"].splitlines() if line.startswith("| `")}
     judged = {one.id for one in MUTATIONS if stored(one) is not None}
     assert judged <= names, "written by `python -m tests.campaigns.mutations --table`"
@@ -59,7 +67,11 @@ def test_what_a_page_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_dirty_run_says_so_and_days_are_kept() -> None:
-    results = [{"commit": "abc+", "at": "2026-01-03T10:00Z"}, {"commit": "abc+", "at": "2026-01-01T10:00Z"}, {"commit": "def", "date": "2026-01-04"}]
+    results = [
+        {"commit": "abc+", "at": "2026-01-03T10:00Z"},
+        {"commit": "abc+", "at": "2026-01-01T10:00Z"},
+        {"commit": "def", "date": "2026-01-04"},
+    ]
     assert of_results(results) == {"def": "2026-01-04", "abc+": "2026-01-01 to 2026-01-03"}
     assert "with changes that were not committed" in str(Evidence(of_results(results), "3"))
 
@@ -77,7 +89,9 @@ def test_of_what_was_never_seen_the_bound_is_told() -> None:
 
 
 GROUND = ("`tests/", "Test.", "Test`", "`test_", "results/", "`make ", "by hand", "not measured")
-"""What a sentence that says "measured" names: a test, a page of results, a command; or it says that somebody has seen it by hand."""
+"""What a sentence that says "measured" names: a test, a page of results, a command; or it says that
+somebody has seen it by hand.
+"""
 
 
 EVERY_PAGE = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
@@ -100,7 +114,11 @@ def pieces(text: str) -> list[str]:
 
 def without_ground(text: str) -> list[str]:
     """Pieces of a page that speak of a measurement and do not say where it can be looked up."""
-    return [piece for piece in pieces(text) if re.search(r"\b[Mm]easured\b", piece) and not any(word in piece for word in GROUND)]
+    return [
+        piece
+        for piece in pieces(text)
+        if re.search(r"\b[Mm]easured\b", piece) and not any(word in piece for word in GROUND)
+    ]
 
 
 def test_the_pages_of_each_folder_are_looked_at() -> None:
@@ -115,13 +133,25 @@ def test_what_is_called_measured_can_be_looked_up(page: Path) -> None:
 
 
 def test_a_measurement_without_ground_is_found() -> None:
-    text = "Measured: 3 s\nand 4 s.\n\n* It was measured\n  (`test_a.py`): 5 s.\n* measured, 6 s\n\n| a | measured 7 s |\n| b | by hand |\n"
+    text = (
+        "Measured: 3 s\n"
+        "and 4 s.\n"
+        "\n"
+        "* It was measured\n"
+        "  (`test_a.py`): 5 s.\n"
+        "* measured, 6 s\n"
+        "\n"
+        "| a | measured 7 s |\n"
+        "| b | by hand |\n"
+    )
     assert without_ground(text) == ["Measured: 3 s and 4 s.", "* measured, 6 s", "| a | measured 7 s |"]
 
 
 OF_THEN = (ROOT / "docs" / "results" / "mutations.md",)
 """Its outcomes of earlier code name tests as they were called then."""
-_TEST_WORD = re.compile(r"`((?:tests/[\w/]+\.py(?:::\w+)?)|(?:[A-Z]\w+Test(?:\.[a-z]\w+)?)|(?:test_\w+(?:\.py(?:::\w+)?)?))`")
+_TEST_WORD = re.compile(
+    r"`((?:tests/[\w/]+\.py(?:::\w+)?)|(?:[A-Z]\w+Test(?:\.[a-z]\w+)?)|(?:test_\w+(?:\.py(?:::\w+)?)?))`"
+)
 
 
 @pytest.mark.parametrize("page", [page for page in EVERY_PAGE if page not in OF_THEN], ids=name_of)
@@ -129,14 +159,29 @@ def test_a_test_that_a_page_names_exists(page: Path) -> None:
     named = {match[1] for match in _TEST_WORD.finditer(page.read_text())}
     files = {Path(name).name for name in catalog.every_file()}
     helpers = {path.name for path in (ROOT / "tests").rglob("*.py")}
-    gone = [name for name in named if not catalog.named(name) and not catalog.named(f"{name}.py") and name not in files and Path(name).name not in helpers]
+    gone = [
+        name
+        for name in named
+        if not catalog.named(name)
+        and not catalog.named(f"{name}.py")
+        and name not in files
+        and Path(name).name not in helpers
+    ]
     assert sorted(gone) == []
     assert evidence.lost(page.read_text()) == []
 
 
 def test_each_invariant_has_a_mutation_that_was_caught() -> None:
     """docs/design/protocol.md: each of them has at least one test that fails when it is broken."""
-    stated = set(re.findall(r"\bI\d+\b", (ROOT / "docs" / "design" / "protocol.md").read_text().partition("## Invariants")[2].partition("Assumptions")[0]))
+    stated = set(
+        re.findall(
+            r"\bI\d+\b",
+            (ROOT / "docs" / "design" / "protocol.md")
+            .read_text()
+            .partition("## Invariants")[2]
+            .partition("Assumptions")[0],
+        )
+    )
     caught = {name for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT for name in one.breaks}
     assert stated == {f"I{number}" for number in range(1, 14)}
     assert stated - caught == set()
@@ -147,4 +192,6 @@ def test_the_table_of_results_names_each_page_and_whether_its_raw_results_are_th
     text = (results / "README.md").read_text()
     named = set(re.findall(r"\]\(([\w-]+\.md)\)", text))
     assert named == {page.name for page in results.glob("*.md")} - {"README.md"}
-    assert set(re.findall(r"`raw/([\w-]+)`", text)) == {folder.name for folder in evidence.RAW.iterdir()}, "raw results that the table calls not kept, or kept"
+    assert set(re.findall(r"`raw/([\w-]+)`", text)) == {folder.name for folder in evidence.RAW.iterdir()}, (
+        "raw results that the table calls not kept, or kept"
+    )

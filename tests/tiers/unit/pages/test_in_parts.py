@@ -1,4 +1,6 @@
-"""`make test-all` in parts, with real pytest on a few tests of a folder of its own: what is continued, what is kept, and what is said of it."""
+"""`make test-all` in parts, with real pytest on a few tests of a folder of its own: what is
+continued, what is kept, and what is said of it.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,22 @@ class Place:
 
     def file(self, name: str, body: str) -> None:
         """A file with one test, which notes that it was run."""
-        lines = ["import os, time", "from pathlib import Path", f"def test_{name}():", f"    open('ran', 'a').write('{name} ')", f"    {body}", ""]
+        lines = [
+            "import os, time",
+            "from pathlib import Path",
+            f"def test_{name}():",
+            f"    open('ran', 'a').write('{name} ')",
+            f"    {body}",
+            "",
+        ]
         (self.folder / FILE.format(name)).write_text("\n".join(lines))
 
     def start(self, commit: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", DRIVER, str(self.folder), commit]
-        return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
 
     def run(self, commit: str) -> tuple[int, str]:
         process = self.start(commit)
@@ -118,7 +129,9 @@ def test_what_failed_is_kept_as_failed_and_is_run_again(place: Place) -> None:
 
 
 def test_a_file_that_ends_without_a_report_has_failed(place: Place) -> None:
-    """Also where an earlier commit had passed: its result would stand as if nothing had happened."""
+    """Also where an earlier commit had passed: its result would stand as if
+    nothing had happened.
+    """
     place.file("gone", "pass")
     assert place.run(A)[0] == 0
     place.file("gone", "Path('well').exists() or os._exit(9)")
@@ -131,7 +144,9 @@ def test_a_file_that_ends_without_a_report_has_failed(place: Place) -> None:
 
 
 def test_an_older_commit_is_said(place: Place) -> None:
-    """Of a run that was cut off, what it did not come to stands with the commit that it was run on before."""
+    """Of a run that was cut off, what it did not come to stands with the commit that it was
+    run on before.
+    """
     place.file("one", "pass")
     place.file("two", "Path('stop').exists() and time.sleep(60)")
     assert place.run(A)[0] == 0
@@ -188,7 +203,9 @@ def test_the_long_tiers_go_file_by_file(runner: ModuleType) -> None:
     assert "-Dleft.out=none" in commands["java"]
 
 
-def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tier that is cut off at its limit has written none."""
     taken: list[tuple[str, ...]] = []
     ordinary = runner.run
@@ -202,10 +219,15 @@ def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(runner: ModuleType
     monkeypatch.setattr(runner, "run", run)
     old = runner.OUT / "unit.xml"
     old.write_text('<testsuites><testsuite tests="7" failures="0" errors="0" skipped="0"/></testsuites>')
-    verdict, passed, failed = runner.run_tier(runner.Tier("unit", "slow", (), (sys.executable, "-c", "import time; time.sleep(60)"), 1 / 60))
+    verdict, passed, failed = runner.run_tier(
+        runner.Tier("unit", "slow", (), (sys.executable, "-c", "import time; time.sleep(60)"), 1 / 60)
+    )
     assert verdict.startswith("FAILED (time limit")
     assert (passed, failed, taken) == (0, 1, [])
-    write = f'open({str(old)!r}, \'w\').write(\'<testsuites><testsuite tests="2" failures="0" errors="0" skipped="1"/></testsuites>\')'
+    write = (
+        f'open({str(old)!r}, \'w\').write(\'<testsuites><testsuite tests="2" failures="0" errors="0" '
+        'skipped="1"/></testsuites>\')'
+    )
     verdict, passed, failed = runner.run_tier(runner.Tier("unit", "quick", (), (sys.executable, "-c", write), 1))
     assert (verdict.split()[0], passed, failed) == ("FAILED", 1, 1), "a skip is a failure"
     assert [command[-2:] for command in taken] == [("unit", str(old))]

@@ -1,4 +1,6 @@
-"""What groups of tests said last: taken over from reports, kept by test where a file is not run whole, and shown when it is missing."""
+"""What groups of tests said last: taken over from reports, kept by test where a file is not run
+whole, and shown when it is missing.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,16 @@ from tests.support.evidence import catalog
 
 
 def report(folder: Path, **cases: str) -> list[Path]:
-    """A JUnit report of tests.tiers.hudi.test_a; outcomes: `passed`, or the element that a case has."""
+    """A JUnit report of tests.tiers.hudi.test_a.
+
+    Outcomes: `passed`, or the element that a case has.
+    """
     lines = [
-        f'<testcase classname="tests.tiers.hudi.test_a" name="{name}">{"" if kind == "passed" else f"<{kind}/>"}</testcase>' for name, kind in cases.items()
+        (
+            '<testcase classname="tests.tiers.hudi.test_a" '
+            f'name="{name}">{"" if kind == "passed" else f"<{kind}/>"}</testcase>'
+        )
+        for name, kind in cases.items()
     ]
     path = folder / "hudi.xml"
     path.write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
@@ -26,21 +35,39 @@ def report(folder: Path, **cases: str) -> list[Path]:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(last_run, "RESULTS", tmp_path / "raw")
-    monkeypatch.setattr(last_run, "files", lambda tier: ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"] if tier in ("hudi", "unit") else [])
+    monkeypatch.setattr(
+        last_run,
+        "files",
+        lambda tier: ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"] if tier in ("hudi", "unit") else [],
+    )
     monkeypatch.setattr(evidence, "reachable", lambda commit: True)
     monkeypatch.setattr(last_run, "resolved", lambda checkout, commit: commit)
     known = {"tests/tiers/hudi/test_a.py": ("one", "two", "three"), "tests/tiers/hudi/test_b.py": ("four",)}
-    monkeypatch.setattr(catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file]))
+    monkeypatch.setattr(
+        catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file])
+    )
     return tmp_path
 
 
 def test_each_test_of_a_long_tier_has_its_own_last_result(place: Path) -> None:
-    record("hudi", report(place, one="passed", two="failure", three="skipped"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
-    assert missing("hudi", "aaaaaaaaaa") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], "a file that failed, and one that was not run"
+    record(
+        "hudi", report(place, one="passed", two="failure", three="skipped"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z"
+    )
+    assert missing("hudi", "aaaaaaaaaa") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], (
+        "a file that failed, and one that was not run"
+    )
     record("hudi", report(place, two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
-    assert {test: run["commit"] for test, run in results("hudi")["tests/tiers/hudi/test_a.py"].items()} == {"one": "a" * 10, "two": "b" * 10, "three": "b" * 10}
-    assert missing("hudi", "bbbbbbbbbb") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], "one was not run on it"
-    record("hudi", report(place, one="passed", two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
+    assert {test: run["commit"] for test, run in results("hudi")["tests/tiers/hudi/test_a.py"].items()} == {
+        "one": "a" * 10,
+        "two": "b" * 10,
+        "three": "b" * 10,
+    }
+    assert missing("hudi", "bbbbbbbbbb") == ["tests/tiers/hudi/test_a.py", "tests/tiers/hudi/test_b.py"], (
+        "one was not run on it"
+    )
+    record(
+        "hudi", report(place, one="passed", two="passed", three="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z"
+    )
     assert missing("hudi", "bbbbbbbbbb") == ["tests/tiers/hudi/test_b.py"]
     record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
     assert (counted("hudi", "aaaaaaaaaa"), counted("hudi", "bbbbbbbbbb")) == ((1, 0), (2, 0))
@@ -58,19 +85,29 @@ def test_a_skip_is_a_failure_and_is_named(place: Path) -> None:
     failed = page().partition("## Failed")[2].partition("## Without")[0]
     assert "* tests/tiers/hudi/test_a.py::one" in failed
     assert "* tests/tiers/hudi/test_a.py::two" in failed
-    assert "* tests/tiers/hudi/test_a.py: three\n" in page().partition("## Without a result")[2], "a test of a file that was run in part"
+    assert "* tests/tiers/hudi/test_a.py: three\n" in page().partition("## Without a result")[2], (
+        "a test of a file that was run in part"
+    )
 
 
 def test_of_other_tiers_a_file_has_one_result(place: Path) -> None:
     record("unit", report(place, one="passed", two="failure"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
-    wanted = {"commit": "aaaaaaaaaa", "at": "2026-01-01T00:00Z", "outcome": "failed", "tests": 2, "names": ["one", "two"]}
+    wanted = {
+        "commit": "aaaaaaaaaa",
+        "at": "2026-01-01T00:00Z",
+        "outcome": "failed",
+        "tests": 2,
+        "names": ["one", "two"],
+    }
     assert results("unit")["tests/tiers/hudi/test_a.py"] == {"*": wanted}
     record("unit", report(place, one="passed", two="passed"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     assert results("unit")["tests/tiers/hudi/test_a.py"]["*"]["outcome"] == "passed"
 
 
 def test_what_a_later_run_leaves_out_keeps_its_earlier_result(place: Path) -> None:
-    record("unit", report(place, one="passed", two="passed", gone="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    record(
+        "unit", report(place, one="passed", two="passed", gone="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z"
+    )
     record("unit", report(place, one="failure"), commit="bbbbbbbbbb", at="2026-01-02T00:00Z")
     group = results("unit")["tests/tiers/hudi/test_a.py"]
     assert [(said["commit"], said["outcome"]) for said in last_run.said(group, "two")] == [("aaaaaaaaaa", "passed")]
@@ -82,7 +119,12 @@ def test_what_a_later_run_leaves_out_keeps_its_earlier_result(place: Path) -> No
 
 
 def test_a_test_that_is_gone_is_not_shown(place: Path) -> None:
-    record("hudi", report(place, **{"one[a]": "passed", "renamed[a]": "failure"}), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    record(
+        "hudi",
+        report(place, **{"one[a]": "passed", "renamed[a]": "failure"}),
+        commit="aaaaaaaaaa",
+        at="2026-01-01T00:00Z",
+    )
     assert list(results("hudi")["tests/tiers/hudi/test_a.py"]) == ["one[a]"]
 
 
@@ -94,18 +136,25 @@ def a_run(checkout: Path, *, commit: str = "") -> None:
         (checkout / "build" / "test" / "hudi.commit").write_text(f"{commit}\n")
 
 
-def test_a_run_of_make_test_is_taken_over(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_make_test_is_taken_over(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(last_run, "write", lambda: None)
     a_run(place / "other", commit="aaaaaaaaaa")
     assert last_run.main(["--note", str(place / "other")]) == 0
     assert "hudi: 2 tests on aaaaaaaaaa\n" in capsys.readouterr().out
     group = results("hudi")["tests/tiers/hudi/test_a.py"]
-    assert {test: (run["commit"], run["outcome"]) for test, run in group.items()} == {"one": ("aaaaaaaaaa", "passed"), "two": ("aaaaaaaaaa", "failed")}
+    assert {test: (run["commit"], run["outcome"]) for test, run in group.items()} == {
+        "one": ("aaaaaaaaaa", "passed"),
+        "two": ("aaaaaaaaaa", "failed"),
+    }
     last_run.note(place / "other", commit="bbbbbbbbbb")
     assert results("hudi")["tests/tiers/hudi/test_a.py"] == group, "what stands beside a report is what was run"
 
 
-def test_of_a_report_without_a_commit_nothing_is_noted(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_report_without_a_commit_nothing_is_noted(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(last_run, "write", lambda: None)
     with pytest.raises(SystemExit):
         last_run.main(["--note", str(place / "nothing")])
@@ -120,7 +169,10 @@ def test_of_a_report_without_a_commit_nothing_is_noted(place: Path, monkeypatch:
 
 
 def test_a_commit_that_is_said_is_one_of_the_checkout(tmp_path: Path) -> None:
-    for words in (["init", "-q"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"]):
+    for words in (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"],
+    ):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert last_run.resolved(tmp_path, "HEAD") == last_run.resolved(tmp_path, head[:7]) == head[:10]

@@ -1,4 +1,6 @@
-"""Every relative link of every Markdown page leads to a file that is there, and to a heading of it."""
+"""Every relative link of every Markdown page leads to a file that is there, and to a
+heading of it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def prose(text: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """What `#` may name: headings in lower case, without punctuation, blanks as hyphens; a second one of the same name has -1 behind it."""
+    """What `#` may name: headings in lower case, without punctuation, blanks as hyphens.
+
+    A second one of the same name has -1 behind it.
+    """
     seen: Counter[str] = Counter()
     found = set[str]()
     for heading in re.findall(r"^#{1,6} +(.+?) *$", prose(text), re.MULTILINE):
@@ -54,7 +59,9 @@ def broken(page: Path, text: str) -> list[str]:
         place = (page.parent / target).resolve() if target else page
         if not place.exists():
             bad.append(f"{link}: no such file")
-        elif anchor and (not place.is_file() or anchor not in anchors(place.read_text(encoding="utf-8") if target else text)):
+        elif anchor and (
+            not place.is_file() or anchor not in anchors(place.read_text(encoding="utf-8") if target else text)
+        ):
             bad.append(f"{link}: no such heading")
     return bad
 
@@ -65,10 +72,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
-    (tmp_path / "other.md").write_text("# Other\n\n## Read, modify, write\n\n## `a` of I1\n\n## Twice\n\n## Twice\n\n```\n# no heading\n```\n")
+    (tmp_path / "other.md").write_text(
+        "# Other\n\n## Read, modify, write\n\n## `a` of I1\n\n## Twice\n\n## Twice\n\n```\n# no heading\n```\n"
+    )
     page = tmp_path / "page.md"
     page.touch()
-    good = "[a](other.md) [b](other.md#read-modify-write) [c](other.md#a-of-i1) [d](other.md#twice-1) [e](#page) [f](https://example.org/x.md#y)\n"
+    good = (
+        "[a](other.md) [b](other.md#read-modify-write) [c](other.md#a-of-i1) [d](other.md#twice-1) [e](#page) "
+        "[f](https://example.org/x.md#y)\n"
+    )
     assert broken(page, f"# Page\n\n{good}") == []
     bad = "[a](gone.md) [b](other.md#no-heading) [c](#gone) [d](other.md#twice-2)\n"
     assert broken(page, f"# Page\n\n{bad}") == [

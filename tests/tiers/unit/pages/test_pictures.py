@@ -1,4 +1,6 @@
-"""The pictures of docs/design: drawn from their sources, and every name in a source is one of the repository."""
+"""The pictures of docs/design: drawn from their sources, and every name in a source is one
+of the repository.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,11 @@ def wrong(step: dict[str, Any]) -> list[str]:
         found += [f"{step['transaction']} does not put {one}" for one in sorted(writes - changed(its, "put"))]
         found += [f"{step['transaction']} does not delete {one}" for one in sorted(deletes - changed(its, "delete"))]
     else:
-        found += [f"{step['from']} does not write {one}" for one in sorted(writes & set(known)) if known[one]["writer"] not in sender]
+        found += [
+            f"{step['from']} does not write {one}"
+            for one in sorted(writes & set(known))
+            if known[one]["writer"] not in sender
+        ]
         found += [f"{one} is deleted in a transaction" for one in sorted(deletes)]
     shown = " ".join(step.get("names", []))
     return found + [f"{one} is not shown" for one in sorted(writes) if not re.search(rf"\b{one}\b", shown)]
@@ -102,7 +108,9 @@ def test_folders_processes_kinds_classes_and_code_are_there(name: str) -> None:
 
 
 def test_rooms_are_those_of_their_folder() -> None:
-    """A box that shows `plan/` stands for a folder of that name, one that shows `control/observe` for a module in it."""
+    """A box that shows `plan/` stands for a folder of that name, one that shows `control/observe`
+    for a module in it.
+    """
     for box in source("architecture")["boxes"]:
         shown = str(box["names"][0]).partition(":")[0] if "folder" in box and "names" in box else ""
         if shown:
@@ -117,11 +125,17 @@ def test_every_key_is_shown_in_its_range() -> None:
         prefix, shown = names[0], sorted(one for line in names[1:] for one in line.split(" · "))
         of_range = {"control": keys.control_prefix, "tables": keys.tables_prefix}[name]
         assert of_range("", "<table-id>") == f"/{prefix}"
-        assert shown == sorted(str(entry["path"]) for entry in keys.protocol()["keys"].values() if entry["range"] == name)
+        assert shown == sorted(
+            str(entry["path"]) for entry in keys.protocol()["keys"].values() if entry["range"] == name
+        )
 
 
 def test_each_step_does_what_the_protocol_says() -> None:
-    found = {str(step["says"]): bad for step in parts("life-of-an-instant") if "says" in step and "from" in step and (bad := wrong(step))}
+    found = {
+        str(step["says"]): bad
+        for step in parts("life-of-an-instant")
+        if "says" in step and "from" in step and (bad := wrong(step))
+    }
     assert found == {}
     shown = {name for step in parts("life-of-an-instant") for name in step.get("names", [])}
     assert keys.assignment_key("", "<agent>", "<table-id>").removeprefix("/control/") in shown
@@ -131,7 +145,11 @@ def test_each_step_does_what_the_protocol_says() -> None:
 def test_a_key_that_the_step_names_is_a_key() -> None:
     for step in parts("life-of-an-instant"):
         if step.get("to") == "etcd":
-            named = {word.partition("/")[0] for word in " ".join(step["names"]).split() if "/" in word or word in keys.protocol()["keys"]}
+            named = {
+                word.partition("/")[0]
+                for word in " ".join(step["names"]).split()
+                if "/" in word or word in keys.protocol()["keys"]
+            }
             assert named <= set(keys.protocol()["keys"]) | {"agents"}, step
 
 
@@ -141,7 +159,10 @@ def test_a_key_that_the_step_names_is_a_key() -> None:
         ({"from": "driver", "writes": ["lokc"], "names": ["lokc"]}, "no key lokc"),
         ({"from": "driver", "writes": ["gate"], "names": ["gate"]}, "driver does not write gate"),
         ({"from": "driver", "transaction": "fence", "writes": ["fence"], "names": ["fence"]}, "fence is not of driver"),
-        ({"from": "driver", "transaction": "publish", "writes": ["lock"], "names": ["lock"]}, "publish does not put lock"),
+        (
+            {"from": "driver", "transaction": "publish", "writes": ["lock"], "names": ["lock"]},
+            "publish does not put lock",
+        ),
         ({"from": "driver", "transaction": "release", "deletes": ["clock"]}, "release does not delete clock"),
         ({"from": "driver", "transaction": "publsh", "writes": []}, "no transaction publsh"),
         ({"from": "driver", "transaction": "acquire", "writes": ["lock"]}, "lock is not shown"),
@@ -164,5 +185,11 @@ def test_texts_that_overlap_or_leave_the_picture_are_refused() -> None:
 
 
 def test_the_script_checks_what_it_has_drawn(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "hack/pictures/draw.py"), "--check"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "hack/pictures/draw.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,6 @@
-"""Each claim names tests that exist, and the page says of each which run it is in and what it said last."""
+"""Each claim names tests that exist, and the page says of each which run it is in and what
+it said last.
+"""
 
 from __future__ import annotations
 
@@ -55,17 +57,29 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_run_of_a_test_is_read_from_its_source(place: Path) -> None:
     (place / "test_one.py").write_text(SOURCE)
-    assert [(test.name, test.run) for test in catalog.tests("test_one.py")] == [("test_plain", EVERY), ("test_long", ALL), ("test_kinds", PART)]
-    (place / "test_all.py").write_text(f"import pytest\npytestmark = [pytest.mark.extra, pytest.mark.timeout(9)]\n{SOURCE}")
+    assert [(test.name, test.run) for test in catalog.tests("test_one.py")] == [
+        ("test_plain", EVERY),
+        ("test_long", ALL),
+        ("test_kinds", PART),
+    ]
+    (place / "test_all.py").write_text(
+        f"import pytest\npytestmark = [pytest.mark.extra, pytest.mark.timeout(9)]\n{SOURCE}"
+    )
     assert {test.run for test in catalog.tests("test_all.py")} == {ALL}
     (place / "OneTest.java").write_text(JAVA)
-    assert [(test.name, test.run) for test in catalog.tests("OneTest.java")] == [("first", EVERY), ("second", ALL), ("third", EVERY)]
+    assert [(test.name, test.run) for test in catalog.tests("OneTest.java")] == [
+        ("first", EVERY),
+        ("second", ALL),
+        ("third", EVERY),
+    ]
     (place / "AllTest.java").write_text('@Tag("extra")\n' + JAVA)
     assert {test.run for test in catalog.tests("AllTest.java")} == {ALL}
 
 
 def test_what_was_said_last() -> None:
-    one, two, three = (Test("tests/tiers/hudi/test_a.py", name, run) for name, run in (("one", EVERY), ("two", PART), ("three", ALL)))
+    one, two, three = (
+        Test("tests/tiers/hudi/test_a.py", name, run) for name, run in (("one", EVERY), ("two", PART), ("three", ALL))
+    )
     stored = {
         "tests/tiers/hudi/test_a.py": {
             "one": {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed"},
@@ -76,29 +90,62 @@ def test_what_was_said_last() -> None:
     assert shown.last([one], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`"
     assert shown.last([three], stored) == "no result noted"
     said = shown.last([one, two, three], stored)
-    assert said == "1 of 3, 2026-01-01 to 2026-01-02, `aaaaaaaaaa`, `bbbbbbbbbb`; two: 2 cases; **failed**: two; no result: three"
+    assert said == (
+        "1 of 3, 2026-01-01 to 2026-01-02, `aaaaaaaaaa`, `bbbbbbbbbb`; two: 2 cases; **failed**: two; no result: three"
+    )
     assert shown.run((one, two, three)) == "every change (1), every change in part (1), test-all (1)"
 
 
 def test_what_a_test_stands_on() -> None:
-    pods, s3, unit = (Test(file, "test", EVERY) for file in ("tests/tiers/e2e/test_a.py", "tests/tiers/hudi/test_a.py", "tests/tiers/unit/test_a.py"))
+    pods, s3, unit = (
+        Test(file, "test", EVERY)
+        for file in ("tests/tiers/e2e/test_a.py", "tests/tiers/hudi/test_a.py", "tests/tiers/unit/test_a.py")
+    )
     assert (shown.on([pods]), shown.on([s3]), shown.on([unit])) == ("real pods and S3", "S3", "–")
-    said = {word: shown.on(catalog.named(word)) for word in ("test_a_cell_is_ok", "test_hdfs", "test_gs", "test_settings_of_a_bucket")}
-    assert said == {"test_a_cell_is_ok": "S3, local files", "test_hdfs": "HDFS", "test_gs": "GCS", "test_settings_of_a_bucket": "S3, local files"}
+    said = {
+        word: shown.on(catalog.named(word))
+        for word in ("test_a_cell_is_ok", "test_hdfs", "test_gs", "test_settings_of_a_bucket")
+    }
+    assert said == {
+        "test_a_cell_is_ok": "S3, local files",
+        "test_hdfs": "HDFS",
+        "test_gs": "GCS",
+        "test_settings_of_a_bucket": "S3, local files",
+    }
 
 
 def test_a_whole_file_speaks_for_the_tests_that_were_run_with_it() -> None:
-    group = {last_run.WHOLE: {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed", "tests": 3, "names": ["old"]}}
+    group = {
+        last_run.WHOLE: {
+            "commit": "a" * 10,
+            "at": "2026-01-01T00:00Z",
+            "outcome": "passed",
+            "tests": 3,
+            "names": ["old"],
+        }
+    }
     assert last_run.said(group, "old")
     assert last_run.said(group, "new") == [], "it was written after that run"
-    assert [last_run.base(name) for name in ("one", "two[a-b]", "three()", "four{String}[1]")] == ["one", "two", "three", "four"]
+    assert [last_run.base(name) for name in ("one", "two[a-b]", "three()", "four{String}[1]")] == [
+        "one",
+        "two",
+        "three",
+        "four",
+    ]
 
 
 def test_each_row_of_rfc_22_names_tests_that_exist() -> None:
     rows = dict(shown.rows())
     assert list(rows)[:2] == ["R1", "R2"]
-    assert len(rows) == sum(line.startswith("| R") for line in shown.RFC.read_text().splitlines()), "a row that the expression does not see is not shown"
-    nothing = [(row, word) for row, words in rows.items() for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))]
+    assert len(rows) == sum(line.startswith("| R") for line in shown.RFC.read_text().splitlines()), (
+        "a row that the expression does not see is not shown"
+    )
+    nothing = [
+        (row, word)
+        for row, words in rows.items()
+        for word in words
+        if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))
+    ]
     assert nothing == []
 
 
@@ -117,12 +164,19 @@ def test_hudis_own_suite_says_what_is_not_in_the_run_of_every_change() -> None:
         if line.startswith("| ")
     ]
     named = [(match[1], match[2]) for cell in cells for match in re.finditer(r"`([^`]+)`(?=(.{0,2}))", cell)]
-    wrong = [word for word, after in named if (found := catalog.named(word)) and {test.run for test in found} == {ALL} and after != " +"]
+    wrong = [
+        word
+        for word, after in named
+        if (found := catalog.named(word)) and {test.run for test in found} == {ALL} and after != " +"
+    ]
     assert wrong == []
 
 
 def claimed(text: str) -> list[str]:
-    """Claim, test and run of each line; how many tests there are, and what they said, comes with the next run."""
+    """Claim, test and run of each line.
+
+    How many tests there are, and what they said, comes with the next run.
+    """
     return [re.sub(r"\(\d+\)", "", line).rpartition(" | ")[0] for line in text.splitlines() if line.startswith("|")]
 
 

@@ -1,1 +1,3 @@
-"""Tests of the planners: on single views, and through whole lives of writers in the simulated world (`tests.support.world`)."""
+"""Tests of the planners: on single views, and through whole lives of writers in the simulated world
+(`tests.support.world`).
+"""

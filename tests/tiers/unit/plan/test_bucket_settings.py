@@ -8,7 +8,9 @@ RULE = "lifecycle rule 'old' (prefix '') removes or moves files after 30 days th
 
 
 def told(world: World, **more: object) -> None:
-    world.put("report/timeline", {**{k: v for k, v in world.kv["report/timeline"].value.items() if k != "bucket"}, **more})
+    world.put(
+        "report/timeline", {**{k: v for k, v in world.kv["report/timeline"].value.items() if k != "bucket"}, **more}
+    )
     world.reconcile()
 
 

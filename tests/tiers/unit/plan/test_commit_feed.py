@@ -1,4 +1,6 @@
-"""The feed of commits: status, one event for those of a look, metrics (RFC-22: commits are published to readers)."""
+"""The feed of commits: status, one event for those of a look, metrics (RFC-22: commits are
+published to readers).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ TABLE = {"metadata": {"namespace": "lake", "name": "orders", "uid": "u", "resour
 
 def commit(second: int, writer: str = "lake/live") -> dict[str, Any]:
     """A commit that completed in that second."""
-    found = {"instant": f"202601010000{second:02d}000", "action": "deltacommit", "completionTime": f"202601010000{second:02d}500", "records": 20}
+    found = {
+        "instant": f"202601010000{second:02d}000",
+        "action": "deltacommit",
+        "completionTime": f"202601010000{second:02d}500",
+        "records": 20,
+    }
     return {**found, **({"writer": writer, "attempt": "lake.live-1"} if writer else {})}
 
 
@@ -34,17 +41,25 @@ def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]
 def test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much() -> None:
     """F55: however many there are."""
     assert told(status(commit(1)), status(commit(1), commit(2))) == [
-        (commit(2)["instant"], f"deltacommit {commit(2)['instant']} by lake/live: 20 records, completed {commit(2)['completionTime']}"),
+        (
+            commit(2)["instant"],
+            f"deltacommit {commit(2)['instant']} by lake/live: 20 records, completed {commit(2)['completionTime']}",
+        ),
     ]
     many = [commit(1), commit(4, writer="lake/other"), commit(2), commit(3, writer="")]
-    text = f"3 commits by lake/live, lake/other: 60 records, the last one deltacommit {commit(4)['instant']}, completed {commit(4)['completionTime']}"
+    text = (
+        f"3 commits by lake/live, lake/other: 60 records, the last one deltacommit {commit(4)['instant']}, "
+        f"completed {commit(4)['completionTime']}"
+    )
     assert told(status(commit(1)), status(*many)) == [(commit(4)["instant"], text)]
     assert told(status(), status(commit(1))), "the first commit of a new table"
 
 
 def test_what_was_there_before_the_first_look_is_no_news() -> None:
     assert told({}, status(commit(1), commit(2))) == []
-    assert told({"timeline": {"lastCompletionTime": commit(1)["completionTime"]}}, status(commit(1))) == [], "shown by an older operator already"
+    assert told({"timeline": {"lastCompletionTime": commit(1)["completionTime"]}}, status(commit(1))) == [], (
+        "shown by an older operator already"
+    )
 
 
 def test_a_commit_that_ends_late_is_news_although_it_began_first() -> None:
@@ -59,7 +74,10 @@ def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
         return metrics.registry.get_sample_value(f"hudi_operator_{name}", labels)
 
     observed = Observed(Objects({**TABLE, "status": status(commit(1))}), pods=(), nodes={}, etcd=None)
-    metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", status(commit(1), commit(2), commit(3), pending=2))])
+    metrics.performed(
+        observed,
+        [act.UpdateStatus("HudiTable", "lake", "orders", "1", status(commit(1), commit(2), commit(3), pending=2))],
+    )
     assert value("commits_total") == 2.0
     assert value("pending_instants") == 2.0
     assert value("last_commit_timestamp_seconds") == 1767225659.0
@@ -69,16 +87,28 @@ def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
 
 
 def test_a_silent_table_has_its_series_after_a_restart() -> None:
-    """F54: nothing changes, so nothing is written; the gauges say what stands in status, and alerts can ask for conditions and outcomes."""
+    """F54: nothing changes, so nothing is written.
+
+    The gauges say what stands in status, and alerts can ask for conditions and outcomes.
+    """
     metrics, labels = Metrics(), {"namespace": "lake", "table": "orders"}
 
     def value(name: str, **more: str) -> float | None:
         return metrics.registry.get_sample_value(f"hudi_operator_{name}", {**labels, **more})
 
-    held = [{"type": "Ready", "status": "True"}, {"type": "AwaitingProofOfDeath", "status": "True"}, {"type": "Stalled", "status": "False"}]
+    held = [
+        {"type": "Ready", "status": "True"},
+        {"type": "AwaitingProofOfDeath", "status": "True"},
+        {"type": "Stalled", "status": "False"},
+    ]
     shown = {**status(commit(1), pending=2), "conditions": held}
-    live = {"metadata": {"name": "live"}, "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]}}
-    observed = Observed(Objects({**TABLE, "status": shown}, (live, {"metadata": {"name": "new"}})), pods=(), nodes={}, etcd=None)
+    live = {
+        "metadata": {"name": "live"},
+        "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]},
+    }
+    observed = Observed(
+        Objects({**TABLE, "status": shown}, (live, {"metadata": {"name": "new"}})), pods=(), nodes={}, etcd=None
+    )
     metrics.performed(observed, [])
     assert (value("pending_instants"), value("last_commit_timestamp_seconds")) == (2.0, 1767225659.0)
     conditions = ("Ready", "Stalled", "AwaitingProofOfDeath")

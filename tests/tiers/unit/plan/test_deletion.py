@@ -1,4 +1,6 @@
-"""When the finalizers of HudiTable and HudiWriter go, from one moment each: with nobody left who can hold the lock, and not before (F14, I11)."""
+"""When the finalizers of HudiTable and HudiWriter go, from one moment each: with nobody left who
+can hold the lock, and not before (F14, I11).
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,21 @@ def test_it_stays_while_an_attempt_may_register() -> None:
 
 @pytest.mark.parametrize("registered", [True, False])
 @pytest.mark.parametrize(
-    ("phase", "stays"), [("Fenced", True), ("Terminating", True), ("Draining", True), ("Unlocked", False), ("RollingBack", False), ("Swept", False)]
+    ("phase", "stays"),
+    [
+        ("Fenced", True),
+        ("Terminating", True),
+        ("Draining", True),
+        ("Unlocked", False),
+        ("RollingBack", False),
+        ("Swept", False),
+    ],
 )
 def test_it_waits_for_unlocked_and_not_for_a_rollback(phase: str, stays: bool, registered: bool) -> None:
-    """A namespace may be deleted although no agent can run in it any more; the settle record stays in etcd."""
+    """A namespace may be deleted although no agent can run in it any more.
+
+    The settle record stays in etcd.
+    """
     scene, pod = deleted_writer()
     if registered:
         scene.incarnation(pod=pod, alive=False)
@@ -124,7 +137,9 @@ def test_a_table_goes_when_nobody_can_hold_the_lock() -> None:
     assert freed(of_table(deleted_table())) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]
 
 
-@pytest.mark.parametrize(("phase", "stays"), [("Terminating", True), ("Draining", True), ("Unlocked", False), ("RollingBack", False)])
+@pytest.mark.parametrize(
+    ("phase", "stays"), [("Terminating", True), ("Draining", True), ("Unlocked", False), ("RollingBack", False)]
+)
 def test_a_table_waits_for_unlocked_of_everybody(phase: str, stays: bool) -> None:
     scene = deleted_table()
     scene.incarnation(alive=False)
@@ -159,11 +174,16 @@ def test_the_agent_is_told_to_leave_when_no_writer_is_left() -> None:
     assert [a.value for a in actions if isinstance(a, act.PutAssignment)] == [None]
     scene.incarnation(alive=False)
     scene.fenced("Terminating")
-    assert not [a for a in of_table(scene).actions if isinstance(a, act.DeleteAdmit | act.PutAssignment)], "it may have to settle for that one"
+    assert not [a for a in of_table(scene).actions if isinstance(a, act.DeleteAdmit | act.PutAssignment)], (
+        "it may have to settle for that one"
+    )
 
 
 def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
-    """Half a restore is no table for anybody. A namespace that is being deleted has no agent any more, and does not wait."""
+    """Half a restore is no table for anybody.
+
+    A namespace that is being deleted has no agent any more, and does not wait.
+    """
     scene = deleted_table(released=False)
     scene.put("done/restore-n1", {"nonce": "n1", "savepoint": "good", "result": "Running"})
     step = of_table(scene)

@@ -1,4 +1,7 @@
-"""The judge of the random worlds: each of its rules is broken by hand, and it says so. Histories: a seed is always the same one; a failed one gets short."""
+"""The judge of the random worlds: each of its rules is broken by hand, and it says so.
+
+Histories: a seed is always the same one; a failed one gets short.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +210,11 @@ def test_a_failed_history_gets_short_and_is_told(monkeypatch: pytest.MonkeyPatch
 
     def wrong(history: History) -> str:
         names = [name for name, _ in history.steps]
-        return "both (I0)" if "writer_is_made" in names and "node_is_lost" in names[names.index("writer_is_made") :] else ""
+        return (
+            "both (I0)"
+            if "writer_is_made" in names and "node_is_lost" in names[names.index("writer_is_made") :]
+            else ""
+        )
 
     monkeypatch.setattr(histories, "wrong", wrong)
     seed = next(seed for seed in range(1000) if len(histories.drawn(seed).steps) > 20 and wrong(histories.drawn(seed)))

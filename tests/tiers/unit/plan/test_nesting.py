@@ -1,4 +1,6 @@
-"""A table in another one's folder (F61): which of the two is refused, when it is asked, and that nothing is made for it."""
+"""A table in another one's folder (F61): which of the two is refused, when it is asked, and that
+nothing is made for it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ SECOND = "2026-01-01T00:00:0{}Z"
 
 def table(name: str, path: str, second: int, namespace: str = "ns") -> JsonDict:
     meta = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "creationTimestamp": SECOND.format(second)}
-    return {"apiVersion": naming.API_VERSION, "kind": naming.TABLE_KIND, "metadata": meta, "spec": {"path": path, "recordKeyFields": ["id"]}}
+    return {
+        "apiVersion": naming.API_VERSION,
+        "kind": naming.TABLE_KIND,
+        "metadata": meta,
+        "spec": {"path": path, "recordKeyFields": ["id"]},
+    }
 
 
 class Ports:
@@ -42,12 +49,20 @@ class Ports:
         found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
         if found["metadata"]["name"] not in self.opened:
             return EtcdFacts(revision=1, cluster_id="c")
-        return EtcdFacts(revision=1, cluster_id="c", gate=Stored({"tableUID": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1))
+        return EtcdFacts(
+            revision=1,
+            cluster_id="c",
+            gate=Stored({"tableUID": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1),
+        )
 
 
-def overlapping(mine: JsonDict, *others: JsonDict, opened: set[str] | None = None, namespaces: tuple[str, ...] = ()) -> tuple[str, ...]:
+def overlapping(
+    mine: JsonDict, *others: JsonDict, opened: set[str] | None = None, namespaces: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     ports: Any = Ports([mine, *others], opened or set())
-    found = asyncio.run(read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, namespaces=namespaces))
+    found = asyncio.run(
+        read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, namespaces=namespaces)
+    )
     assert ports.asked == list(namespaces or ("",))
     return found
 
@@ -96,8 +111,15 @@ def test_one_that_cannot_be_read_keeps_its_folder() -> None:
         ({"tableUID": "uid-mine", "state": "open"}, ("timeline",), False),
     ],
 )
-def test_it_is_asked_before_anything_is_made_and_before_the_gate_opens(gate: JsonDict | None, reports: tuple[str, ...], *, expected: bool) -> None:
-    facts = EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 1) if gate else None, reports={name: Stored({}, 1, 1) for name in reports})
+def test_it_is_asked_before_anything_is_made_and_before_the_gate_opens(
+    gate: JsonDict | None, reports: tuple[str, ...], *, expected: bool
+) -> None:
+    facts = EtcdFacts(
+        revision=1,
+        cluster_id="c",
+        gate=Stored(gate, 1, 1) if gate else None,
+        reports={name: Stored({}, 1, 1) for name in reports},
+    )
     mine = TableSpec.from_object(table("mine", INNER, 1))
     assert undecided(mine, facts) is expected
     assert not undecided(mine, None)
@@ -108,9 +130,14 @@ def test_nothing_is_made_for_a_table_in_another_ones_folder() -> None:
     world = World()
     world.make_table()
     world.reconcile()  # the finalizer
-    for others, said in ((("lake/t1", "secret/t2"), "overlaps with lake/t1;"), (("secret/t2",), "overlaps with another HudiTable;")):
+    for others, said in (
+        (("lake/t1", "secret/t2"), "overlaps with lake/t1;"),
+        (("secret/t2",), "overlaps with another HudiTable;"),
+    ):
         plan = plan_table(replace(world.observe(), overlapping=others), CONFIG)
-        assert not [a for a in plan.actions if isinstance(a, act.PutGate | act.CreatePod | act.PutAssignment | act.PutAdmit)]
+        assert not [
+            a for a in plan.actions if isinstance(a, act.PutGate | act.CreatePod | act.PutAssignment | act.PutAdmit)
+        ]
         (status,) = [a.status for a in plan.actions if isinstance(a, act.UpdateStatus)]
         (stalled,) = [c for c in status["conditions"] if c["type"] == "Stalled"]
         assert (stalled["status"], stalled["reason"]) == ("True", "OverlappingPath")
@@ -122,5 +149,11 @@ def test_a_gate_does_not_open_on_a_path_that_another_one_got_meanwhile() -> None
     world = ready_world()
     gate = {k: v for k, v in world.kv["gate"].value.items() if k != "adopted"}
     world.put("gate", {**gate, "state": "closed"})
-    assert not [a for a in plan_table(replace(world.observe(), overlapping=("lake/t1",)), CONFIG).actions if isinstance(a, act.PutGate)]
-    assert [a.value["state"] for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.PutGate)] == ["open"]
+    assert not [
+        a
+        for a in plan_table(replace(world.observe(), overlapping=("lake/t1",)), CONFIG).actions
+        if isinstance(a, act.PutGate)
+    ]
+    assert [a.value["state"] for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.PutGate)] == [
+        "open"
+    ]

@@ -1,6 +1,8 @@
-"""Random histories of the simulated world: whatever happens in whatever order, the invariants hold and everything ends once it is healed.
+"""Random histories of the simulated world: whatever happens in whatever order, the invariants hold
+and everything ends once it is healed.
 
-Each run draws a new seed and prints it (`RANDOM_SEED` repeats one). A history that has failed once is a file in `histories/`, and is played in each run.
+Each run draws a new seed and prints it (`RANDOM_SEED` repeats one). A history that has failed once
+is a file in `histories/`, and is played in each run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Rules of the protocol that few histories reach: each was added because a mutation of its line went unnoticed."""
+"""Rules of the protocol that few histories reach: each was added because a mutation of its line
+went unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,23 @@ def hung_writer(world: World, name: str = "w", step: int = 3) -> Any:
 def executor_of(process: Any, **labels: str) -> PodFacts:
     known = {naming.LABEL_ROLE: naming.ROLE_EXECUTOR, naming.LABEL_TABLE: "flights", **labels}
     return PodFacts(
-        "lake", "an-executor", "uid-x", known, "Running", "n1", deleting=False, finalizers=(EVIDENCE_FINALIZER,), containers=(), owner_uids=(process.pod_uid,)
+        "lake",
+        "an-executor",
+        "uid-x",
+        known,
+        "Running",
+        "n1",
+        deleting=False,
+        finalizers=(EVIDENCE_FINALIZER,),
+        containers=(),
+        owner_uids=(process.pod_uid,),
     )
 
 
 def test_an_executor_is_known_by_its_owner() -> None:
-    """F26: a pod template of the user's own may take our labels away, and the object of its driver may be gone."""
+    """F26: a pod template of the user's own may take our labels away, and the object of its driver
+    may be gone.
+    """
     world = ready_world()
     process = hung_writer(world)
     observed = world.observe()
@@ -52,7 +65,10 @@ def bare_world() -> tuple[World, Any, Any]:
 
 
 def test_an_executor_without_our_labels_is_settled_with_its_driver() -> None:
-    """F51: it may write while nobody can see it; the world lets nothing be unlocked before it has ended (I1)."""
+    """F51: it may write while nobody can see it.
+
+    The world lets nothing be unlocked before it has ended (I1).
+    """
     world, process, executor = bare_world()
     executor.ignores_sigterm = True
     world.kill(process)
@@ -65,7 +81,9 @@ def test_an_executor_without_our_labels_is_settled_with_its_driver() -> None:
 
 
 def test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other() -> None:
-    """Of one that ended beside its living driver, and of one that is left when the driver has gone."""
+    """Of one that ended beside its living driver, and of one that is left when the
+    driver has gone.
+    """
     world, process, executor = bare_world()
     world.kill(executor)
     world.run(lambda w: executor.pod not in w.pods, seconds=30)
@@ -80,7 +98,10 @@ def test_the_evidence_of_an_executor_without_our_labels_goes_like_any_other() ->
 
 
 def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
-    """I1: its creation was on the way when the driver died; executors are listed once more when the driver's proof is on record."""
+    """I1: its creation was on the way when the driver died.
+
+    Executors are listed once more when the driver's proof is on record.
+    """
     world = ready_world()
     process = hung_writer(world)
     world.kill(process)
@@ -89,7 +110,9 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
         plan = plan_table(world.observe(), CONFIG)
         proven = any(isinstance(a, act.UpdateSettle) and process.pod_uid in a.value["proofs"] for a in plan.actions)
         moved = any(isinstance(a, act.UpdateSettle) and a.value["phase"] == "Draining" for a in plan.actions)
-        assert not (proven and moved and process.pod_uid not in world.names("settle")[process.inc].value["proofs"]), "not listed once more"
+        assert not (proven and moved and process.pod_uid not in world.names("settle")[process.inc].value["proofs"]), (
+            "not listed once more"
+        )
         world.reconcile()
         world.tick()
         assert world.now < 200
@@ -102,7 +125,10 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
 
 
 def test_the_loss_of_an_executor_is_not_the_end_of_its_driver() -> None:
-    """An executor that ends is taken away with its evidence; nobody is fenced for it, and the job goes on."""
+    """An executor that ends is taken away with its evidence.
+
+    Nobody is fenced for it, and the job goes on.
+    """
     world = ready_world()
     world.executors_per_driver = 2
     process = hung_writer(world)
@@ -124,7 +150,9 @@ def test_a_fence_without_its_record_is_settled_all_the_same() -> None:
     process = hung_writer(world)
     world.put(f"fence/{process.inc}", {"inc": process.inc})
     plan = plan_table(world.observe(), CONFIG)
-    assert [(a.inc, a.value["phase"], a.expected_mod) for a in plan.actions if isinstance(a, act.UpdateSettle)] == [(process.inc, "Fenced", 0)]
+    assert [(a.inc, a.value["phase"], a.expected_mod) for a in plan.actions if isinstance(a, act.UpdateSettle)] == [
+        (process.inc, "Fenced", 0)
+    ]
 
 
 def test_who_creates_the_table_may_hold_its_lock() -> None:
@@ -137,7 +165,11 @@ def test_who_creates_the_table_may_hold_its_lock() -> None:
     def reasons() -> list[Any]:
         observed = world.observe()
         hold = f"hold/{world.kv['lock'].create}"
-        return [a.settle["reason"] for a in plan_table(replace(observed, timers={**observed.timers, hold: 11.0}), CONFIG).actions if isinstance(a, act.Fence)]
+        return [
+            a.settle["reason"]
+            for a in plan_table(replace(observed, timers={**observed.timers, hold: 11.0}), CONFIG).actions
+            if isinstance(a, act.Fence)
+        ]
 
     assert reasons() == ["HeldTooLong"]
     world.put("gate", {**world.kv["gate"].value, "state": "closed"})
@@ -154,7 +186,10 @@ def test_a_limit_beyond_ten_is_kept() -> None:
 
 
 def test_an_attempt_that_may_still_register_is_waited_for() -> None:
-    """F5, F23: its admission stands; it may register, lock and commit what the next one would commit again."""
+    """F5, F23: its admission stands.
+
+    It may register, lock and commit what the next one would commit again.
+    """
     world = ready_world()
     world.exit_codes = [11]
     world.make_writer("w", retryPolicy={"limit": 3, "backoffSeconds": 1, "maxBackoffSeconds": 1})
@@ -175,9 +210,13 @@ def test_an_attempt_that_may_still_register_is_waited_for() -> None:
 
 
 def test_a_single_writer_waits_for_whoever_may_still_publish() -> None:
-    """I9: without conflict checks, nobody starts beside an incarnation of a writer that was deleted."""
+    """I9: without conflict checks, nobody starts beside an incarnation of a writer
+    that was deleted.
+    """
     world = ready_world(concurrency={"mode": "SingleWriter"})
-    world.put("writer/ghost", {"inc": "ghost", "attempt": "lake.gone-00000000-1", "podUID": "uid-of-nobody", "role": "writer"})
+    world.put(
+        "writer/ghost", {"inc": "ghost", "attempt": "lake.gone-00000000-1", "podUID": "uid-of-nobody", "role": "writer"}
+    )
     world.put("alive/ghost", {"inc": "ghost"})
     world.make_writer("w")
     for _ in range(4):
@@ -210,7 +249,13 @@ def test_an_agents_pod_stays_while_it_is_not_known_who_needs_it() -> None:
     agent = world.agent_process()
     assert agent is not None
     world.kill(agent)
-    world.run(lambda w: w.pods[agent.pod].phase == "Failed" and agent.inc in w.names("settle") and w.names("settle")[agent.inc].value["phase"] == "Settled")
+    world.run(
+        lambda w: (
+            w.pods[agent.pod].phase == "Failed"
+            and agent.inc in w.names("settle")
+            and w.names("settle")[agent.inc].value["phase"] == "Settled"
+        )
+    )
     observed = world.observe()
     (pod,) = [p for p in observed.pods if p.uid == agent.pod_uid]
     pods = tuple(replace(p, finalizers=(EVIDENCE_FINALIZER,)) if p is pod else p for p in observed.pods)

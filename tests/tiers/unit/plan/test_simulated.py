@@ -1,10 +1,22 @@
-"""The planner drives a simulated world through everything that can happen to a writer; the world checks the invariants at each action."""
+"""The planner drives a simulated world through everything that can happen to a writer.
+
+The world checks the invariants at each action.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.world.simulated_world import Node, World, all_settled, at_step, finished, in_phase, no_evidence_left, ready_world
+from tests.support.world.simulated_world import (
+    Node,
+    World,
+    all_settled,
+    at_step,
+    finished,
+    in_phase,
+    no_evidence_left,
+    ready_world,
+)
 
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept")
 
@@ -32,7 +44,10 @@ def test_happy_path() -> None:
 
 @pytest.mark.parametrize("executors", [0, 2])
 def test_killed_while_holding_the_lock(executors: int) -> None:
-    """I1: the lock goes only after proof and drain; the next attempt commits; the dead one's instant is rolled back."""
+    """I1: the lock goes only after proof and drain; the next attempt commits.
+
+    The dead one's instant is rolled back.
+    """
     world = ready_world()
     world.executors_per_driver, world.writer_hang_at = executors, 3
     world.make_writer("backfill")
@@ -94,7 +109,9 @@ def test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds() -> No
     world.run(in_phase("RollingBack"), seconds=5)
     for failures in (1, 2, 3):
         record = world.kv[f"settle/{victim.inc}"].value
-        failed = {victim.instant: {"action": "commit", "outcome": None, "failures": failures, "error": "the listing failed"}}
+        failed = {
+            victim.instant: {"action": "commit", "outcome": None, "failures": failures, "error": "the listing failed"}
+        }
         world.put(f"settle/{victim.inc}", {**record, "instants": failed})
         world.reconcile()
         told = world.condition(world.table, "RollbackPending")
@@ -131,7 +148,10 @@ def test_one_writer_at_a_time_where_the_table_says_so() -> None:
 
 
 def test_a_paused_holder_of_the_lock_cannot_outlive_it() -> None:
-    """The reason for all this: SIGSTOP between check and PUT. The pod is killed before anybody else gets the lock."""
+    """The reason for all this: SIGSTOP between check and PUT.
+
+    The pod is killed before anybody else gets the lock.
+    """
     world = ready_world()
     world.make_writer("paused")
     world.run(at_step("paused", 4))
@@ -199,7 +219,13 @@ def test_force_deleted_pod_is_no_proof() -> None:
     assert victim.pod_uid in message
     world.kill(victim)
     assert world.table is not None
-    word = {"podUID": victim.pod_uid, "node": "n1", "statement": "cut off from power", "attestedBy": "ann", "at": "2026-01-01T00:00:00Z"}
+    word = {
+        "podUID": victim.pod_uid,
+        "node": "n1",
+        "statement": "cut off from power",
+        "attestedBy": "ann",
+        "at": "2026-01-01T00:00:00Z",
+    }
     world.edit(world.table, fencing={"attestations": [word]})
     world.run(finished("backfill"))
     world.run(all_settled)
@@ -303,7 +329,9 @@ def test_operator_dies_in_each_phase(phase: str) -> None:
 
 @pytest.mark.parametrize("crash_every", [1, 2, 3, 5])
 def test_operator_dies_between_actions_all_the_time(crash_every: int) -> None:
-    """I6 with timers lost at every crash: it still ends, because not every look has so many actions that it comes to the crash."""
+    """I6 with timers lost at every crash: it still ends, because not every look has so many actions
+    that it comes to the crash.
+    """
     world = World()
     world.make_table(fencing={"drainSeconds": 2}, lock={"suspectSeconds": 0})
     world.writer_hang_at = 3
@@ -390,9 +418,11 @@ def test_writer_deleted_at_every_step(step: int, stubborn: bool) -> None:
 
 @pytest.mark.parametrize("phase", ["", *PHASES])
 def test_what_people_write_into_status_and_annotations_frees_nothing(phase: str) -> None:
-    """Whoever may edit a status takes everything out of it, or says that all is over: nobody is fenced, unlocked or rolled back for that, nor left alone.
+    """Whoever may edit a status takes everything out of it, or says that all is over: nobody is
+    fenced, unlocked or rolled back for that, nor left alone.
 
-    The world checks each action against the truth. `phase`: the first phase of settling of a killed holder of the lock; none: a healthy one.
+    The world checks each action against the truth. `phase`: the first phase of settling of a killed
+    holder of the lock; none: a healthy one.
     """
     world = ready_world()
     world.writer_hang_at = 3
@@ -403,13 +433,21 @@ def test_what_people_write_into_status_and_annotations_frees_nothing(phase: str)
     if phase:
         world.kill(victim)
         world.run(in_phase(phase))
-    over = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    over = {
+        "type": "Finished",
+        "status": "True",
+        "reason": "Succeeded",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
     for number in range(20):
         assert world.table is not None
         for obj in (world.table, world.writers["backfill"]):
             obj["metadata"].setdefault("annotations", {})["hudioperator.io/settled"] = victim.inc
         world.table["status"] = {} if number % 2 else {"timeline": {"pendingCount": 0}, "settling": []}
-        world.writers["backfill"]["status"] = {} if number % 2 else {"state": "Succeeded", "attempts": [], "conditions": [over]}
+        world.writers["backfill"]["status"] = (
+            {} if number % 2 else {"state": "Succeeded", "attempts": [], "conditions": [over]}
+        )
         world.reconcile()
         world.tick()
     if not phase:

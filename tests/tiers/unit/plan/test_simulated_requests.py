@@ -1,4 +1,6 @@
-"""What users ask for, in the simulated world: suspension, retries, the order of writers, modes, errors that they have to mend."""
+"""What users ask for, in the simulated world: suspension, retries, the order of writers, modes,
+errors that they have to mend.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,10 @@ def test_mode_changes_only_without_writers() -> None:
     hung.hang_at = None
     world.run(lambda w: finished("old")(w) and finished("new")(w))
     assert world.kv["gate"].value["mode"] == "LeaseOnly"
-    assert "unsafe" in world.condition(world.table, "Ready")["message"] or "corrupt" in world.condition(world.table, "Ready")["message"]
+    assert (
+        "unsafe" in world.condition(world.table, "Ready")["message"]
+        or "corrupt" in world.condition(world.table, "Ready")["message"]
+    )
 
 
 def test_lease_only_waits_for_no_proof() -> None:

@@ -54,11 +54,21 @@ def test_a_spec_that_cannot_be_read() -> None:
     [
         ({"a": {"operation": "Insert"}, "b": {"operation": "Upsert"}}, {}, ("False", "NobodyAllows", "")),
         ({"a": {"operation": "Insert", "duplicates": "Drop"}}, {}, ("False", "NobodyAllows", "")),
-        ({"a": {"operation": "BulkInsert", "duplicates": "Allow"}, "b": {"operation": "Insert"}}, {}, ("True", "AllowedByWriter", "in HudiWriter a: a key")),
-        ({}, {"insertConflicts": "Ignore"}, ("True", "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore")),
+        (
+            {"a": {"operation": "BulkInsert", "duplicates": "Allow"}, "b": {"operation": "Insert"}},
+            {},
+            ("True", "AllowedByWriter", "in HudiWriter a: a key"),
+        ),
+        (
+            {},
+            {"insertConflicts": "Ignore"},
+            ("True", "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore"),
+        ),
     ],
 )
-def test_one_writer_that_allows_duplicates_voids_the_promise(writers: dict[str, Any], concurrency: dict[str, Any], told: tuple[str, str, str]) -> None:
+def test_one_writer_that_allows_duplicates_voids_the_promise(
+    writers: dict[str, Any], concurrency: dict[str, Any], told: tuple[str, str, str]
+) -> None:
     """F62: it is shown at the table, whoever else looks keys up."""
     world = ready_world(concurrency=concurrency)
     for name, spec in writers.items():
@@ -79,7 +89,10 @@ def test_one_bad_writer_does_not_stop_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "word"),
-    [({"hudiOptions": {"hoodie.write.lock.provider": "x.Y"}}, "hoodie.write.lock.provider"), ({"sparkConf": {"spark.plugins": "x.Y"}}, "spark.plugins")],
+    [
+        ({"hudiOptions": {"hoodie.write.lock.provider": "x.Y"}}, "hoodie.write.lock.provider"),
+        ({"sparkConf": {"spark.plugins": "x.Y"}}, "spark.plugins"),
+    ],
 )
 def test_options_that_are_not_allowed(spec: dict[str, Any], word: str) -> None:
     world = ready_world()
@@ -162,10 +175,15 @@ def test_the_timeline_is_shown_and_foreign_instants_are_named() -> None:
     agent = world.agent_process()
     assert agent is not None
     report = {
-        "agentInc": agent.inc, "exists": True, "lastInstant": "20260101000000000", "lastCompletionTime": "20260102030405000", "pendingCount": 2,
-        "activeLength": 7, "pending": [{"instant": "20260101000001000", "action": "commit", "state": "INFLIGHT"}],
+        "agentInc": agent.inc,
+        "exists": True,
+        "lastInstant": "20260101000000000",
+        "lastCompletionTime": "20260102030405000",
+        "pendingCount": 2,
+        "activeLength": 7,
+        "pending": [{"instant": "20260101000001000", "action": "commit", "state": "INFLIGHT"}],
         "foreign": [{"instant": "20260101000001000", "action": "commit"}],
-    }  # fmt: skip
+    }
     world.put("report/timeline", report)
     plan = world.reconcile()
     assert not [a for a in plan.actions if isinstance(a, act.Fence | act.UpdateSettle | act.FinishSettle)]
@@ -219,7 +237,10 @@ def test_nobody_is_fenced_because_of_one_clock(wrong: str, by_ms: int) -> None:
     assert world.table is not None
     shown = world.condition(world.table, "ClocksAgree")
     behind = (by_ms < 0) == (wrong == "operator_clock_ms")
-    assert (shown["status"], shown["message"]) == ("False", f"the operator's clock is more than 5 s {'behind' if behind else 'ahead of'} the API server's")
+    assert (shown["status"], shown["message"]) == (
+        "False",
+        f"the operator's clock is more than 5 s {'behind' if behind else 'ahead of'} the API server's",
+    )
 
 
 def test_nobody_is_fenced_while_only_the_operators_clock_is_known() -> None:
@@ -232,7 +253,10 @@ def test_who_waits_for_the_lock_is_nobody_else() -> None:
     world = ready_world()
     agent = world.agent_process()
     assert agent is not None
-    world.put(f"queue/{agent.inc}-eddea38b-f834-45b4-8568-0123456789ab", {"inc": agent.inc, "priority": 0, "overtaken": 0, "sinceMs": 0})
+    world.put(
+        f"queue/{agent.inc}-eddea38b-f834-45b4-8568-0123456789ab",
+        {"inc": agent.inc, "priority": 0, "overtaken": 0, "sinceMs": 0},
+    )
     for _ in range(60):
         assert not [a for a in world.reconcile().actions if isinstance(a, act.Fence)]
         world.tick()
@@ -301,14 +325,27 @@ def test_a_refused_agent_pod_does_not_keep_status_and_writers_waiting() -> None:
     world.tick()
     world.make_writer("w")
     world.reconcile()
-    kinds = [(type(a).__name__, getattr(a, "kind", "")) for a in plan_table(replace(world.observe(), now_ms=world.now_ms + 60_000), CONFIG).actions]
+    kinds = [
+        (type(a).__name__, getattr(a, "kind", ""))
+        for a in plan_table(replace(world.observe(), now_ms=world.now_ms + 60_000), CONFIG).actions
+    ]
     assert kinds.index(("UpdateStatus", "HudiWriter")) < kinds.index(("CreatePod", ""))
 
 
 def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
-    """I4: Swept is the agent's word about the instants that it has seen; one that it has not seen is not forgotten."""
+    """I4: Swept is the agent's word about the instants that it has seen.
+
+    One that it has not seen is not forgotten.
+    """
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Swept", "instants": {"t1": {"outcome": "RolledBack"}}, "proofs": DEAD}
+    record = {
+        "inc": "dead",
+        "attempt": "lake.w-1",
+        "podUID": "u",
+        "phase": "Swept",
+        "instants": {"t1": {"outcome": "RolledBack"}},
+        "proofs": DEAD,
+    }
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -321,7 +358,14 @@ def test_an_instant_without_an_outcome_goes_back_to_the_agent() -> None:
 def test_only_its_own_instants_go_with_an_incarnation() -> None:
     """I7"""
     world = ready_world()
-    record = {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Swept", "instants": {"t1": {"outcome": "Completed"}}, "proofs": DEAD}
+    record = {
+        "inc": "dead",
+        "attempt": "lake.w-1",
+        "podUID": "u",
+        "phase": "Swept",
+        "instants": {"t1": {"outcome": "Completed"}},
+        "proofs": DEAD,
+    }
     world.put("settle/dead", record)
     world.put("fence/dead", {"inc": "dead"})
     world.put("instant/t1", {"inc": "dead", "state": "Pending"})
@@ -334,7 +378,10 @@ def test_only_its_own_instants_go_with_an_incarnation() -> None:
 def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
     """F4: what a writer gave up while it lived is swept again after its pods are proven dead."""
     world = ready_world()
-    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Unlocked", "instants": {}, "proofs": DEAD})
+    world.put(
+        "settle/dead",
+        {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "Unlocked", "instants": {}, "proofs": DEAD},
+    )
     world.put("fence/dead", {"inc": "dead"})
     world.put("done/abandoned-dead", {"inc": "dead", "instants": ["t1"]})
     plan = plan_table(world.observe(), CONFIG)
@@ -345,7 +392,10 @@ def test_given_up_instants_are_swept_once_more_by_the_agent() -> None:
 def test_a_lock_that_comes_back_after_unlock_is_not_deleted_without_proof(lock: bool, phases: list[str]) -> None:
     """I2 forbids it; if it happens all the same, settling starts again."""
     world = ready_world()
-    world.put("settle/dead", {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "RollingBack", "instants": {}, "proofs": {}})
+    world.put(
+        "settle/dead",
+        {"inc": "dead", "attempt": "lake.w-1", "podUID": "u", "phase": "RollingBack", "instants": {}, "proofs": {}},
+    )
     world.put("fence/dead", {"inc": "dead"})
     if lock:
         world.put("lock", {"inc": "dead", "attempt": "lake.w-1"})

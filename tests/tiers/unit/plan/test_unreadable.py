@@ -1,4 +1,6 @@
-"""F46: a value that cannot be read stops what depends on it, says so on the HudiTable, and stops no fence and no settling of anybody else."""
+"""F46: a value that cannot be read stops what depends on it, says so on the HudiTable, and stops no
+fence and no settling of anybody else.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from tests.support.world.simulated_world import Process, World, at_step, ready_w
 HUGE = 10**40
 DEEP = b"[" * 100_000 + b"]" * 100_000
 GARBAGE: tuple[Any, ...] = ("many", [1], None, b"\xff\xfe\x00", DEEP)
-"""Whole values that are nothing that anybody of ours writes; each more of them is in `tests/tiers/unit/contract/test_records.py`."""
+"""Whole values that are nothing that anybody of ours writes; each more of them is in
+`tests/tiers/unit/contract/test_records.py`.
+"""
 
 FIELDS: dict[str, dict[str, Any]] = {
     "report/timeline": {
@@ -46,7 +50,9 @@ FIELDS: dict[str, dict[str, Any]] = {
     "settle/other": {"phase": "Quarantined", "proofs": "many", "pods": [1], "instants": {"t": 4}, "times": [1]},
     "clock": {"value": 7},
 }
-CASES = [(key, value) for key in FIELDS for value in GARBAGE] + [(key, {field: value}) for key, of in FIELDS.items() for field, value in of.items()]
+CASES = [(key, value) for key in FIELDS for value in GARBAGE] + [
+    (key, {field: value}) for key, of in FIELDS.items() for field, value in of.items()
+]
 
 
 def names(case: object) -> str:
@@ -88,7 +94,10 @@ def readable(world: World) -> dict[str, Any]:
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> tuple[World, Process]:
-    """A writer that has the lock and hangs. The agent lives and does nothing: how it reads has tests of its own."""
+    """A writer that has the lock and hangs.
+
+    The agent lives and does nothing: how it reads has tests of its own.
+    """
     world = ready_world()
     world.writer_hang_at = 3
     world.make_writer("victim")
@@ -100,7 +109,9 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> tuple[World, Process]:
 
 
 @pytest.mark.parametrize(("key", "value"), CASES, ids=names)
-def test_a_suspect_is_fenced_and_unlocked_whatever_stands_beside_it(scene: tuple[World, Process], key: str, value: Any) -> None:
+def test_a_suspect_is_fenced_and_unlocked_whatever_stands_beside_it(
+    scene: tuple[World, Process], key: str, value: Any
+) -> None:
     world, victim = scene
     if key == "report/timeline" and isinstance(value, dict):
         value = {**world.kv[key].value, **value}  # of the agent that serves
@@ -123,9 +134,13 @@ def test_an_unreadable_registration_is_fenced_by_its_keys_name(scene: tuple[Worl
 
 
 @pytest.mark.parametrize(
-    "value", [*GARBAGE, {"phase": "Quarantined"}, {"phase": "Draining", "pods": [1]}, {"phase": "Draining", "proofs": {"u": 1}}], ids=names
+    "value",
+    [*GARBAGE, {"phase": "Quarantined"}, {"phase": "Draining", "pods": [1]}, {"phase": "Draining", "proofs": {"u": 1}}],
+    ids=names,
 )
-def test_an_unreadable_settle_record_keeps_everything_of_its_incarnation(scene: tuple[World, Process], value: Any) -> None:
+def test_an_unreadable_settle_record_keeps_everything_of_its_incarnation(
+    scene: tuple[World, Process], value: Any
+) -> None:
     world, victim = scene
     world.kill(victim)
     look(world, 30, lambda: phase(world, victim.inc) == "Terminating")
@@ -136,7 +151,8 @@ def test_an_unreadable_settle_record_keeps_everything_of_its_incarnation(scene: 
     assert world.pods[victim.pod].finalizers
     assert world.mod(f"settle/{victim.inc}") == before
     assert f"settle/{victim.inc}" in readable(world)["message"]
-    # A person removes what cannot be read: the fence stands, the record is made anew, and settling begins from its start.
+    # A person removes what cannot be read: the fence stands, the record is made anew, and settling
+    # begins from its start.
     world.drop(f"settle/{victim.inc}")
     assert look(world, 60, lambda: unlocked(world, victim)), world.sentences[-3:]
     assert readable(world)["status"] == "True"
@@ -155,9 +171,18 @@ def test_an_unreadable_lock_may_be_anybodys(scene: tuple[World, Process], value:
 
 
 @pytest.mark.parametrize(
-    "value", [*GARBAGE, {"state": "ajar"}, {"state": "open", "lock": {"drainSeconds": "10"}}, {"state": "open", "mode": "Trusting"}], ids=names
+    "value",
+    [
+        *GARBAGE,
+        {"state": "ajar"},
+        {"state": "open", "lock": {"drainSeconds": "10"}},
+        {"state": "open", "mode": "Trusting"},
+    ],
+    ids=names,
 )
-def test_an_unreadable_gate_stays_and_the_dead_are_settled_with_the_longest_drain(scene: tuple[World, Process], value: Any) -> None:
+def test_an_unreadable_gate_stays_and_the_dead_are_settled_with_the_longest_drain(
+    scene: tuple[World, Process], value: Any
+) -> None:
     world, victim = scene
     world.put("gate", Garbage(value))
     before = world.mod("gate")
@@ -185,7 +210,9 @@ def test_an_unreadable_instant_keeps_who_may_own_it(scene: tuple[World, Process]
 
 @pytest.mark.parametrize("key", ["done/restore-r1", "done/savepoint-s1", "done/metadata", "done/bootstrap"])
 @pytest.mark.parametrize("value", GARBAGE, ids=names)
-def test_the_gate_stays_while_it_is_not_known_what_became_of_a_request(scene: tuple[World, Process], key: str, value: Any) -> None:
+def test_the_gate_stays_while_it_is_not_known_what_became_of_a_request(
+    scene: tuple[World, Process], key: str, value: Any
+) -> None:
     world, _ = scene
     world.put(key, Garbage(value))
     assert world.table is not None
@@ -217,8 +244,12 @@ DEFECTS = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name"), DEFECTS, ids=lambda each: getattr(each, "__name__", each).rpartition(".")[2])
-def test_a_defect_of_one_planner_keeps_nobody_from_being_fenced(scene: tuple[World, Process], monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "name"), DEFECTS, ids=lambda each: getattr(each, "__name__", each).rpartition(".")[2]
+)
+def test_a_defect_of_one_planner_keeps_nobody_from_being_fenced(
+    scene: tuple[World, Process], monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+) -> None:
     world, victim = scene
 
     def broken(*args: Any, **kwargs: Any) -> Any:
@@ -235,7 +266,9 @@ def test_a_defect_of_one_planner_keeps_nobody_from_being_fenced(scene: tuple[Wor
 
 def test_a_neighbour_that_cannot_be_read_may_need_any_agents_evidence() -> None:
     def facts(value: Any, kind: str = "settles") -> EtcdFacts:
-        return EtcdFacts(1, "c", **{kind: {"a": records.stored("settle" if kind == "settles" else "writer", "a", value)}})
+        return EtcdFacts(
+            1, "c", **{kind: {"a": records.stored("settle" if kind == "settles" else "writer", "a", value)}}
+        )
 
     assert doubts.unplaced(facts(b"{"))
     assert doubts.unplaced(facts({"podUID": 7}, "writers"))

@@ -1,4 +1,6 @@
-"""F69: a HudiTable whose spec cannot be read, or is a newer one's, stops what is made from the spec, and no fence and no settling of its writers."""
+"""F69: a HudiTable whose spec cannot be read, or is a newer one's, stops what is made from the
+spec, and no fence and no settling of its writers.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def scene() -> tuple[World, Process]:
 
 
 @pytest.mark.parametrize(("field", "value"), UNREADABLE, ids=FIELDS)
-def test_the_dead_are_fenced_proven_unlocked_and_rolled_back(scene: tuple[World, Process], field: str, value: Any) -> None:
+def test_the_dead_are_fenced_proven_unlocked_and_rolled_back(
+    scene: tuple[World, Process], field: str, value: Any
+) -> None:
     world, victim = scene
     assert world.table is not None
     world.edit(world.table, **{field: value})
@@ -96,7 +100,9 @@ def test_what_waits_for_a_proof_is_shown_and_the_rest_of_status_stays(scene: tup
     assert world.is_true(world.table, "AwaitingProofOfDeath")
     assert [s["incarnation"] for s in status["settling"]] == [victim.inc]
     assert "lock" in world.kv
-    assert {k: status[k] for k in ("timeline", "agent", "tableId")} == {k: before[k] for k in ("timeline", "agent", "tableId")}
+    assert {k: status[k] for k in ("timeline", "agent", "tableId")} == {
+        k: before[k] for k in ("timeline", "agent", "tableId")
+    }
 
 
 def test_a_deleted_table_that_cannot_be_read_goes_when_nobody_can_hold_its_lock(scene: tuple[World, Process]) -> None:
@@ -117,7 +123,9 @@ def test_an_attempt_that_was_announced_is_not_made_from_defaults() -> None:
     plan = world.reconcile()
     while not any(isinstance(a, act.UpdateStatus) and (a.status.get("attempts")) for a in plan.actions):
         plan = world.reconcile()
-    announced = next(n for n, a in enumerate(plan.actions) if isinstance(a, act.UpdateStatus) and a.status.get("attempts"))
+    announced = next(
+        n for n, a in enumerate(plan.actions) if isinstance(a, act.UpdateStatus) and a.status.get("attempts")
+    )
     assert any(isinstance(a, act.CreatePod) for a in plan.actions[announced:])
     world = ready_world()
     assert world.table is not None
@@ -126,14 +134,45 @@ def test_an_attempt_that_was_announced_is_not_made_from_defaults() -> None:
     world.reconcile(crash_after=announced + 1)
     assert world.writers["late"]["status"]["attempts"]
     world.edit(world.table, hudiOptions="none")
-    made = [a for _ in range(20) for a in world.reconcile().actions if isinstance(a, act.CreatePod | act.Apply | act.PutAdmit)]
+    made = [
+        a
+        for _ in range(20)
+        for a in world.reconcile().actions
+        if isinstance(a, act.CreatePod | act.Apply | act.PutAdmit)
+    ]
     assert made == []
     world.edit(world.table, hudiOptions=None)
     world.run(lambda w: w.writer_process("late") is not None)
 
 
-GARBAGE: tuple[Any, ...] = ("x", 7, True, [1], ["x"], [None], [[]], {"x": [1]}, {"name": 3}, [{"name": {}}], 10**40, 1.5)
-NAMES = sorted({*(n for n, _ in UNREADABLE), "type", "recordKeyFields", "orderingFields", "index", "merge", "schema", "image", "hudiOptions", "adoption"})
+GARBAGE: tuple[Any, ...] = (
+    "x",
+    7,
+    True,
+    [1],
+    ["x"],
+    [None],
+    [[]],
+    {"x": [1]},
+    {"name": 3},
+    [{"name": {}}],
+    10**40,
+    1.5,
+)
+NAMES = sorted(
+    {
+        *(n for n, _ in UNREADABLE),
+        "type",
+        "recordKeyFields",
+        "orderingFields",
+        "index",
+        "merge",
+        "schema",
+        "image",
+        "hudiOptions",
+        "adoption",
+    }
+)
 NAMES += ["bootstrap", "metadataTable", "commitCallback", "suspend", "tableName", "hudiVersion"]
 
 
@@ -142,7 +181,12 @@ NAMES += ["bootstrap", "metadataTable", "commitCallback", "suspend", "tableName"
 def test_whatever_a_field_says_the_table_is_known(name: str, value: Any) -> None:
     status = {"tableId": TableSpec.from_object({"spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}}).table_id}
     spec, why = read_table(
-        {"kind": "HudiTable", "metadata": {"name": "t"}, "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], name: value}, "status": status}
+        {
+            "kind": "HudiTable",
+            "metadata": {"name": "t"},
+            "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"], name: value},
+            "status": status,
+        }
     )
     assert spec is not None
     if name != "path":

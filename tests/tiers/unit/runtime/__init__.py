@@ -1,1 +1,3 @@
-"""Tests of the runtime without Spark: positions, plans of settling and services, callbacks, errors."""
+"""Tests of the runtime without Spark: positions, plans of settling and
+services, callbacks, errors.
+"""

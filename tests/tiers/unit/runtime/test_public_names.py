@@ -1,4 +1,6 @@
-"""What user code imports: names, signatures and docstrings that stay, and no example or page that imports anything else."""
+"""What user code imports: names, signatures and docstrings that stay, and no example or page that
+imports anything else.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,17 @@ IMPORT = re.compile(r"^\s*(?:from (hudi_runtime[\w.]*) import ([\w, ]+)|import (
 
 
 def test_the_names_stay() -> None:
-    assert sorted(api.__all__) == ["Context", "PositionLost", "Pull", "ReadSnapshot", "Reader", "RuntimeFailure", "Update", "current_context", "positions"]
+    assert sorted(api.__all__) == [
+        "Context",
+        "PositionLost",
+        "Pull",
+        "ReadSnapshot",
+        "Reader",
+        "RuntimeFailure",
+        "Update",
+        "current_context",
+        "positions",
+    ]
     assert sorted(positions.__all__) == ["ByCompletion", "Fenced", "OutOfOrder", "Position", "PositionError", "parse"]
 
 
@@ -47,7 +59,10 @@ def test_the_names_stay() -> None:
     ],
 )
 def test_the_signatures_stay(function: Any, parameters: list[str]) -> None:
-    found = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in inspect.signature(function).parameters.values()]
+    found = [
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in inspect.signature(function).parameters.values()
+    ]
     assert found == parameters
 
 
@@ -56,16 +71,26 @@ def test_the_fields_stay() -> None:
     assert {"table_path", "attempt", "spark", "arguments"} <= {*Context.__dataclass_fields__, *vars(Context)}
 
 
-@pytest.mark.parametrize("owner", [*(getattr(api, name) for name in api.__all__), *(getattr(positions, name) for name in positions.__all__)])
+@pytest.mark.parametrize(
+    "owner", [*(getattr(api, name) for name in api.__all__), *(getattr(positions, name) for name in positions.__all__)]
+)
 def test_each_name_says_what_it_means(owner: Any) -> None:
     if isinstance(owner, type):
-        undocumented = [name for name, member in vars(owner).items() if not name.startswith("_") and callable(member) and not inspect.getdoc(member)]
+        undocumented = [
+            name
+            for name, member in vars(owner).items()
+            if not name.startswith("_") and callable(member) and not inspect.getdoc(member)
+        ]
         assert not undocumented
     if isinstance(owner, type | ModuleType) or inspect.isfunction(owner):
         said = owner.__doc__ or ""
         assert len(said) > 20
         assert not said.startswith(f"{owner.__name__}("), "a dataclass without a docstring gets its signature"
-        assert any(f"`{name}`" in (module.__doc__ or "") or f"`{name}()`" in (module.__doc__ or "") for module in (api, positions) for name in _names(owner))
+        assert any(
+            f"`{name}`" in (module.__doc__ or "") or f"`{name}()`" in (module.__doc__ or "")
+            for module in (api, positions)
+            for name in _names(owner)
+        )
 
 
 def _names(owner: Any) -> list[str]:
@@ -76,11 +101,16 @@ def _names(owner: Any) -> list[str]:
 
 def imports() -> list[tuple[str, str, str]]:
     """File, module and names of each import of the runtime in examples and pages."""
-    listed = subprocess.run(["git", "ls-files", "-z", "examples", "docs", "README.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "examples", "docs", "README.md"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     found = []
     for name in listed.split("\0")[:-1]:
         if Path(name).suffix in (".md", ".py", ".yaml"):
-            found += [(name, match[1] or match[3], match[2] or "") for match in IMPORT.finditer((ROOT / name).read_text(encoding="utf-8"))]
+            found += [
+                (name, match[1] or match[3], match[2] or "")
+                for match in IMPORT.finditer((ROOT / name).read_text(encoding="utf-8"))
+            ]
     return found
 
 

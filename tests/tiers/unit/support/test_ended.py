@@ -45,7 +45,12 @@ def test_an_exception_says_why(request: pytest.FixtureRequest, words: tuple[str,
 @pytest.mark.parametrize("file", CONFTESTS)
 def test_the_tiers_with_real_processes_ask(file: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
-    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == ended.__name__ for alias in node.names}
+    imported = {
+        alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == ended.__name__
+        for alias in node.names
+    }
     assert imported == {"pytest_runtest_makereport"}, "without it no test counts as passed"
     (fixture,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "conform")
     assert "ended.complete(request.node)" in ast.unparse(fixture)

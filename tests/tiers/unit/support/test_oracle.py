@@ -10,7 +10,12 @@ from hudi_runtime.audit.report import Check, ok, unknown, unsettled, violated
 from tests.support import oracle
 
 WANTED = {"rows": "ok", "metadata": "ok"}
-BUSY = [ok("rows", "3 rows"), unsettled("metadata", "a clean is running: run it again", ["a/1.parquet is in the storage, not in the metadata table"])]
+BUSY = [
+    ok("rows", "3 rows"),
+    unsettled(
+        "metadata", "a clean is running: run it again", ["a/1.parquet is in the storage, not in the metadata table"]
+    ),
+]
 QUIET = [ok("rows", "3 rows"), ok("metadata", "2 files in both")]
 
 
@@ -38,14 +43,22 @@ def test_what_ends_by_itself_is_asked_again() -> None:
 
 def test_what_never_ends_fails_and_says_how_often_it_was_asked() -> None:
     audits = Audits(BUSY)
-    with pytest.raises(AssertionError, match=r"asked 3 of at most 3 times:\nmetadata: unknown, wanted ok: a clean is running: run it again: a/1.parquet"):
+    with pytest.raises(
+        AssertionError,
+        match=(
+            r"asked 3 of at most 3 times:\nmetadata: unknown, wanted ok: a clean is running: run it again: "
+            r"a/1.parquet"
+        ),
+    ):
         settled(audits)
     assert audits.asked == 3
 
 
 @pytest.mark.parametrize("bad", [violated("rows", "a row is missing"), unknown("rows", "could not be read")])
 def test_what_does_not_end_by_itself_fails_at_once(bad: Check) -> None:
-    """Also beside a check that says ask again: a violation that would be gone at a second look was one."""
+    """Also beside a check that says ask again: a violation that would be gone at a second
+    look was one.
+    """
     for audits in (Audits([bad, QUIET[1]], QUIET), Audits([bad, BUSY[1]], QUIET)):
         with pytest.raises(AssertionError, match="asked 1 of at most 3 times"):
             settled(audits)

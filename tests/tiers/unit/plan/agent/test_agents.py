@@ -1,4 +1,6 @@
-"""The agent of a table: its number is spent only by a pod that was there, and its failure is told."""
+"""The agent of a table: its number is spent only by a pod that was there, and its
+failure is told.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,26 @@ def test_a_failed_agent_is_quoted_in_the_condition() -> None:
     plan = plan_table(observed, CONFIG)
     made = next(a.manifest for a in plan.actions if isinstance(a, act.CreatePod))
     word = json.dumps({"outcome": "Failed", "class": "Infrastructure", "message": "no route to etcd"})
-    ended = ContainerFacts("agent", started=True, terminated=True, exit_code=11, reason="Error", message=word, finished_at="2026-01-01T00:00:00Z")
+    ended = ContainerFacts(
+        "agent",
+        started=True,
+        terminated=True,
+        exit_code=11,
+        reason="Error",
+        message=word,
+        finished_at="2026-01-01T00:00:00Z",
+    )
     pod = PodFacts(
-        namespace=made["metadata"]["namespace"], name=made["metadata"]["name"], uid="u", labels=made["metadata"]["labels"], phase="Failed",
-        node="n", deleting=False, finalizers=(), containers=(ended,),
-    )  # fmt: skip
+        namespace=made["metadata"]["namespace"],
+        name=made["metadata"]["name"],
+        uid="u",
+        labels=made["metadata"]["labels"],
+        phase="Failed",
+        node="n",
+        deleting=False,
+        finalizers=(),
+        containers=(ended,),
+    )
     plan = plan_table(replace(observed, pods=(pod,)), CONFIG)
     status = next(a.status for a in plan.actions if isinstance(a, act.UpdateStatus))
     ready = next(c for c in status["conditions"] if c["type"] == "Ready")
@@ -57,13 +74,21 @@ def test_a_failed_agent_is_quoted_in_the_condition() -> None:
 
 @pytest.mark.parametrize(("ahead", "failures"), [(0, 1), (3600, 1), (3600, 4), (-20, 2)])
 def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failures: int) -> None:
-    """F57: how long the operator waits is its own affair, at most the back-off; a container beside the agent's is no second failure."""
+    """F57: how long the operator waits is its own affair, at most the back-off.
+
+    A container beside the agent's is no second failure.
+    """
     world = ready_world()
     pods = [p for p in world.observe().pods if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
     world.pods.clear()
     at = datetime.fromtimestamp(world.now_ms / 1000 + ahead, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ended = tuple(ContainerFacts(name, started=True, terminated=True, exit_code=11, finished_at=at) for name in ("agent", "proxy"))
-    dead = tuple(replace(pods[0], uid=f"u{n}", name=f"{pods[0].name}{n}", phase="Failed", containers=ended) for n in range(failures))
+    ended = tuple(
+        ContainerFacts(name, started=True, terminated=True, exit_code=11, finished_at=at) for name in ("agent", "proxy")
+    )
+    dead = tuple(
+        replace(pods[0], uid=f"u{n}", name=f"{pods[0].name}{n}", phase="Failed", containers=ended)
+        for n in range(failures)
+    )
     began = world.now
     for _ in range(100):
         plan = plan_table(replace(world.observe(), pods=dead), CONFIG)
@@ -87,8 +112,13 @@ def test_the_next_agent_does_not_wait_for_the_kubelets_clock(ahead: int, failure
         ("ClockSkew", False, True, 5),
     ],
 )
-def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: str, own: bool, locked: bool, grace: int) -> None:
-    """F48: its pod is ended in order, and the next agent does not wait for that. With the lock it has less time; of a table's own agent nobody else depends."""
+def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(
+    reason: str, own: bool, locked: bool, grace: int
+) -> None:
+    """F48: its pod is ended in order, and the next agent does not wait for that.
+
+    With the lock it has less time; of a table's own agent nobody else depends.
+    """
     world = ready_world(**({"agent": {"memory": "1Gi"}} if own else {}))
     agent = world.agent_process()
     assert agent is not None
@@ -97,7 +127,9 @@ def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(reason: s
         world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "nonce": "n"})
     who = {"attempt": agent.attempt, "role": "agent", "namespace": "lake", "pod": agent.pod, "pod_uid": agent.pod_uid}
     record = settle.SettleRecord.of(inc=agent.inc, reason=reason, now_ms=world.now_ms, **who).to_json()
-    world._do_Fence(act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0))
+    world._do_Fence(
+        act.Fence(table_id="", inc=agent.inc, attempt=agent.attempt, settle=record, if_not_alive=False, lease=0)
+    )
     ended: act.DeletePod | None = None
     while ended is None:
         plan = world.reconcile()

@@ -1,4 +1,6 @@
-"""A table's own agent, with executors: its death is proven when theirs is (I1, I12), nobody else touches them, and another one follows in order."""
+"""A table's own agent, with executors: its death is proven when theirs is (I1, I12), nobody else
+touches them, and another one follows in order.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def step(world: World, times: int) -> None:
 
 
 def test_death_is_not_proven_while_an_executor_lives() -> None:
-    """I12: it may still write files of the compaction that its agent was at; the next agent gets the instant after the proof of both."""
+    """I12: it may still write files of the compaction that its agent was at.
+
+    The next agent gets the instant after the proof of both.
+    """
     world = world_with_executors()
     agent, executor = agent_and_executor(world)
     world.put(f"instant/{SERVICE}", {"inc": agent.inc, "action": "compaction", "state": "Pending"})
@@ -72,7 +77,10 @@ def test_death_is_not_proven_while_an_executor_lives() -> None:
 
 
 def test_evidence_of_the_agent_itself_is_left_to_the_planner_of_agent_pods() -> None:
-    """Of executors it goes with the proof (F14); the agent's pod may be evidence for other tables."""
+    """Of executors it goes with the proof (F14).
+
+    The agent's pod may be evidence for other tables.
+    """
     world = world_with_executors()
     agent, executor = agent_and_executor(world)
     world.kill(agent)
@@ -80,9 +88,15 @@ def test_evidence_of_the_agent_itself_is_left_to_the_planner_of_agent_pods() -> 
     dropped: list[tuple[str, str]] = []
     while not dropped:
         plan = plan_table(replace(world.observe(), evidence_needed=frozenset({agent.pod_uid})), CONFIG)
-        assert not [a for a in plan.actions if isinstance(a, act.DropEvidence) and a.name == agent.pod], "another table needs it"
+        assert not [a for a in plan.actions if isinstance(a, act.DropEvidence) and a.name == agent.pod], (
+            "another table needs it"
+        )
         phases = {inc: key.value["phase"] for inc, key in world.names("settle").items()}
-        dropped = [(a.name, phases.get(agent.inc, "")) for a in plan.actions if isinstance(a, act.DropEvidence) and a.name == executor.pod]
+        dropped = [
+            (a.name, phases.get(agent.inc, ""))
+            for a in plan.actions
+            if isinstance(a, act.DropEvidence) and a.name == executor.pod
+        ]
         step(world, 1)
         assert world.now < 200
     assert dropped[0][1] == "Terminating"
@@ -115,7 +129,10 @@ def test_executors_of_an_agent_that_left_by_itself_end() -> None:
 
 
 def test_other_settings_are_another_agent_which_follows_in_order() -> None:
-    """The old one is told to leave before the new one is made; its pod ends, and its number is not used again."""
+    """The old one is told to leave before the new one is made.
+
+    Its pod ends, and its number is not used again.
+    """
     world = world_with_executors()
     old, executor = agent_and_executor(world)
     assert world.table is not None
@@ -164,14 +181,21 @@ def test_an_agent_that_waits_for_executors_says_so() -> None:
     observed = world.observe()
 
     def with_executor(**changes: Any) -> str:
-        pods = tuple(replace(p, **changes) if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR else p for p in observed.pods)
+        pods = tuple(
+            replace(p, **changes) if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR else p
+            for p in observed.pods
+        )
         plan = plan_table(replace(observed, pods=pods), CONFIG)
-        status = next((a.status for a in plan.actions if isinstance(a, act.UpdateStatus)), (observed.table or {})["status"])
+        status = next(
+            (a.status for a in plan.actions if isinstance(a, act.UpdateStatus)), (observed.table or {})["status"]
+        )
         found = next(c for c in status["conditions"] if c["type"] == "ServicesHealthy")
         return f"{found['status']} {found['reason']} {found.get('message', '')}"
 
     assert with_executor().startswith("True")
-    said = with_executor(phase="Pending", node="", unschedulable="0/1 nodes are available: 1 Insufficient memory.", containers=())
+    said = with_executor(
+        phase="Pending", node="", unschedulable="0/1 nodes are available: 1 Insufficient memory.", containers=()
+    )
     assert said.startswith("False ExecutorPending")
     assert "Insufficient memory" in said
 
@@ -180,14 +204,37 @@ def test_an_agent_that_waits_for_executors_says_so() -> None:
 
 
 def pod(name: str, uid: str, labels: dict[str, str], *owners: str) -> PodFacts:
-    return PodFacts("ns", name, uid, labels, "Running", "n", deleting=False, finalizers=(EVIDENCE_FINALIZER,), containers=(), owner_uids=owners)
+    return PodFacts(
+        "ns",
+        name,
+        uid,
+        labels,
+        "Running",
+        "n",
+        deleting=False,
+        finalizers=(EVIDENCE_FINALIZER,),
+        containers=(),
+        owner_uids=owners,
+    )
 
 
-MINE = pod("hudi-agent-a-1", "uid-a", {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-a", naming.LABEL_TABLE: "flights"})
-OTHERS = pod("hudi-agent-b-1", "uid-b", {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-b", naming.LABEL_TABLE: "events"})
+MINE = pod(
+    "hudi-agent-a-1",
+    "uid-a",
+    {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-a", naming.LABEL_TABLE: "flights"},
+)
+OTHERS = pod(
+    "hudi-agent-b-1",
+    "uid-b",
+    {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-b", naming.LABEL_TABLE: "events"},
+)
 SHARED = pod("hudi-agent-c-1", "uid-c", {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-c"})
 BARE = {naming.LABEL_ROLE: naming.ROLE_EXECUTOR}
-EXECUTORS = [pod("x-of-a", "x-a", BARE, "uid-a"), pod("x-of-b", "x-b", BARE, "uid-b"), pod("x-of-gone", "x-g", BARE, "uid-gone")]
+EXECUTORS = [
+    pod("x-of-a", "x-a", BARE, "uid-a"),
+    pod("x-of-b", "x-b", BARE, "uid-b"),
+    pod("x-of-gone", "x-g", BARE, "uid-gone"),
+]
 
 
 class Ports:
@@ -200,7 +247,11 @@ class Ports:
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         spec = {"path": "s3a://lake/flights", "recordKeyFields": ["id"], "agent": AGENT}
         meta = {"namespace": "ns", "name": "flights", "uid": "u", "generation": 1, "resourceVersion": "1"}
-        return {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec} if kind == naming.TABLE_KIND else None
+        return (
+            {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
+            if kind == naming.TABLE_KIND
+            else None
+        )
 
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
         return []
@@ -230,19 +281,32 @@ class Ports:
 
 def look(agents: list[PodFacts], facts: EtcdFacts) -> tuple[Observed, list[str]]:
     ports: Any = Ports(agents, facts)
-    observer = Observer(kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict
+    )
     return asyncio.run(observer.observe(("ns", "flights"))), ports.asked
 
 
 EMPTY = EtcdFacts(revision=1, cluster_id="c")
-GONE = Stored({"namespace": "ns", "pod": "hudi-agent-a-0", "podUID": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"}, 1, 1)
+GONE = Stored(
+    {"namespace": "ns", "pod": "hudi-agent-a-0", "podUID": "uid-gone", "role": "agent", "attempt": "ns.hudi-agent-a-0"},
+    1,
+    1,
+)
 
 
 @pytest.mark.parametrize(
     ("agents", "facts", "found"),
     [
-        pytest.param([MINE, OTHERS, SHARED], EMPTY, {"x-of-a"}, id="those of the own agent, by its uid, and nobody else's (F26)"),
-        pytest.param([MINE], EtcdFacts(revision=1, cluster_id="c", writers={"i": GONE}), {"x-of-a", "x-of-gone"}, id="also of an agent whose pod is gone"),
+        pytest.param(
+            [MINE, OTHERS, SHARED], EMPTY, {"x-of-a"}, id="those of the own agent, by its uid, and nobody else's (F26)"
+        ),
+        pytest.param(
+            [MINE],
+            EtcdFacts(revision=1, cluster_id="c", writers={"i": GONE}),
+            {"x-of-a", "x-of-gone"},
+            id="also of an agent whose pod is gone",
+        ),
         pytest.param([SHARED, OTHERS], EMPTY, set(), id="none: no list of all executors for a table that has none"),
     ],
 )

@@ -37,11 +37,17 @@ def served(world: World) -> dict[str, Any]:
 
 
 def test_the_assignment_names_the_services() -> None:
-    world = ready_world(type="MergeOnRead", services={"archive": {"enabled": False}, "clean": {"retainSeconds": 3 * 3600, "afterCommits": 7}})
+    world = ready_world(
+        type="MergeOnRead",
+        services={"archive": {"enabled": False}, "clean": {"retainSeconds": 3 * 3600, "afterCommits": 7}},
+    )
     wanted = world.kv["assignment"].value["services"]
     assert set(wanted) == {"clean", "compaction"}
     assert wanted["clean"]["afterCommits"] == 7
-    assert wanted["clean"]["options"] == {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "3"}
+    assert wanted["clean"]["options"] == {
+        "hoodie.clean.policy": "KEEP_LATEST_BY_HOURS",
+        "hoodie.clean.hours.retained": "3",
+    }
     assert world.table is not None
     world.edit(world.table, suspend=True)
     world.reconcile()
@@ -50,7 +56,9 @@ def test_the_assignment_names_the_services() -> None:
 
 def test_the_assignment_names_the_window_that_is_open_or_comes_next() -> None:
     """Nightly, for two hours: the agent is told the next night as soon as this one is over."""
-    world = ready_world(services={"clean": {"window": {"cron": "0 1 * * *", "timeZone": "Europe/Berlin", "durationSeconds": 7200}}})
+    world = ready_world(
+        services={"clean": {"window": {"cron": "0 1 * * *", "timeZone": "Europe/Berlin", "durationSeconds": 7200}}}
+    )
 
     def window() -> tuple[int, int]:
         told = world.kv["assignment"].value["services"]["clean"]["window"]
@@ -117,7 +125,10 @@ def test_the_next_look_comes_with_the_next_tick() -> None:
         ({"cron": "61 * * * *"}, ("spec.services.clean.schedule.cron '61 * * * *'", "bad minute")),
         ({"cron": "0 0 31 2 *"}, ("'0 0 31 2 *'", "day-of-month")),
         ({"cron": "* * * * * *"}, ("'* * * * * *'", "five fields")),
-        ({"cron": "0 3 * * *", "timeZone": "Europe/Atlantis"}, ("spec.services.clean.schedule.timeZone 'Europe/Atlantis'", "not a time zone")),
+        (
+            {"cron": "0 3 * * *", "timeZone": "Europe/Atlantis"},
+            ("spec.services.clean.schedule.timeZone 'Europe/Atlantis'", "not a time zone"),
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_read(schedule: dict[str, str], words: tuple[str, ...]) -> None:
@@ -133,7 +144,9 @@ def test_a_schedule_that_cannot_be_read(schedule: dict[str, str], words: tuple[s
 
 
 def test_status_tells_the_last_run_and_the_next() -> None:
-    world = ready_world(services={"clean": {"afterCommits": 10, "schedule": {"cron": "0 3 * * *"}}, "archive": {"enabled": False}})
+    world = ready_world(
+        services={"clean": {"afterCommits": 10, "schedule": {"cron": "0 3 * * *"}}, "archive": {"enabled": False}}
+    )
     assert set(served(world)) == {"clean"}, "compaction is no service of a CopyOnWrite table"
     found = world.kv["report/timeline"].value
     world.put("report/timeline", {**found, "commitsSince": {"clean": 4}})
@@ -169,7 +182,10 @@ def test_a_failure_is_a_condition_and_an_event() -> None:
     report(world, "clean", result="Postponed", failures=0, message="a writer was faster")
     assert world.is_true(world.table, "ServicesHealthy"), "what a writer wins is no failure"
     agent = next(inc for inc, key in world.names("writer").items() if key.value["role"] == "agent")
-    world.put("done/service-clean", {"service": "clean", "inc": agent, "atMs": START_MS, "result": "Failed", "failures": 2, "message": "disk full"})
+    world.put(
+        "done/service-clean",
+        {"service": "clean", "inc": agent, "atMs": START_MS, "result": "Failed", "failures": 2, "message": "disk full"},
+    )
     plan = plan_table(world.observe(), CONFIG)
     (event,) = [a for a in plan.actions if isinstance(a, act.EmitEvent)]
     assert (event.type, event.reason) == ("Warning", "CleanFailed")

@@ -1,4 +1,6 @@
-"""Settle records and fences are collected late, few are kept, and none goes that anybody could need."""
+"""Settle records and fences are collected late, few are kept, and none goes that
+anybody could need.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,27 @@ MORE = 4
 
 
 def world_with(count: int, **changes: Any) -> World:
-    """A table with so many settled incarnations, ``i000`` the oldest; ``changes`` to the record of the oldest."""
+    """A table with so many settled incarnations, ``i000`` the oldest.
+
+    ``changes`` to the record of the oldest.
+    """
     world = World()
     world.make_table()
     world.run(lambda w: w.is_true(w.table, "Ready"))
     for number in range(count):
         inc = f"i{number:03}"
         record = {
-            "inc": inc, "attempt": f"lake.w-{number}", "pod": f"w-{number}", "podUID": f"u{number}", "role": "writer", "phase": "Settled",
-            "proofs": {f"u{number}": {"kind": "PodTerminated"}}, "pods": {}, "instants": {f"t{number}": {"outcome": "RolledBack"}}, "times": {},
-        }  # fmt: skip
+            "inc": inc,
+            "attempt": f"lake.w-{number}",
+            "pod": f"w-{number}",
+            "podUID": f"u{number}",
+            "role": "writer",
+            "phase": "Settled",
+            "proofs": {f"u{number}": {"kind": "PodTerminated"}},
+            "pods": {},
+            "instants": {f"t{number}": {"outcome": "RolledBack"}},
+            "times": {},
+        }
         world.put(f"settle/{inc}", {**record, **(changes if number == 0 else {})})
         world.put(f"fence/{inc}", {"inc": inc})
     return world
@@ -89,7 +102,10 @@ def test_after_a_failover_the_time_begins_again() -> None:
     ids=str,
 )
 def test_a_record_that_is_not_over_or_not_certain_stays(changes: dict[str, Any]) -> None:
-    """I2: not settled, no certain proof for a pod, an instant without outcome; or the newest of an agent, whose number is still needed."""
+    """I2: not settled, no certain proof for a pod, an instant without outcome.
+
+    Or the newest of an agent, whose number is still needed.
+    """
     assert collected(world_with(KEPT_RECORDS + 2, **changes)) == ["i001"]
 
 

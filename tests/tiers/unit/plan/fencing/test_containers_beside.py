@@ -1,4 +1,6 @@
-"""F45: containers that somebody puts beside ours (a mesh's proxy, an agent for secrets or logs) and that never end by themselves."""
+"""F45: containers that somebody puts beside ours (a mesh's proxy, an agent for secrets or logs) and
+that never end by themselves.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ def beside(kind: str, **table: object) -> World:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_attempt_ends_with_its_driver(kind: str) -> None:
-    """The slot is free, the writer has succeeded, and nothing of the pod is left running; a log is kept when nobody had to delete the pod."""
+    """The slot is free, the writer has succeeded, and nothing of the pod is left running.
+
+    A log is kept when nobody had to delete the pod.
+    """
     world = beside(kind, concurrency={"maxWriters": 1})
     world.make_writer("first")
     world.make_writer("second")
@@ -36,7 +41,9 @@ def test_an_attempt_ends_with_its_driver(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("executors", [0, 1])
 def test_proof_still_needs_every_container(kind: str, executors: int) -> None:
-    """Killed with the lock: the next attempt waits until the whole pod has ended (the world checks I1), which the pod's deletion brings about."""
+    """Killed with the lock: the next attempt waits until the whole pod has ended (the world checks
+    I1), which the pod's deletion brings about.
+    """
     world = beside(kind)
     world.executors_per_driver, world.writer_hang_at = executors, 3
     world.make_writer("w", retryPolicy={"limit": 3, "backoffSeconds": 1})
@@ -85,7 +92,9 @@ def test_an_executor_that_ended_is_taken_away_while_its_driver_lives() -> None:
 
 @pytest.mark.parametrize("registered", [True, False])
 def test_an_agent_that_ended_is_followed(registered: bool) -> None:
-    """Also one that never came so far as to register: nothing but its own container says that it is over."""
+    """Also one that never came so far as to register: nothing but its own container says that
+    it is over.
+    """
     world = beside("container")
     first = world.agent_process()
     assert first is not None

@@ -1,4 +1,6 @@
-"""When the finalizer of a driver or executor goes, and which objects are left over, from one moment each (F14, F26)."""
+"""When the finalizer of a driver or executor goes, and which objects are left over, from one moment
+each (F14, F26).
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,10 @@ def with_executor(phase: str, *, deleting: bool = False) -> tuple[Scene, str]:
 
 
 def test_an_executor_goes_with_its_object() -> None:
-    """F26: while its driver lives a pod that was seen without the finalizer would be unproven. So it is deleted first."""
+    """F26: while its driver lives a pod that was seen without the finalizer would be unproven.
+
+    So it is deleted first.
+    """
     scene, executor = with_executor("Running")
     assert (dropped(scene), killed(scene)) == (set(), set())
     scene, executor = with_executor("Failed")
@@ -138,7 +143,9 @@ def test_objects_of_old_attempts_go_and_the_last_ones_stay() -> None:
     scene.writer()
     first = scene.writers["load"]["status"]["attempts"][0]["pod"]
     pods = [first[:-1] + str(n) for n in range(1, 6)]
-    entries = [{"number": n, "pod": pod, "podUID": f"uid-of-{pod}", "class": "Infrastructure"} for n, pod in enumerate(pods, 1)]
+    entries = [
+        {"number": n, "pod": pod, "podUID": f"uid-of-{pod}", "class": "Infrastructure"} for n, pod in enumerate(pods, 1)
+    ]
     scene.writers["load"]["status"] = {"attempt": 5, "attempts": entries}
     for pod in pods:
         scene.pod(pod, phase="Failed").finalizers.clear()
@@ -161,7 +168,9 @@ def test_admissions_and_reports_of_nobody_go() -> None:
     assert [a.kind for a in actions if isinstance(a, act.DeleteReport)] == [f"attempt/{gone}"]
     scene.writers["load"]["spec"] = {"operation": 7}
     actions = planned(scene)
-    assert not [a for a in actions if isinstance(a, act.DeleteAdmit | act.DeleteReport)], "a writer that cannot be read may have any"
+    assert not [a for a in actions if isinstance(a, act.DeleteAdmit | act.DeleteReport)], (
+        "a writer that cannot be read may have any"
+    )
 
 
 def test_lease_only_waits_for_no_proof() -> None:

@@ -1,4 +1,7 @@
-"""F52: Failed without a word about any container. A kubelet writes that of a pod that it refuses, a restarted one also of a pod that still runs."""
+"""F52: Failed without a word about any container.
+
+A kubelet writes that of a pod that it refuses, a restarted one also of a pod that still runs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ def with_executor(step: int) -> World:
 
 @pytest.mark.parametrize("ran", [True, False])
 def test_a_refused_executor_is_proven_when_the_kubelet_has_looked(ran: bool) -> None:
-    """Its driver dies with the lock. Until its deletion has brought the kubelet's word nothing is unlocked (the world checks I1)."""
+    """Its driver dies with the lock.
+
+    Until its deletion has brought the kubelet's word nothing is unlocked (the world checks I1).
+    """
     world = with_executor(3)
     victim, executor = world.writer_process("w"), next(p for p in world.processes if p.role == "executor")
     assert victim is not None

@@ -1,4 +1,6 @@
-"""Settling, phase by phase, from one moment each: the next step and no further one, whatever came before (I1, I2, I4, I6, I7, F4, F7, F14)."""
+"""Settling, phase by phase, from one moment each: the next step and no further one, whatever came
+before (I1, I2, I4, I6, I7, F4, F7, F14).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def of(actions: tuple[act.Action, ...], *kinds: type) -> list[Any]:
 
 
 def scene_in(phase: str, *, lock: bool = True, pod: str | None = "Running", **record: Any) -> tuple[Scene, int, int]:
-    """An incarnation in a phase with or without lock, its pod in that state; with the record's revision and the lock's."""
+    """An incarnation in a phase with or without lock, its pod in that state.
+
+    With the record's revision and the lock's.
+    """
     scene = Scene()
     if pod is not None:
         scene.pod(phase=pod)
@@ -56,14 +61,21 @@ def test_its_pod_is_deleted_with_grace_and_by_uid() -> None:
     scene, _, _ = scene_in("Terminating")
     actions = planned(scene)
     (kill,) = of(actions, act.DeletePod)
-    assert (kill.name, kill.uid, kill.grace_seconds) == (ATTEMPT_POD, f"uid-of-{ATTEMPT_POD}", settling.KILL_GRACE_SECONDS)
+    assert (kill.name, kill.uid, kill.grace_seconds) == (
+        ATTEMPT_POD,
+        f"uid-of-{ATTEMPT_POD}",
+        settling.KILL_GRACE_SECONDS,
+    )
     assert kill.grace_seconds > 0, "a forced deletion proves nothing"
     assert not of(actions, act.DropEvidence)
     assert "Draining" not in moved(actions)
 
 
 def test_a_proof_is_written_and_the_finalizer_dropped_after_it() -> None:
-    """F14: in the order of the actions; draining comes in a later look, when the proof is on record."""
+    """F14: in the order of the actions.
+
+    Draining comes in a later look, when the proof is on record.
+    """
     scene, revision, _ = scene_in("Terminating", pod="Failed")
     actions = planned(scene)
     (update,) = of(actions, act.UpdateSettle)
@@ -75,12 +87,20 @@ def test_a_proof_is_written_and_the_finalizer_dropped_after_it() -> None:
 
 def test_executors_are_listed_once_more_after_the_drivers_proof() -> None:
     """F4: one that comes to light with the proof keeps the drain away until it is proven itself."""
-    scene, _, _ = scene_in("Terminating", pod="Failed", proofs=PROVEN, pods={f"uid-of-{ATTEMPT_POD}": {"name": ATTEMPT_POD, "node": "n1", "evidence": True}})
+    scene, _, _ = scene_in(
+        "Terminating",
+        pod="Failed",
+        proofs=PROVEN,
+        pods={f"uid-of-{ATTEMPT_POD}": {"name": ATTEMPT_POD, "node": "n1", "evidence": True}},
+    )
     assert moved(planned(scene)) == ["Draining"]
     executor = scene.pod("load-0000-1-exec-1", role=naming.ROLE_EXECUTOR, owner=ATTEMPT_POD)
     actions = planned(scene)
     (update,) = of(actions, act.UpdateSettle)
-    assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {f"uid-of-{ATTEMPT_POD}", executor.uid})
+    assert (update.value["phase"], set(update.value["pods"])) == (
+        "Terminating",
+        {f"uid-of-{ATTEMPT_POD}", executor.uid},
+    )
     assert [kill.uid for kill in of(actions, act.DeletePod)] == [executor.uid]
 
 
@@ -131,7 +151,9 @@ def test_who_holds_the_lock_again_is_settled_from_the_start() -> None:
     for phase in ("Unlocked", "RollingBack", "Swept"):
         scene, _, _ = scene_in(phase, pod="Failed", proofs=PROVEN)
         actions = planned(scene)
-        assert (of(actions, act.Unlock), of(actions, act.FinishSettle), moved(actions)) == ([], [], ["Terminating"]), phase
+        assert (of(actions, act.Unlock), of(actions, act.FinishSettle), moved(actions)) == ([], [], ["Terminating"]), (
+            phase
+        )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +198,14 @@ def test_rolling_back_is_the_agents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "expected"), [("RolledBack", "Settled"), ("Completed", "Settled"), ("Gone", "Settled"), (None, "RollingBack"), ("missing", "RollingBack")]
+    ("outcome", "expected"),
+    [
+        ("RolledBack", "Settled"),
+        ("Completed", "Settled"),
+        ("Gone", "Settled"),
+        (None, "RollingBack"),
+        ("missing", "RollingBack"),
+    ],
 )
 def test_an_instant_is_forgotten_with_an_outcome_only(outcome: str | None, expected: str) -> None:
     """I4, I7: Swept without it goes back to the agent."""
@@ -249,7 +278,12 @@ def test_how_long_an_agent_may_hand_over(reason: str, locked: bool, table: bool,
 
 
 @pytest.mark.parametrize(
-    ("age", "node_ready", "told"), [(0.0, True, False), (settling.PROOF_EXPECTED_SECONDS + settling.KILL_GRACE_SECONDS, True, True), (0.0, False, True)]
+    ("age", "node_ready", "told"),
+    [
+        (0.0, True, False),
+        (settling.PROOF_EXPECTED_SECONDS + settling.KILL_GRACE_SECONDS, True, True),
+        (0.0, False, True),
+    ],
 )
 def test_a_person_is_told_when_no_proof_comes(age: float, node_ready: bool, told: bool) -> None:
     scene, _, _ = scene_in("Terminating")
@@ -263,7 +297,9 @@ def test_a_person_is_told_when_no_proof_comes(age: float, node_ready: bool, told
 
 
 def test_one_that_nobody_knows_is_attested_by_its_name() -> None:
-    """An instant whose owner no registration, pod or status names: only a person's word about that incarnation is a proof."""
+    """An instant whose owner no registration, pod or status names: only a person's word about that
+    incarnation is a proof.
+    """
     scene = Scene()
     scene.instant(T1, inc="inc-unknown")
     scene.fenced("Terminating", inc="inc-unknown", pod="", podUID="", attempt="", node="", bootId="")

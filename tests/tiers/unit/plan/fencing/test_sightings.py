@@ -1,4 +1,6 @@
-"""F43: a boot id proves a death only when the operator has seen the pod alive in the boot before, on the same node object and machine."""
+"""F43: a boot id proves a death only when the operator has seen the pod alive in the boot before,
+on the same node object and machine.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def holder(world: World) -> Process:
 
 
 def cut_off(world: World, victim: Process, seconds: int = 100) -> None:
-    """Its node does not answer and its process is frozen, or works on: the world fails when it is unlocked or its evidence goes (I1)."""
+    """Its node does not answer and its process is frozen, or works on: the world fails when it is
+    unlocked or its evidence goes (I1).
+    """
     world.nodes["n1"].ready = False
     victim.paused = True
     for _ in range(seconds):
@@ -49,7 +53,10 @@ def test_a_sandbox_with_a_kernel_of_its_own_is_no_reboot() -> None:
 
 
 def test_another_machine_under_the_nodes_name_is_no_reboot() -> None:
-    """The Node is deleted and made again, by another machine; the old one runs on. Nobody trusts the deletion of nodes here."""
+    """The Node is deleted and made again, by another machine; the old one runs on.
+
+    Nobody trusts the deletion of nodes here.
+    """
     world = ready_world()
     victim = holder(world)
     world.nodes["n1"] = Node("n1", "node-uid-3", "boot-3", machine="machine-3")
@@ -65,7 +72,10 @@ def test_another_machine_behind_the_same_object_is_no_reboot() -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_reboot_after_a_sighting_is_proof(restarted: bool) -> None:
-    """The pod's object is gone, so the kubelet's word never comes. The sighting outlives the operator, and goes with its incarnation."""
+    """The pod's object is gone, so the kubelet's word never comes.
+
+    The sighting outlives the operator, and goes with its incarnation.
+    """
     world = ready_world()
     victim = holder(world)
     fence(world, victim)
@@ -81,7 +91,9 @@ def test_a_reboot_after_a_sighting_is_proof(restarted: bool) -> None:
 
 
 def test_what_is_seen_too_late_proves_nothing() -> None:
-    """The node was gone before the operator came: a boot id that it never saw there is not compared."""
+    """The node was gone before the operator came: a boot id that it never saw there
+    is not compared.
+    """
     world = ready_world()
     world.writer_hang_at = 3
     world.make_writer("backfill")

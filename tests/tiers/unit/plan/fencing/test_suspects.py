@@ -26,7 +26,9 @@ def reasons(scene: Scene) -> list[tuple[str, str]]:
 def timers(scene: Scene) -> tuple[set[str], set[str]]:
     """Timers that are started and stopped."""
     actions = suspects.plan_suspects(scene.view, changing=False).actions
-    return {a.name for a in actions if isinstance(a, act.StartTimer)}, {a.name for a in actions if isinstance(a, act.StopTimer)}
+    return {a.name for a in actions if isinstance(a, act.StartTimer)}, {
+        a.name for a in actions if isinstance(a, act.StopTimer)
+    }
 
 
 def healthy(**incarnation: Any) -> Scene:
@@ -56,7 +58,10 @@ def test_a_lost_lease_is_waited_for(age: float | None, fenced: bool) -> None:
 
 
 def test_the_fence_of_a_lost_lease_compares_the_heartbeat() -> None:
-    """F29: who came back meanwhile is not fenced. For every other reason it is, living or not, and its lease is revoked."""
+    """F29: who came back meanwhile is not fenced.
+
+    For every other reason it is, living or not, and its lease is revoked.
+    """
     scene = healthy(alive=False)
     scene.timers[f"alive/{INC}"] = scene.now - 5
     (fence,) = fences(scene)
@@ -88,7 +93,9 @@ def test_a_pod_that_is_gone_is_waited_for() -> None:
     assert reasons(scene) == [(INC, "PodGone")]
 
 
-@pytest.mark.parametrize(("ahead", "operator_ahead_ms", "fenced"), [(4.0, 0, False), (6.0, 0, True), (6.0, 6000, False), (-3600.0, 0, False)])
+@pytest.mark.parametrize(
+    ("ahead", "operator_ahead_ms", "fenced"), [(4.0, 0, False), (6.0, 0, True), (6.0, 6000, False), (-3600.0, 0, False)]
+)
 def test_a_clock_that_is_ahead(ahead: float, operator_ahead_ms: int, fenced: bool) -> None:
     """F19, F47: ahead of the API server and of the operator. One that is behind harms nobody."""
     scene = healthy(clock_ahead=ahead)
@@ -114,7 +121,9 @@ def test_another_hold_is_another_timer() -> None:
     assert timers(scene) == ({f"hold/{second}"}, {f"hold/{first}"})
 
 
-@pytest.mark.parametrize(("role", "state", "fenced"), [("agent", "closed", False), ("agent", "open", True), ("writer", "closed", True)])
+@pytest.mark.parametrize(
+    ("role", "state", "fenced"), [("agent", "closed", False), ("agent", "open", True), ("writer", "closed", True)]
+)
 def test_an_agent_may_hold_it_for_hours_behind_the_closed_gate(role: str, state: str, fenced: bool) -> None:
     """F21: it makes the table, or its index."""
     scene = Scene(lock={"maxHoldSeconds": 60})
@@ -155,7 +164,9 @@ def test_a_fence_without_its_record_gets_one() -> None:
     """I6: only a person can have parted them."""
     scene = healthy()
     scene.put(f"fence/{INC}", {"inc": INC, "reason": "?"})
-    (update,) = [a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.UpdateSettle)]
+    (update,) = [
+        a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.UpdateSettle)
+    ]
     assert (update.inc, update.value["phase"], update.expected_mod) == (INC, "Fenced", 0)
     assert reasons(scene) == []
 
@@ -195,6 +206,13 @@ def test_the_record_says_everything_that_settling_needs() -> None:
     scene = healthy(alive=False, appId="app-1")
     scene.timers[f"alive/{INC}"] = scene.now - 5
     (fence,) = fences(scene)
-    wanted = {"inc": INC, "attempt": ATTEMPT, "role": "writer", "namespace": NAMESPACE, "pod": ATTEMPT_POD, "podUID": f"uid-of-{ATTEMPT_POD}"}
+    wanted = {
+        "inc": INC,
+        "attempt": ATTEMPT,
+        "role": "writer",
+        "namespace": NAMESPACE,
+        "pod": ATTEMPT_POD,
+        "podUID": f"uid-of-{ATTEMPT_POD}",
+    }
     wanted |= {"node": "n1", "bootId": "boot-1", "appId": "app-1", "phase": "Fenced"}
     assert fence.settle.items() >= wanted.items()

@@ -1,4 +1,6 @@
-"""Adoption of a table that others wrote: what they left pending is listed, and settled only when a person has named all of it."""
+"""Adoption of a table that others wrote: what they left pending is listed, and settled only when a
+person has named all of it.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,9 @@ def test_a_gate_of_an_older_operator_that_is_open_counts_as_adopted() -> None:
 
 
 def test_the_example_adopts_a_table_with_the_instant_that_it_names() -> None:
-    spec = yaml.safe_load((Path(__file__).resolve().parents[5] / "examples" / "adoption" / "table.yaml").read_text())["spec"]
+    spec = yaml.safe_load((Path(__file__).resolve().parents[5] / "examples" / "adoption" / "table.yaml").read_text())[
+        "spec"
+    ]
     (named,) = spec["adoption"]["rollbackInstants"]
     world = World(foreign={named: "commit"})
     world.make_table(**spec)

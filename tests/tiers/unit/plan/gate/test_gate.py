@@ -25,8 +25,13 @@ def test_a_gate_is_made_closed_with_the_authority_that_was_passed_in() -> None:
     assert gate["authority"] == "new-authority"
     assert gate["path"] == "s3a://lake/flights"
     assert gate["lock"] == {
-        "leaseSeconds": 10, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3, "silenceSeconds": 60, "maxClockSkewSeconds": 5, "drainSeconds": 10,
-    }  # fmt: skip
+        "leaseSeconds": 10,
+        "keepAliveSeconds": 3,
+        "rpcTimeoutSeconds": 3,
+        "silenceSeconds": 60,
+        "maxClockSkewSeconds": 5,
+        "drainSeconds": 10,
+    }
     assert not any(isinstance(a, act.CreatePod) for a in plan.actions), "no agent before the gate is there"
 
 
@@ -131,7 +136,9 @@ def test_the_first_table_keeps_its_path(namespace: str) -> None:
 def test_a_table_made_again_under_its_name_takes_its_gate_over() -> None:
     world = ready_world()
     world.put("gate", {**world.kv["gate"].value, "tableUID": "uid-before"})
-    world.run(lambda w: w.kv["gate"].value["tableUID"] == w.table["metadata"]["uid"] and w.kv["gate"].value["state"] == "open")
+    world.run(
+        lambda w: w.kv["gate"].value["tableUID"] == w.table["metadata"]["uid"] and w.kv["gate"].value["state"] == "open"
+    )
 
 
 def test_closing_keeps_those_who_run_admitted() -> None:
@@ -162,7 +169,9 @@ def test_another_release_of_hudi_comes_when_those_of_the_old_one_have_ended() ->
     for _ in range(5):
         world.reconcile()
     gate = world.kv["gate"].value
-    assert (gate["state"], gate["hudiVersion"]) == ("closed", "1.2.0"), "whoever runs ends under the release that it began with"
+    assert (gate["state"], gate["hudiVersion"]) == ("closed", "1.2.0"), (
+        "whoever runs ends under the release that it began with"
+    )
     assert world.condition(world.writers["next"], "Admitted")["status"] == "False"
     process = world.writer_process("running")
     assert process is not None

@@ -1,4 +1,6 @@
-"""Going back to an older operator: one protocol version through the closed gate, more than one not at all."""
+"""Going back to an older operator: one protocol version through the closed gate, more than one not
+at all.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ def look(world: World, times: int = 10) -> None:
 
 
 def test_one_version_back_goes_through_the_closed_gate() -> None:
-    """F8: who started under the newer protocol ends first; nobody runs under another one than the gate names."""
+    """F8: who started under the newer protocol ends first.
+
+    Nobody runs under another one than the gate names.
+    """
     world = ready_world()
     world.writer_hang_at = 1
     world.make_writer("newer")
@@ -49,7 +54,12 @@ def test_more_than_one_version_back_is_refused_and_nothing_is_touched() -> None:
     look(world)
     assert world.condition(world.table, "Stalled")["reason"] == "ProtocolTooNew"
     message = world.condition(world.table, "Stalled")["message"]
-    assert message == f"the gate has protocol version {MINE + 2}, this operator has {MINE}: downgrade one version at a time"
+    assert (
+        message
+        == f"the gate has protocol version {MINE + 2}, this operator has {MINE}: downgrade one version at a time"
+    )
     assert message in world.condition(world.writers["older"], "Admitted")["message"]
-    assert {key: stored.value for key, stored in world.kv.items() if not key.startswith(("alive/", "report/"))} == before
+    assert {
+        key: stored.value for key, stored in world.kv.items() if not key.startswith(("alive/", "report/"))
+    } == before
     assert not any(name.startswith("older") for name in world.created)

@@ -1,1 +1,3 @@
-"""Tests of what a table is asked for: savepoints, restores, bootstrap, metadata table, callbacks."""
+"""Tests of what a table is asked for: savepoints, restores, bootstrap,
+metadata table, callbacks.
+"""

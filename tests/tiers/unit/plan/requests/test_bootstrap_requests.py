@@ -1,4 +1,6 @@
-"""Bootstrap (R14, R15): the agent alone behind the gate that was never open, resumed whoever dies in it, writers wait for it."""
+"""Bootstrap (R14, R15): the agent alone behind the gate that was never open, resumed whoever dies
+in it, writers wait for it.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +53,18 @@ def test_writers_wait_until_the_table_has_begun() -> None:
     assert (admitted["status"], admitted["reason"]) == ("False", "TableBootstrap")
     assert admitted["message"] == f"HudiTable flights is not bootstrapped yet: the agent writes the rows of {SOURCE}"
     assert world.condition(world.table, "Ready")["reason"] == "Bootstrapping"
-    assert (world.condition(world.table, "Bootstrapped")["status"], world.condition(world.table, "Bootstrapped")["reason"]) == ("False", "Running")
+    assert (
+        world.condition(world.table, "Bootstrapped")["status"],
+        world.condition(world.table, "Bootstrapped")["reason"],
+    ) == ("False", "Running")
     assert not any(name.startswith("eager") for name in world.created)
     world.bootstrap_hang_at = None
     world.run(bootstrapped)
-    assert (shown(world)["outcome"], shown(world)["instant"], shown(world)["records"]) == ("Completed", world.bootstrapped[0], 7)
+    assert (shown(world)["outcome"], shown(world)["instant"], shown(world)["records"]) == (
+        "Completed",
+        world.bootstrapped[0],
+        7,
+    )
     assert shown(world)["beginTime"] <= shown(world)["endTime"]
     world.run(finished("eager"))
     assert "request/bootstrap" not in world.kv, "the request goes when it is done"
@@ -66,11 +75,19 @@ def test_writers_wait_until_the_table_has_begun() -> None:
 
 @pytest.mark.parametrize("step", range(1, 7))
 def test_an_agent_that_dies_in_it_is_settled_and_the_next_one_goes_on(step: int) -> None:
-    """R15, I6: rolled back like any other instant, or found by its commit; never written twice (asserted in the world)."""
+    """R15, I6: rolled back like any other instant, or found by its commit.
+
+    Never written twice (asserted in the world).
+    """
     world = beginning()
     world.bootstrap_hang_at = step
     world.make_writer("later")
-    world.run(lambda w: ((p := w.agent_process()) is not None and p.step >= step) or bool(w.bootstrapped and "done/bootstrap" in w.kv and bootstrapped(w)))
+    world.run(
+        lambda w: (
+            ((p := w.agent_process()) is not None and p.step >= step)
+            or bool(w.bootstrapped and "done/bootstrap" in w.kv and bootstrapped(w))
+        )
+    )
     process = world.agent_process()
     assert process is not None
     world.kill(process)
@@ -156,13 +173,25 @@ def test_a_table_without_it_says_so() -> None:
 
 
 REFUSED = [
-    ({"source": {"path": "s3a://lake/flights/raw", "format": "Parquet"}}, "spec.bootstrap.source.path: s3a://lake/flights/raw lies in the table"),
-    ({"source": {"path": "s3://lake/flights//", "format": "Parquet"}}, "spec.bootstrap.source.path: s3://lake/flights// lies in the table"),
+    (
+        {"source": {"path": "s3a://lake/flights/raw", "format": "Parquet"}},
+        "spec.bootstrap.source.path: s3a://lake/flights/raw lies in the table",
+    ),
+    (
+        {"source": {"path": "s3://lake/flights//", "format": "Parquet"}},
+        "spec.bootstrap.source.path: s3://lake/flights// lies in the table",
+    ),
     ({"source": {"path": "s3a://lake", "format": "Parquet"}}, "the table s3a://lake/flights lies in s3a://lake"),
     ({"source": {"path": "gs://lake/plain", "format": "Parquet"}}, "another scheme than s3a://lake/flights"),
     ({"source": {"path": "s3a://lake/../x", "format": "Parquet"}}, "spec.bootstrap.source.path: '.', '..'"),
-    ({"source": {"path": "s3a://lake/x", "format": "ORC"}}, "spec.bootstrap.source.format: 'ORC' must be one of Parquet"),
-    ({"source": {"path": SOURCE, "format": "Parquet"}, "mode": "MetadataOnly"}, "spec.bootstrap.mode: MetadataOnly is not offered"),
+    (
+        {"source": {"path": "s3a://lake/x", "format": "ORC"}},
+        "spec.bootstrap.source.format: 'ORC' must be one of Parquet",
+    ),
+    (
+        {"source": {"path": SOURCE, "format": "Parquet"}, "mode": "MetadataOnly"},
+        "spec.bootstrap.mode: MetadataOnly is not offered",
+    ),
 ]
 
 
@@ -193,12 +222,16 @@ def test_the_dataset_is_below_a_prefix_that_the_namespace_may_use() -> None:
 
 
 def test_an_adopted_table_is_not_begun() -> None:
-    assert "Adopt contradicts spec.bootstrap" in stall(OperatorConfig(), bootstrap=BOOTSTRAP, adoption={"policy": "Adopt"})
+    assert "Adopt contradicts spec.bootstrap" in stall(
+        OperatorConfig(), bootstrap=BOOTSTRAP, adoption={"policy": "Adopt"}
+    )
 
 
 def test_defaults() -> None:
     assert TableSpec.from_object({"spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]}}).bootstrap is None
-    assert read(model.Bootstrap, {"source": {"path": SOURCE, "format": "Parquet"}}, "spec.bootstrap") == model.Bootstrap(SOURCE)
+    assert read(
+        model.Bootstrap, {"source": {"path": SOURCE, "format": "Parquet"}}, "spec.bootstrap"
+    ) == model.Bootstrap(SOURCE)
 
 
 def test_writers_that_read_the_table_wait_too() -> None:
@@ -219,7 +252,9 @@ def test_writers_that_read_the_table_wait_too() -> None:
 
 
 def test_the_example_begins_a_table() -> None:
-    spec = yaml.safe_load((Path(__file__).resolve().parents[5] / "examples" / "bootstrap" / "table.yaml").read_text())["spec"]
+    spec = yaml.safe_load((Path(__file__).resolve().parents[5] / "examples" / "bootstrap" / "table.yaml").read_text())[
+        "spec"
+    ]
     world = World()
     world.make_table(**spec)
     world.run(bootstrapped)

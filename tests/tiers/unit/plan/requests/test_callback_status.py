@@ -1,4 +1,6 @@
-"""The commit callback as the operator hands it to the agent and shows it: assignment, agent pod, status, condition, event, metrics (R20)."""
+"""The commit callback as the operator hands it to the agent and shows it: assignment, agent pod,
+status, condition, event, metrics (R20).
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,22 @@ REPORT = {
     "reason": "",
     "message": "",
 }
-FAILING = {**REPORT, "undelivered": 3, "oldest": "20260101000100000", "failures": 4, "reason": "HTTP503", "message": "example.com answered 503"}
+FAILING = {
+    **REPORT,
+    "undelivered": 3,
+    "oldest": "20260101000100000",
+    "failures": 4,
+    "reason": "HTTP503",
+    "message": "example.com answered 503",
+}
 
 
 def table(**callback: Any) -> dict[str, Any]:
-    spec = {"path": "s3a://lake/orders", "recordKeyFields": ["id"], **({"commitCallback": callback} if callback else {})}
+    spec = {
+        "path": "s3a://lake/orders",
+        "recordKeyFields": ["id"],
+        **({"commitCallback": callback} if callback else {}),
+    }
     return {"apiVersion": "hudioperator.io/v1alpha1", "kind": "HudiTable", "metadata": METADATA, "spec": spec}
 
 
@@ -72,11 +85,18 @@ def test_a_table_without_a_callback_is_as_it_was() -> None:
 def test_the_agent_is_told_and_sees_the_secret_as_files_that_it_can_do_without() -> None:
     spec = TableSpec.from_object(table(url=URL, secretRef={"name": "receiver"}, timeoutSeconds=5, tableServices=True))
     assert spec.callback == Callback(URL, "receiver", 5, table_services=True)
-    assert agents.assignment(spec, 0)["callback"] == {"url": URL, "timeoutSeconds": 5, "secret": True, "tableServices": True}
+    assert agents.assignment(spec, 0)["callback"] == {
+        "url": URL,
+        "timeoutSeconds": 5,
+        "secret": True,
+        "tableServices": True,
+    }
     pod = pods.agent_pod(spec, "a", 1, OperatorConfig())["spec"]
     (volume,) = (v for v in pod["volumes"] if v["name"] == "callback")
     assert (volume["secret"]["secretName"], volume["secret"]["optional"]) == ("receiver", True)
-    assert [item["key"] for item in volume["secret"]["items"]] == ["bearerToken", "headers", "ca.crt"], "not the token of a service account"
+    assert [item["key"] for item in volume["secret"]["items"]] == ["bearerToken", "headers", "ca.crt"], (
+        "not the token of a service account"
+    )
     (container,) = pod["containers"]
     (mount,) = (m for m in container["volumeMounts"] if m["name"] == "callback")
     assert (mount["mountPath"], mount["readOnly"], "subPath" in mount) == ("/etc/hudi/callback", True, False)
@@ -139,7 +159,14 @@ def test_a_receiver_that_fails_is_an_event_once_and_metrics_follow() -> None:
     metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", status)])
     assert (value("undelivered"), value("failures"), value("archived_undelivered")) == (3, 4, 0)
     assert value("undelivered_since_timestamp_seconds") == 1767225660
-    metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", {"commitCallback": callbacks.status(view(REPORT, url=URL))})])
+    metrics.performed(
+        observed,
+        [
+            act.UpdateStatus(
+                "HudiTable", "lake", "orders", "1", {"commitCallback": callbacks.status(view(REPORT, url=URL))}
+            )
+        ],
+    )
     assert (value("undelivered"), value("undelivered_since_timestamp_seconds")) == (0, 0)
     metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", {})])
     assert value("undelivered") is None

@@ -1,4 +1,6 @@
-"""The metadata table is changed while nobody writes: the gate is closed, writers finish, the agent makes the change, writers go on (R16)."""
+"""The metadata table is changed while nobody writes: the gate is closed, writers finish, the agent
+makes the change, writers go on (R16).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_running_writers_finish_and_nobody_new_starts_before_the_change() -> Non
 
 
 def test_nobody_starts_with_the_new_options_before_the_change() -> None:
-    """The gate is still open when the spec changes: a writer that came in that very moment would keep up another metadata table than the others."""
+    """The gate is still open when the spec changes: a writer that came in that very moment would
+    keep up another metadata table than the others.
+    """
     world = ready_world()
     world.make_writer("quick", suspend=True)
     for _ in range(5):
@@ -127,15 +131,36 @@ def test_what_cannot_be_wanted() -> None:
 def test_every_writer_is_told() -> None:
     def options(raw: dict[str, Any] | None) -> dict[str, str]:
         spec = {"path": "s3a://lake/t", "recordKeyFields": ["id"], **({} if raw is None else {"metadataTable": raw})}
-        table = TableSpec.from_object({"kind": "HudiTable", "metadata": {"namespace": "lake", "name": "t"}, "spec": spec})
-        return {key.removeprefix("hoodie.metadata."): value for key, value in hudi_conf.hudi_defaults(table).items() if "hoodie.metadata." in key}
+        table = TableSpec.from_object(
+            {"kind": "HudiTable", "metadata": {"namespace": "lake", "name": "t"}, "spec": spec}
+        )
+        return {
+            key.removeprefix("hoodie.metadata."): value
+            for key, value in hudi_conf.hudi_defaults(table).items()
+            if "hoodie.metadata." in key
+        }
 
     keeps = {"auto.delete.partitions": "false"}
-    assert options(OFF) == {**keeps, "enable": "false", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
+    assert options(OFF) == {
+        **keeps,
+        "enable": "false",
+        "index.column.stats.enable": "false",
+        "index.partition.stats.enable": "false",
+    }
     stats = {"indexes": ["ColumnStats"]}
-    assert options(stats) == {**keeps, "enable": "true", "index.column.stats.enable": "true", "index.partition.stats.enable": "true"}
+    assert options(stats) == {
+        **keeps,
+        "enable": "true",
+        "index.column.stats.enable": "true",
+        "index.partition.stats.enable": "true",
+    }
     for nothing in (None, {}, {"indexes": []}):  # F104
-        assert options(nothing) == {**keeps, "enable": "true", "index.column.stats.enable": "false", "index.partition.stats.enable": "false"}
+        assert options(nothing) == {
+            **keeps,
+            "enable": "true",
+            "index.column.stats.enable": "false",
+            "index.partition.stats.enable": "false",
+        }
 
 
 def test_the_example_is_what_it_says() -> None:

@@ -1,4 +1,6 @@
-"""Restore: the gate is closed for it, running writers finish, the agent undoes commits with nobody beside, writers go on; once for each nonce."""
+"""Restore: the gate is closed for it, running writers finish, the agent undoes commits with nobody
+beside, writers go on; once for each nonce.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again() -> None:
 
 
 def test_a_nonce_that_is_there_at_the_beginning_is_never_carried_out() -> None:
-    """What stands in Git does not undo a table that is built anew, or given to another HudiTable."""
+    """What stands in Git does not undo a table that is built anew, or given
+    to another HudiTable.
+    """
     world = ready_world(restore=GOOD, savepoints=[{"name": "good"}])
     write(world, "first")
     look(world)
@@ -123,7 +127,9 @@ def test_a_refusal_opens_the_gate_and_is_not_repeated() -> None:
     ask(world, savepoint="bad", nonce="n1")
     world.run(lambda w: shown(w).get("outcome") == "Failed" and w.is_true(w.table, "Ready"))
     assert shown(world)["message"] == "no such savepoint"
-    assert [e.message for e in world.events if e.reason == "RestoreFailed"] == ["savepoint bad (nonce n1): no such savepoint"]
+    assert [e.message for e in world.events if e.reason == "RestoreFailed"] == [
+        "savepoint bad (nonce n1): no such savepoint"
+    ]
     assert len(world.completed) == 3
     write(world, "fourth")
     world.settle_down()
@@ -179,7 +185,9 @@ def test_what_has_begun_is_ended_and_what_has_not_may_be_withdrawn(step: int) ->
 
 
 def test_a_withdrawn_request_moves_the_gate_before_it_opens() -> None:
-    """Whoever has read the gate as closed for the restore compares its revision, and begins none (F8)."""
+    """Whoever has read the gate as closed for the restore compares its revision, and
+    begins none (F8).
+    """
     world = with_savepoint()
     ask(world, **GOOD)
     world.restore_hang_at = 0
@@ -224,7 +232,12 @@ def test_the_agent_of_a_deleted_table_stays_for_what_has_begun(outcome: str, use
     """Other HudiTables of the namespace look after agent pods, too."""
     metadata = {"namespace": "lake", "name": "flights", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     spec = {"path": "s3a://lake/flights", "recordKeyFields": ["id"]}
-    deleted = {"kind": "HudiTable", "metadata": metadata, "spec": spec, "status": {"restore": {"nonce": "1", "savepoint": "a", "outcome": outcome}}}
+    deleted = {
+        "kind": "HudiTable",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"restore": {"nonce": "1", "savepoint": "a", "outcome": outcome}},
+    }
 
     async def list_objects(kind: str, namespace: str) -> list[dict[str, Any]]:
         return [deleted]

@@ -1,4 +1,6 @@
-"""Savepoints: the gate is closed, running writers finish, the agent takes it with nobody beside, writers go on."""
+"""Savepoints: the gate is closed, running writers finish, the agent takes it with nobody beside,
+writers go on.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_the_operator_may_die_in_it_anywhere() -> None:
     world.run(finished("first"))
     assert world.table is not None
     world.edit(world.table, savepoints=[{"name": "a"}, {"name": "b"}])
-    world.run(lambda w: outcomes(w) == {"a": "Completed", "b": "Completed"} and w.is_true(w.table, "Ready"), crash_every=2)
+    world.run(
+        lambda w: outcomes(w) == {"a": "Completed", "b": "Completed"} and w.is_true(w.table, "Ready"), crash_every=2
+    )
 
 
 def test_a_dead_writer_is_settled_before() -> None:

@@ -21,15 +21,28 @@ ENDED_MS = conditions.from_rfc3339(ENDED) or 0
 
 def writer(**spec: Any) -> WriterSpec:
     retry = {"limit": 3, "backoffSeconds": 10, "maxBackoffSeconds": 60}
-    return WriterSpec.from_object({"metadata": {"name": "w", "uid": "0123456789"}, "spec": {"tableRef": {"name": "t"}, "retryPolicy": retry, **spec}})
+    return WriterSpec.from_object(
+        {
+            "metadata": {"name": "w", "uid": "0123456789"},
+            "spec": {"tableRef": {"name": "t"}, "retryPolicy": retry, **spec},
+        }
+    )
 
 
 def entries(*classes: str) -> tuple[dict[str, Any], ...]:
-    return tuple({"number": n + 1, "class": c, "startTime": f"2026-01-01T00:0{n}:00Z", "endTime": ENDED} for n, c in enumerate(classes))
+    return tuple(
+        {"number": n + 1, "class": c, "startTime": f"2026-01-01T00:0{n}:00Z", "endTime": ENDED}
+        for n, c in enumerate(classes)
+    )
 
 
-def status(finished: str = "False", since: str = "2026-01-01T00:00:00Z", reason: str = "NotFinished", **more: Any) -> dict[str, Any]:
-    return {"conditions": [{"type": "Finished", "status": finished, "reason": reason, "lastTransitionTime": since}], **more}
+def status(
+    finished: str = "False", since: str = "2026-01-01T00:00:00Z", reason: str = "NotFinished", **more: Any
+) -> dict[str, Any]:
+    return {
+        "conditions": [{"type": "Finished", "status": finished, "reason": reason, "lastTransitionTime": since}],
+        **more,
+    }
 
 
 @pytest.mark.parametrize(("failed", "seconds"), [(1, 10), (2, 20), (3, 40), (4, 60), (9, 60)])
@@ -79,7 +92,10 @@ def test_failures_of_an_earlier_run_do_not_count() -> None:
 
 def advanced(*classes: str) -> tuple[dict[str, Any], ...]:
     """Entries of a streaming run; `+` marks those that committed or had nothing left to do."""
-    return tuple({**e, **({"advanced": True} if c.endswith("+") else {})} for e, c in zip(entries(*(c.rstrip("+") for c in classes)), classes, strict=True))
+    return tuple(
+        {**e, **({"advanced": True} if c.endswith("+") else {})}
+        for e, c in zip(entries(*(c.rstrip("+") for c in classes)), classes, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +130,9 @@ def test_failures_of_a_streaming_run_count_since_it_got_on(classes: tuple[str, .
 def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: bool, expected: bool) -> None:
     """By its report, which may be older than its end, and by its last word."""
     spec = writer(**({"streaming": {}} if streaming else {}))
-    driver = ContainerFacts("driver", started=True, terminated=True, exit_code=11, message=json.dumps({"class": "Infrastructure", **report}))
+    driver = ContainerFacts(
+        "driver", started=True, terminated=True, exit_code=11, message=json.dumps({"class": "Infrastructure", **report})
+    )
     pod = PodFacts("ns", "w-1", "u", {}, "Failed", "node", deleting=False, finalizers=(), containers=(driver,))
     for told, ended in ((report, None), ({}, pod)):
         etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})

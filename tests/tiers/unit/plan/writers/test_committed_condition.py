@@ -1,4 +1,6 @@
-"""The condition Committed: what became of a writer's last write, also when its process could not say it."""
+"""The condition Committed: what became of a writer's last write, also when its process could not
+say it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def test_what_an_attempt_says(entry: dict[str, Any], report: dict[str, Any], exp
 
 
 def test_the_next_attempt_has_written_nothing_yet() -> None:
-    before = {"conditions": [{"type": "Committed", "status": "False", "reason": "Conflict", "message": "attempt 1: ended: WriteConflict"}]}
+    before = {
+        "conditions": [
+            {"type": "Committed", "status": "False", "reason": "Conflict", "message": "attempt 1: ended: WriteConflict"}
+        ]
+    }
     found = committed_condition.committed(None, {"number": 2}, AttemptReport(), before)
     assert (found.reason, found.message) == ("Conflict", "attempt 1: ended: WriteConflict")
 
@@ -42,11 +48,16 @@ def test_the_next_attempt_has_written_nothing_yet() -> None:
 def test_what_is_settled_stays_when_its_record_is_collected() -> None:
     message = "attempt 1: ended: Killed, but instant 5 is completed"
     before = {"conditions": [{"type": "Committed", "status": "True", "reason": "Committed", "message": message}]}
-    assert committed_condition.committed(None, {"number": 1, "class": "Killed"}, AttemptReport(), before).message == message
+    assert (
+        committed_condition.committed(None, {"number": 1, "class": "Killed"}, AttemptReport(), before).message
+        == message
+    )
 
 
 def watched(world: World) -> list[tuple[str, str]]:
-    """Status and reason of the condition, each time that it changes, until the writer's first attempt is settled."""
+    """Status and reason of the condition, each time that it changes, until the writer's first
+    attempt is settled.
+    """
     seen: list[tuple[str, str]] = []
 
     def over(w: World) -> bool:

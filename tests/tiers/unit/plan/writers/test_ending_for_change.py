@@ -1,4 +1,6 @@
-"""A closed gate beside runs that do not end by themselves (F44): they end for the change, and go on after it; nobody waits for ever."""
+"""A closed gate beside runs that do not end by themselves (F44): they end for the change, and go on
+after it; nobody waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ GRACE = 5
 
 
 def streaming(*, name: str = "live", table: dict[str, Any] | None = None, **writer: Any) -> World:
-    """A table with a savepoint and a writer that has committed three batches and never ends by itself."""
+    """A table with a savepoint and a writer that has committed three batches and never
+    ends by itself.
+    """
     world = ready_world(**(table or {}))
     assert world.table is not None
     world.make_writer("load")
@@ -92,7 +96,9 @@ def test_a_change_beside_an_endless_writer_keeps_nobody_waiting(change: str) -> 
     gate = world.kv["gate"].value
     assert gate["state"] == "open"
     assert "closedFor" not in gate
-    same = [name for name in ("mode", "lock", "concurrency", "insertConflicts", "hudiVersion") if gate[name] == before[name]]
+    same = [
+        name for name in ("mode", "lock", "concurrency", "insertConflicts", "hudiVersion") if gate[name] == before[name]
+    ]
     assert len(same) == (5 if change in ("savepoint", "restore", "metadata table", "protocol version") else 4)
 
 
@@ -162,7 +168,13 @@ def test_a_long_run_without_boundaries_ends_by_itself() -> None:
 def test_an_application_gets_its_grace() -> None:
     world = ready_world()
     world.writer_hang_at = 1
-    world.make_writer("program", source=None, application={"mainFile": "local:///app.py"}, stop={"graceSeconds": GRACE}, retryPolicy={"limit": 0})
+    world.make_writer(
+        "program",
+        source=None,
+        application={"mainFile": "local:///app.py"},
+        stop={"graceSeconds": GRACE},
+        retryPolicy={"limit": 0},
+    )
     world.run(at_step("program", 1))
     program = world.writer_process("program")
     assert program is not None
@@ -252,7 +264,10 @@ def test_a_suspended_writer_is_suspended_not_ended_for_the_change() -> None:
 
 
 def test_a_run_whose_kubelet_is_away_is_fenced_for_the_change() -> None:
-    """Its heartbeat goes on, so the change alone is the reason; the proof comes when the kubelet is back."""
+    """Its heartbeat goes on, so the change alone is the reason.
+
+    The proof comes when the kubelet is back.
+    """
     world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}})
     hung = world.writer_process("live")
     assert hung is not None
@@ -269,7 +284,9 @@ def test_a_run_whose_kubelet_is_away_is_fenced_for_the_change() -> None:
 
 @pytest.mark.parametrize("every", [50, 130])
 def test_the_time_to_a_boundary_does_not_begin_anew_with_each_operator(every: int) -> None:
-    """F71: timers die with an operator, so one that was restarted more often than the time-out would never have ended a run that hangs."""
+    """F71: timers die with an operator, so one that was restarted more often than the time-out
+    would never have ended a run that hangs.
+    """
     world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}}, retryPolicy={"limit": 0})
     hung = world.writer_process("live")
     assert hung is not None
@@ -301,7 +318,9 @@ def test_another_change_gives_no_more_time() -> None:
     since = world.kv["gate"].value["closedForMs"]
     for _ in range(100):
         world.tick()
-    world.edit(world.table, fencing={"drainSeconds": 20}, concurrency={"mode": "SingleWriter", "changeTimeoutSeconds": 300})
+    world.edit(
+        world.table, fencing={"drainSeconds": 20}, concurrency={"mode": "SingleWriter", "changeTimeoutSeconds": 300}
+    )
     world.reconcile()
     assert world.kv["gate"].value["closedFor"] == "a change of concurrency, lock"
     assert world.kv["gate"].value["closedForMs"] == since

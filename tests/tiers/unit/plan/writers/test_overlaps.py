@@ -1,4 +1,6 @@
-"""Admission by declared partitions, in the simulated world: who waits for whom, and that nobody waits for ever."""
+"""Admission by declared partitions, in the simulated world: who waits for whom, and that nobody
+waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def test_who_declares_nothing_runs_alone() -> None:
     with_running(world, "a", partitions=["2026-01-*"])
     world.make_writer("everything")
     look(world)
-    assert admitted(world, "everything")["message"] == "a runs and may write the same partitions: any here, 2026-01-* there"
+    assert (
+        admitted(world, "everything")["message"]
+        == "a runs and may write the same partitions: any here, 2026-01-* there"
+    )
 
 
 def test_nobody_slips_past_who_waits() -> None:
@@ -96,14 +101,18 @@ def test_priority_then_waiting_time() -> None:
 
 
 def test_a_modest_writer_is_not_starved() -> None:
-    """F24: two important writers come every minute and always one of them waits; the modest one is overtaken eight times at most."""
+    """F24: two important writers come every minute and always one of them waits.
+
+    The modest one is overtaken eight times at most.
+    """
     world = ready_world(**DISJOINT)
     for name in ("x", "y"):
         world.make_writer(name, priority=10, **EVERY_MINUTE)
     world.run(lambda w: len(started(w)) >= 1, seconds=200)
     world.make_writer("modest", priority=-10)
     look(world, 2)
-    # Each run takes longer than the time between two ticks, so there is always an important writer that waits.
+    # Each run takes longer than the time between two ticks, so there is always an important writer
+    # that waits.
     for _ in range(14):
         world.writer_hang_at = 1
         world.run(lambda w: any(p.role == "writer" and p.alive and p.step >= 1 for p in w.processes), seconds=300)
@@ -131,4 +140,7 @@ def test_partitions_of_a_table_that_has_none() -> None:
     world = ready_world()
     world.make_writer("a", partitions=["2026-01-*"])
     world.run(lambda w: w.is_true(w.writers["a"], "Stalled"))
-    assert world.condition(world.writers["a"], "Stalled")["message"] == "spec.partitions = ['2026-01-*']: HudiTable flights has no partitionFields"
+    assert (
+        world.condition(world.writers["a"], "Stalled")["message"]
+        == "spec.partitions = ['2026-01-*']: HudiTable flights has no partitionFields"
+    )

@@ -1,4 +1,7 @@
-"""Runs by the clock: each tick at most once, whatever the operator or the writer goes through; missed ticks once."""
+"""Runs by the clock: each tick at most once, whatever the operator or the writer goes through.
+
+Missed ticks once.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,10 @@ def test_suspended_between_runs_stays_finished() -> None:
 
 @pytest.mark.parametrize(("deadline", "attempts"), [(None, 2), (20, 1)])
 def test_a_tick_that_cannot_start_in_time(deadline: int | None, attempts: int) -> None:
-    """Another writer has the only place. The last run stays finished until the next one really starts."""
+    """Another writer has the only place.
+
+    The last run stays finished until the next one really starts.
+    """
     world = ready_world(concurrency={"mode": "Optimistic", "maxWriters": 1})
     late = {"startingDeadlineSeconds": deadline} if deadline else {}
     world.make_writer("w", schedule={**EVERY_TWO, **late})
@@ -149,7 +155,11 @@ def test_a_failed_run_does_not_end_the_schedule() -> None:
     world.exit_codes = [11]
     world.run(runs(3))
     world.run(finished("w"))
-    assert [(e["run"], e["class"]) for e in status(world)["attempts"]] == [(1, "UserError"), (2, "Infrastructure"), (2, "Succeeded")]
+    assert [(e["run"], e["class"]) for e in status(world)["attempts"]] == [
+        (1, "UserError"),
+        (2, "Infrastructure"),
+        (2, "Succeeded"),
+    ]
     jobs = [json.loads(m["data"]["job.json"]) for m in world.applied if m["metadata"]["name"].startswith("w-")]
     assert [(job["attempt"]["number"], job["run"]) for job in jobs] == [(1, 1), (2, 2), (3, 2)]
     assert not world.is_true(world.writers["w"], "Stalled")
@@ -212,7 +222,10 @@ def test_a_nonce_runs_between_ticks() -> None:
     [
         ({"cron": "61 * * * *"}, ("spec.schedule.cron '61 * * * *'",)),
         ({"cron": "0 0 30 2 *"}, ("spec.schedule.cron '0 0 30 2 *'",)),
-        ({"cron": "0 0 * * *", "timeZone": "Mars/Olympus"}, ("spec.schedule.timeZone 'Mars/Olympus'", "not a time zone")),
+        (
+            {"cron": "0 0 * * *", "timeZone": "Mars/Olympus"},
+            ("spec.schedule.timeZone 'Mars/Olympus'", "not a time zone"),
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_used(schedule: dict[str, str], words: tuple[str, ...]) -> None:
@@ -228,10 +241,18 @@ def test_a_schedule_that_cannot_be_used(schedule: dict[str, str], words: tuple[s
     ("cron", "now", "ticks"),
     [
         # 02:30 does not exist on 29 March 2026 ...
-        ("30 2 * * *", "2026-03-27T12:00:00Z", ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]),
+        (
+            "30 2 * * *",
+            "2026-03-27T12:00:00Z",
+            ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"],
+        ),
         # ... and comes twice on 25 October.
         ("30 2 * * *", "2026-10-24T12:00:00Z", ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]),
-        ("30 * * * *", "2026-10-24T23:40:00Z", ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"]),
+        (
+            "30 * * * *",
+            "2026-10-24T23:40:00Z",
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"],
+        ),
     ],
 )
 def test_time_zones(cron: str, now: str, ticks: list[str]) -> None:
@@ -279,7 +300,13 @@ def test_a_writer_is_ready_while_it_is_as_its_spec_asks() -> None:
     assert shown(world) == ("Scheduled", "True", "Scheduled")
     world.run(finished("w"))
     assert shown(world) == ("Scheduled", "True", "Succeeded")
-    world.edit(world.writers["w"], schedule=None, streaming={}, restartNonce="again", source={"files": {"format": "csv", "paths": ["s3a://x/"]}})
+    world.edit(
+        world.writers["w"],
+        schedule=None,
+        streaming={},
+        restartNonce="again",
+        source={"files": {"format": "csv", "paths": ["s3a://x/"]}},
+    )
     world.run(lambda w: status(w).get("state") == "Starting")
     assert shown(world) == ("Streaming", "False", "Starting")
     world.run(lambda w: status(w).get("state") == "Running")

@@ -1,4 +1,6 @@
-"""Writers that read another Hudi table: they wait for it, and are refused what their own table's access does not reach."""
+"""Writers that read another Hudi table: they wait for it, and are refused what their own table's
+access does not reach.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ BRONZE = {"hudi": {"tableRef": {"name": "bronze"}}}
 def bronze(*, created: bool = True, **spec: Any) -> dict[str, Any]:
     meta = {"namespace": NAMESPACE, "name": "bronze", "uid": "bronze-uid"}
     status = {"timeline": {"pendingCount": 0}} if created else {"timeline": {}}
-    return {"kind": "HudiTable", "metadata": meta, "spec": {"path": "s3://lake//bronze/", "recordKeyFields": ["id"], **spec}, "status": status}
+    return {
+        "kind": "HudiTable",
+        "metadata": meta,
+        "spec": {"path": "s3://lake//bronze/", "recordKeyFields": ["id"], **spec},
+        "status": status,
+    }
 
 
 def test_a_writer_waits_for_its_source() -> None:
@@ -43,12 +50,20 @@ def test_a_writer_waits_for_its_source() -> None:
     assert world.is_true(world.writers["silver"], "Succeeded")
     (attempt,) = [m for m in world.applied if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("silver-")]
     source = json.loads(attempt["data"]["job.json"])["source"]
-    wanted = {"path": "s3a://lake/bronze", "startFrom": "Earliest", "order": "CompletionTime", "maxCommitsPerBatch": None, "ifPositionLost": "Fail"}
+    wanted = {
+        "path": "s3a://lake/bronze",
+        "startFrom": "Earliest",
+        "order": "CompletionTime",
+        "maxCommitsPerBatch": None,
+        "ifPositionLost": "Fail",
+    }
     assert source == {"hudi": {**wanted, "deletes": "Ignore"}}
 
 
 def test_a_source_that_goes_after_the_attempt_was_announced_is_waited_for() -> None:
-    """The number is in status, the operator dies, and the source is gone: no pod without a source, and the attempt comes when it is back."""
+    """The number is in status, the operator dies, and the source is gone: no pod without a source,
+    and the attempt comes when it is back.
+    """
     world = ready_world()
     world.sources["bronze"] = bronze()
     world.make_writer("silver", source=BRONZE)
@@ -70,7 +85,11 @@ def test_a_source_that_goes_after_the_attempt_was_announced_is_waited_for() -> N
 def test_views_of_a_query_are_tables_too() -> None:
     world = ready_world()
     files = {"format": "csv", "paths": ["s3a://landing/x"]}
-    views = [{"name": "b", "hudi": {"tableRef": {"name": "bronze"}}}, {"name": "f", "files": files}, {"name": "p", "hudi": {"path": "s3://lake//flights"}}]
+    views = [
+        {"name": "b", "hudi": {"tableRef": {"name": "bronze"}}},
+        {"name": "f", "files": files},
+        {"name": "p", "hudi": {"path": "s3://lake//flights"}},
+    ]
     world.make_writer("silver", source={"sql": {"query": "SELECT 1", "views": views}})
     world.run(lambda w: w.condition(w.writers["silver"], "Admitted")["reason"] == "SourceNotFound")
     world.sources["bronze"] = bronze(path="gs://lake/bronze")
@@ -89,8 +108,14 @@ def test_views_of_a_query_are_tables_too() -> None:
 
 
 def test_a_class_that_merges_a_source_reaches_its_readers() -> None:
-    own = {"mode": "Custom", "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"}}
-    views = [{"name": "b", "hudi": {"tableRef": {"name": "bronze"}}}, {"name": "p", "hudi": {"path": "s3a://lake/flights"}}]
+    own = {
+        "mode": "Custom",
+        "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"},
+    }
+    views = [
+        {"name": "b", "hudi": {"tableRef": {"name": "bronze"}}},
+        {"name": "p", "hudi": {"path": "s3a://lake/flights"}},
+    ]
     for source, wanted in (
         (BRONZE, {"path": "s3a://lake/bronze", "merger": "com.example.Own"}),
         ({"sql": {"query": "SELECT 1", "views": views}}, {"path": "s3a://lake/bronze", "merger": "com.example.Own"}),
@@ -99,7 +124,9 @@ def test_a_class_that_merges_a_source_reaches_its_readers() -> None:
         world.sources["bronze"] = bronze(image="x:1", merge=own)
         world.make_writer("silver", source=source)
         world.run(finished("silver"))
-        (attempt,) = [m for m in world.applied if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("silver-")]
+        (attempt,) = [
+            m for m in world.applied if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("silver-")
+        ]
         told = json.loads(attempt["data"]["job.json"])["source"]
         found = told["hudi"] if "hudi" in told else told["sql"]["views"][0]["hudi"]
         assert {key: found.get(key) for key in wanted} == wanted
@@ -121,7 +148,13 @@ def test_which_tables_are_read_for_a_writer() -> None:
     assert _sources_of(Objects(None, (unreadable,))) == set()
 
 
-def problem(table: dict[str, Any], source: dict[str, Any], *, found: dict[str, Any] | None = None, config: OperatorConfig = CONFIG) -> str:
+def problem(
+    table: dict[str, Any],
+    source: dict[str, Any],
+    *,
+    found: dict[str, Any] | None = None,
+    config: OperatorConfig = CONFIG,
+) -> str:
     world = World()
     world.make_table(**table)
     world.make_writer("silver", source={"hudi": source})
@@ -135,7 +168,10 @@ def problem(table: dict[str, Any], source: dict[str, Any], *, found: dict[str, A
     [
         (S3, ""),
         ({"options": S3["options"]}, ""),
-        ({**S3, "secretRefs": [{"name": "other", "as": "S3"}]}, "needs secretRef other as S3, which HudiTable flights does not have"),
+        (
+            {**S3, "secretRefs": [{"name": "other", "as": "S3"}]},
+            "needs secretRef other as S3, which HudiTable flights does not have",
+        ),
         ({**S3, "options": {"fs.s3a.endpoint": "http://elsewhere"}}, "needs option fs.s3a.endpoint with its value"),
         ({**S3, "serviceAccountName": "reader"}, "needs serviceAccountName reader"),
     ],
@@ -188,7 +224,9 @@ def test_a_refused_source_stalls_the_writer_and_names_the_rule() -> None:
     ],
 )
 def test_deletes_are_carried_to_tables_that_take_them(table: dict[str, Any], deletes: str, refused: bool) -> None:
-    """I8: with partial updates a record that comes again after its deletion would have values that were deleted."""
+    """I8: with partial updates a record that comes again after its deletion would have values that
+    were deleted.
+    """
     world = ready_world(orderingFields=[], **table)
     world.sources["bronze"] = bronze()
     world.make_writer("silver", source={"hudi": {**BRONZE["hudi"], "deletes": deletes}})
@@ -203,7 +241,10 @@ def test_deletes_are_carried_to_tables_that_take_them(table: dict[str, Any], del
 
 @pytest.mark.parametrize(("kind", "refused"), [("MergeOnRead", True), ("CopyOnWrite", False)])
 def test_deletes_are_not_carried_from_tables_whose_files_do_not_tell(kind: str, refused: bool) -> None:
-    own = {"mode": "Custom", "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"}}
+    own = {
+        "mode": "Custom",
+        "custom": {"strategyId": "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55", "className": "com.example.Own"},
+    }
     world = ready_world()
     world.sources["bronze"] = bronze(type=kind, merge=own, image="lake:1")
     world.make_writer("silver", source={"hudi": {**BRONZE["hudi"], "deletes": "Carry"}})
@@ -211,4 +252,7 @@ def test_deletes_are_not_carried_from_tables_whose_files_do_not_tell(kind: str, 
         world.run(finished("silver"))
         return
     world.run(lambda w: w.is_true(w.writers["silver"], "Stalled"))
-    assert "HudiTable bronze, the source, is of type MergeOnRead with merge.mode Custom" in world.condition(world.writers["silver"], "Stalled")["message"]
+    assert (
+        "HudiTable bronze, the source, is of type MergeOnRead with merge.mode Custom"
+        in world.condition(world.writers["silver"], "Stalled")["message"]
+    )

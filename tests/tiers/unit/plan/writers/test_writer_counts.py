@@ -1,4 +1,6 @@
-"""What a writer's status counts: its attempts' own words, and what the timeline knows that they did not come to say."""
+"""What a writer's status counts: its attempts' own words, and what the timeline knows that they did
+not come to say.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,23 @@ REPORTED = {"records": 20, "lastInstant": "20260101000001000", "lastCompletionTi
 
 
 def commit(second: int, attempt: str = "lake.live-1") -> dict[str, Any]:
-    return {"instant": f"202601010000{second:02d}000", "completionTime": f"202601010000{second:02d}500", "records": 5, "attempt": attempt}
+    return {
+        "instant": f"202601010000{second:02d}000",
+        "completionTime": f"202601010000{second:02d}500",
+        "records": 5,
+        "attempt": attempt,
+    }
 
 
 def told(report: dict[str, Any], *commits: dict[str, Any]) -> tuple[int, str]:
     """Records and last instant of an attempt whose pod is gone."""
-    reports = {"attempt/lake.live-1": Stored(report, 1, 1), "timeline": Stored({"agentInc": "a", "exists": True, "commits": list(commits)}, 1, 1)}
-    view: Any = SimpleNamespace(etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),))
+    reports = {
+        "attempt/lake.live-1": Stored(report, 1, 1),
+        "timeline": Stored({"agentInc": "a", "exists": True, "commits": list(commits)}, 1, 1),
+    }
+    view: Any = SimpleNamespace(
+        etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),)
+    )
     attempt: Any = SimpleNamespace(id="lake.live-1", pod=None)
     found = writer_status._last_report(view, attempt).report
     return found.records, found.last_instant

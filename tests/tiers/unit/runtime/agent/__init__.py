@@ -1,1 +1,3 @@
-"""Tests of an agent's tasks: adoption, bootstrap, savepoints, restores, metadata table, the store's properties."""
+"""Tests of an agent's tasks: adoption, bootstrap, savepoints, restores, metadata table,
+the store's properties.
+"""

@@ -1,4 +1,6 @@
-"""What a table that others wrote must be like to be adopted: each thing that does not fit is named with its values."""
+"""What a table that others wrote must be like to be adopted: each thing that does not fit is named
+with its values.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,20 @@ from hudi_runtime.job.merging import Merge
 from hudi_runtime.table import timeline as tl
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
-SPEC = TableSpec("T", "lake/flights", "flights", "s3a://lake/flights", "COPY_ON_WRITE", ("id",), ("p",), ("ts",), hive_style=False, merge=Merge("EventTime"))
-#: As stock Hudi 1.2.0 writes it with plain settings, without the fields that `creation.mismatches` compares.
+SPEC = TableSpec(
+    "T",
+    "lake/flights",
+    "flights",
+    "s3a://lake/flights",
+    "COPY_ON_WRITE",
+    ("id",),
+    ("p",),
+    ("ts",),
+    hive_style=False,
+    merge=Merge("EventTime"),
+)
+#: As stock Hudi 1.2.0 writes it with plain settings, without the fields
+# that `creation.mismatches` compares.
 PLAIN = {
     "hoodie.archivelog.folder": "history",
     "hoodie.datasource.write.drop.partition.columns": "false",
@@ -29,10 +43,18 @@ PLAIN = {
     "hoodie.table.metadata.partitions": "column_stats,files,partition_stats",
     "hoodie.table.checksum": "2622850774",
 }
-OPTIONS = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL", "hoodie.clean.failed.writes.policy": "LAZY"}
+OPTIONS = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+}
 BUCKETS = {**OPTIONS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
 GROUP, BUCKET = "6f1c0b1e-7f6d-4a53-9a01-5d2ad1c3b2aa-0", "00000003-7f6d-4a53-9a01-5d2ad1c3b2aa-0"
-FITS = adoption.Found(PLAIN, "org.apache.hudi.keygen.SimpleKeyGenerator", tl.parse(["20260101110000000_20260101110001000.commit"]), (GROUP,))
+FITS = adoption.Found(
+    PLAIN,
+    "org.apache.hudi.keygen.SimpleKeyGenerator",
+    tl.parse(["20260101110000000_20260101110001000.commit"]),
+    (GROUP,),
+)
 
 
 def said(found: adoption.Found, options: dict[str, str] = OPTIONS, spec: TableSpec = SPEC, now: datetime = NOW) -> str:
@@ -54,7 +76,11 @@ def test_a_plain_table_fits() -> None:
         ("hoodie.datasource.write.drop.partition.columns", "true", "needed 'false', table 'true'"),
         ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "table 'IGNORE_DEFAULTS'"),
         ("hoodie.table.metadata.partitions.inflight", "record_index", "table 'record_index': finish or drop"),
-        ("hoodie.write.concurrency.mode", "SINGLE_WRITER", "the operator sets 'OPTIMISTIC_CONCURRENCY_CONTROL', table 'SINGLE_WRITER'"),
+        (
+            "hoodie.write.concurrency.mode",
+            "SINGLE_WRITER",
+            "the operator sets 'OPTIMISTIC_CONCURRENCY_CONTROL', table 'SINGLE_WRITER'",
+        ),
         ("hoodie.clean.failed.writes.policy", "EAGER", "the operator sets 'LAZY', table 'EAGER'"),
         ("hoodie.cleaner.policy.failed.writes", "EAGER", "the operator sets 'nothing', table 'EAGER'"),
         ("hoodie.write.lock.provider", "x.Y", "the operator sets 'nothing', table 'x.Y'"),
@@ -86,7 +112,14 @@ def test_a_table_merges_as_the_spec_says() -> None:
     assert "needed 'IGNORE_DEFAULTS', table 'FILL_UNAVAILABLE'" in said(filling, spec=partial)
 
 
-@pytest.mark.parametrize("generator", ["org.apache.hudi.keygen.ComplexKeyGenerator", "org.apache.hudi.keygen.TimestampBasedKeyGenerator", "com.example.Own"])
+@pytest.mark.parametrize(
+    "generator",
+    [
+        "org.apache.hudi.keygen.ComplexKeyGenerator",
+        "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+        "com.example.Own",
+    ],
+)
 def test_another_key_generator(generator: str) -> None:
     message = said(replace(FITS, key_generator=generator))
     assert "needed 'SimpleKeyGenerator'" in message
@@ -97,7 +130,9 @@ def test_the_index_is_told_by_the_names_of_file_groups() -> None:
     assert said(replace(FITS, file_groups=(BUCKET,)), BUCKETS) == ""
     assert said(replace(FITS, file_groups=()), BUCKETS) == "", "an empty table has any index"
     assert f"file group {GROUP!r}" in said(replace(FITS, file_groups=(BUCKET, GROUP)), BUCKETS)
-    assert "has 3 buckets, table has bucket 3" in said(replace(FITS, file_groups=(BUCKET,)), {**BUCKETS, "hoodie.bucket.index.num.buckets": "3"})
+    assert "has 3 buckets, table has bucket 3" in said(
+        replace(FITS, file_groups=(BUCKET,)), {**BUCKETS, "hoodie.bucket.index.num.buckets": "3"}
+    )
     assert "has a bucket index" in said(replace(FITS, file_groups=(BUCKET,)))
 
 
@@ -109,12 +144,20 @@ def test_a_timeline_that_is_ahead_is_waited_for() -> None:
 
 def test_only_adoption_takes_a_table_in_local_time() -> None:
     found = {
-        "tableName": "flights", "type": "COPY_ON_WRITE", "recordKeyFields": "id", "partitionFields": "p", "orderingFields": "ts",
-        "hiveStylePartitioning": "false", "tableVersion": "9", "timelineTimezone": "LOCAL",
-    }  # fmt: skip
+        "tableName": "flights",
+        "type": "COPY_ON_WRITE",
+        "recordKeyFields": "id",
+        "partitionFields": "p",
+        "orderingFields": "ts",
+        "hiveStylePartitioning": "false",
+        "tableVersion": "9",
+        "timelineTimezone": "LOCAL",
+    }
     assert creation.mismatches(SPEC, found, adopting=True) == []
     assert creation.mismatches(SPEC, found) == ["timelineTimezone: spec 'UTC', table 'LOCAL'"]
-    assert creation.mismatches(SPEC, {**found, "tableVersion": "8"}, adopting=True) == ["tableVersion: spec '9', table '8'"]
+    assert creation.mismatches(SPEC, {**found, "tableVersion": "8"}, adopting=True) == [
+        "tableVersion: spec '9', table '8'"
+    ]
 
 
 def test_the_report_lists_the_instants_and_whose_writer_lives() -> None:

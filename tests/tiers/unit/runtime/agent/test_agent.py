@@ -58,12 +58,17 @@ def test_a_silent_etcd_is_waited_for() -> None:
 def test_an_etcd_that_was_set_back_is_left_at_once() -> None:
     stop = Stop(3)
     with pytest.raises(RuntimeError, match="SET-BACK"):
-        Failing(RuntimeError("o.a.h.HoodieException: [HUDIOP-ETCD-SET-BACK] etcd's revision went back from 9 to 5"), stop).run()
+        Failing(
+            RuntimeError("o.a.h.HoodieException: [HUDIOP-ETCD-SET-BACK] etcd's revision went back from 9 to 5"), stop
+        ).run()
     assert stop.waited == []
 
 
 def test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once() -> None:
-    """I12: the next one goes on with what is pending, after the proof; this one neither waits nor leaves in order."""
+    """I12: the next one goes on with what is pending, after the proof.
+
+    This one neither waits nor leaves in order.
+    """
     stop: Any = Stop(3)
     agent = Failing(AssertionError("a tick of its own"), stop)
     agent._tick = lambda: Agent._tick(agent)  # type: ignore[method-assign]
@@ -98,7 +103,9 @@ class Assigned:
 
 
 def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bootstrap of hours goes on when the spec has changed, and keeps no deleted HudiTable waiting."""
+    """A bootstrap of hours goes on when the spec has changed, and keeps no
+    deleted HudiTable waiting.
+    """
     wanted = {"t1": {"n": 1}, "t2": {"n": 1}}
     etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", value, 1) for name, value in wanted.items()])
     monkeypatch.setattr(module, "unbound", lambda spark: etcd)
@@ -122,7 +129,9 @@ def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.Mon
     assert agent._assignments.keys() == {"t1"}
 
 
-def test_an_assignment_that_cannot_be_read_keeps_no_other_table_from_being_served(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_assignment_that_cannot_be_read_keeps_no_other_table_from_being_served(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Reading(Assigned):
         def __init__(self, spark: Any, value: Any, **more: Any) -> None:
             super().__init__(spark, value, **more)
@@ -146,14 +155,20 @@ def test_an_assignment_that_cannot_be_read_keeps_no_other_table_from_being_serve
 
 
 def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """F48: nothing more is done at the fenced table, and it is left by nobody's word; the process ends when the others have left."""
+    """F48: nothing more is done at the fenced table, and it is left by nobody's word.
+
+    The process ends when the others have left.
+    """
     etcd = SimpleNamespace(range=lambda prefix: [Entry(f"{prefix}{name}", {"n": 1}, 1) for name in ("t1", "t2")])
     monkeypatch.setattr(module, "unbound", lambda spark: etcd)
     monkeypatch.setattr(module, "Assignment", Assigned)
     monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
-    # The last resort of a hand-over ends its whole process: a real one would end this run of tests two minutes later, with code 0.
+    # The last resort of a hand-over ends its whole process: a real one would end this run of tests
+    # two minutes later, with code 0.
     last_resorts: list[float] = []
-    monkeypatch.setattr(module.threading, "Timer", lambda seconds, end: SimpleNamespace(start=lambda: last_resorts.append(seconds)))
+    monkeypatch.setattr(
+        module.threading, "Timer", lambda seconds, end: SimpleNamespace(start=lambda: last_resorts.append(seconds))
+    )
     spark: Any = None
     stop: Any = SimpleNamespace(requested=False, wait=lambda seconds: None)
     agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())

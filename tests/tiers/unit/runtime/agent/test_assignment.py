@@ -1,4 +1,6 @@
-"""One table of an agent: in which order it does what, what it reports when it cannot, and how it leaves (I6, I10, I12, F38, F48)."""
+"""One table of an agent: in which order it does what, what it reports when it cannot, and how it
+leaves (I6, I10, I12, F38, F48).
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,10 @@ class Part(TableTask):
 
 
 class World:
-    """Everything that an assignment is made of, in memory; what is called is in `calls`, in order."""
+    """Everything that an assignment is made of, in memory.
+
+    What is called is in `calls`, in order.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **spec: Any) -> None:
         operator = Meeting()
@@ -92,7 +97,9 @@ class World:
         self.idle = dict.fromkeys(("services", "restores", "metadata", "bootstrap"), True)
         self.between = self.unproven = self.stopping = False
         self.now = 100.0
-        self.session: Any = SimpleNamespace(inc=ME, table_id=self.value["T"], etcd=self.etcd, state="LIVE", close=lambda: True, forget=lambda t: None)
+        self.session: Any = SimpleNamespace(
+            inc=ME, table_id=self.value["T"], etcd=self.etcd, state="LIVE", close=lambda: True, forget=lambda t: None
+        )
         self.gate(state="open", authority="here", tableUID="uid-1")
         self._patch(monkeypatch)
         spark: Any = None
@@ -119,12 +126,16 @@ class World:
             commits=lambda instants: [],
         )
 
-        probe = SimpleNamespace(exists=lambda name: self.did("probe")() or self.exists, close=lambda: self.calls.append("close probe"))
+        probe = SimpleNamespace(
+            exists=lambda name: self.did("probe")() or self.exists, close=lambda: self.calls.append("close probe")
+        )
         monkeypatch.setattr(preparation, "Storage", lambda spark, path, settings: probe)
         monkeypatch.setattr(module, "AgentTable", lambda spark, path: table)
         opened = SimpleNamespace(open=lambda spark, settings: self.did("open session")() or self.opened(settings))
         monkeypatch.setattr(module, "AgentSession", opened)
-        settler = SimpleNamespace(run=lambda *_, **__: self.did("settle")() or 1, ended=set(), release_claims=self.did("release claims"))
+        settler = SimpleNamespace(
+            run=lambda *_, **__: self.did("settle")() or 1, ended=set(), release_claims=self.did("release claims")
+        )
         settler.must_be_proven_dead = lambda: self.unproven
         monkeypatch.setattr(parts, "Settler", lambda *_, **__: settler)
         services, restores, metadata, bootstrap = (Part(self, name) for name in self.idle)
@@ -137,7 +148,9 @@ class World:
         monkeypatch.setattr(parts.Savepoints, "_serve", self.did("savepoints"))
         monkeypatch.setattr(module, "Bucket", lambda *_: SimpleNamespace(look=lambda: None))
         monkeypatch.setattr(creation, "facts", lambda table: None)
-        monkeypatch.setattr(creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or [])
+        monkeypatch.setattr(
+            creation, "mismatches", lambda *_, adopting: self.did(f"compare{' to adopt' * adopting}")() or []
+        )
         monkeypatch.setattr(creation, "check_marker", self.did("marker"))
         monkeypatch.setattr(creation, "create", lambda *_: self.did("create")() or setattr(self, "exists", True))
         monkeypatch.setattr(store_probe, "require", self.did("store"))
@@ -184,7 +197,9 @@ def test_storage_first_then_the_session_then_the_table(world: World) -> None:
     assert calls[:5] == ["probe", "close probe", "open session", "compare", "marker"]
     assert world.settings["role"] == "agent"
     assert world.settings["tableId"] == world.value["T"]
-    assert world.settings["leaseSeconds"] == str(world.value["lock"]["leaseSeconds"]), "the durations are the gate's, as the operator tells them"
+    assert world.settings["leaseSeconds"] == str(world.value["lock"]["leaseSeconds"]), (
+        "the durations are the gate's, as the operator tells them"
+    )
 
 
 def test_an_unreachable_store_is_reported_without_a_session(world: World) -> None:
@@ -225,7 +240,11 @@ def test_what_is_waited_for_is_no_error(world: World) -> None:
     [
         ("compare", creation.TableMismatch("recordKeyFields differ"), "TableMismatch"),
         ("marker", creation.OtherLockAuthority("another lock"), "OtherLockAuthority"),
-        ("marker", RuntimeError("o.a.h.HoodieException: [HUDIOP-OTHER-AUTHORITY] the marker names another lock"), "OtherLockAuthority"),
+        (
+            "marker",
+            RuntimeError("o.a.h.HoodieException: [HUDIOP-OTHER-AUTHORITY] the marker names another lock"),
+            "OtherLockAuthority",
+        ),
         ("open session", RuntimeFailure(FailureClass.INFRASTRUCTURE, "etcd is away"), "Infrastructure"),
     ],
 )
@@ -251,7 +270,9 @@ def test_a_table_is_created_and_that_is_written_down_before(world: World) -> Non
 
 
 @pytest.mark.parametrize(("adopted", "error"), [(False, "TableNotFound"), (True, "")])
-def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyPatch, adopted: bool, error: str) -> None:
+def test_a_table_that_is_to_be_adopted_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, adopted: bool, error: str
+) -> None:
     """One that was in use and is gone is made again: its HudiTable has seen it before."""
     world = World(monkeypatch, adoption={"policy": "Adopt"})
     world.exists = False
@@ -262,7 +283,10 @@ def test_a_table_that_is_to_be_adopted_must_be_there(monkeypatch: pytest.MonkeyP
 
 
 def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> None:
-    """I7, I10: settled first, then looked for, then taken over; the clock is past everything that others have completed."""
+    """I7, I10: settled first, then looked for, then taken over.
+
+    The clock is past everything that others have completed.
+    """
     world.gate(state="closed", authority="here", tableUID="uid-1")
     world.etcd.put("clock", {"value": preparation.CLOCK_ZERO})
     calls = world.step()
@@ -337,7 +361,10 @@ def test_nothing_is_settled_that_nobody_asks_for(world: World) -> None:
     ],
 )
 def test_who_works_alone(world: World, busy: str, left: list[str]) -> None:
-    """While a restore or the metadata table is at work nothing else is begun; a savepoint waits for services."""
+    """While a restore or the metadata table is at work nothing else is begun.
+
+    A savepoint waits for services.
+    """
     world.step()
     world.idle[busy] = False
     assert [call for call in world.step() if call != "list"] == left

@@ -1,4 +1,6 @@
-"""Bootstrap as the agent does it: once, behind the closed gate, by the truth of the timeline, whatever it dies in."""
+"""Bootstrap as the agent does it: once, behind the closed gate, by the truth of the timeline,
+whatever it dies in.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,11 @@ def test_the_rows_are_the_first_commit(fake: Fake) -> None:
     assert options["hoodie.datasource.write.operation"] == "bulk_insert"
     assert options["hoodie.table.services.enabled"] == "false"
     assert options["hoodie.datasource.write.recordkey.field"] == "id"
-    assert json.loads(options["hudioperator.bootstrap"]) == {"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"}
+    assert json.loads(options["hudioperator.bootstrap"]) == {
+        "tableUID": UID,
+        "mode": "FullRecord",
+        "source": "s3a://lake/plain",
+    }
     assert [t["result"] for t in fake.tries] == ["Running", "Completed"], "written ahead"
     consider(fake)
     assert len(fake.writes) == 1, "once"
@@ -82,7 +88,14 @@ def test_a_commit_of_an_agent_that_died_before_its_word_is_found(fake: Fake) -> 
     """Never twice."""
     word = {"hudioperator.bootstrap": json.dumps({"tableUID": UID, "mode": "FullRecord", "source": "s3a://lake/plain"})}
     fake.names, fake.extra = [f"{T1}_{T2}.commit"], {T1: word}
-    fake.kv["done/bootstrap"] = {"tableUID": UID, "result": "Running", "inc": OTHER, "failures": 1, "retryAtMs": 0, "beginMs": 7}
+    fake.kv["done/bootstrap"] = {
+        "tableUID": UID,
+        "result": "Running",
+        "inc": OTHER,
+        "failures": 1,
+        "retryAtMs": 0,
+        "beginMs": 7,
+    }
     done = consider(fake)
     assert (done["result"], done["instant"], done["beginMs"]) == ("Completed", T1, 7)
     assert fake.writes == []
@@ -118,7 +131,12 @@ def test_a_table_with_commits_is_not_begun(fake: Fake, archive: bool) -> None:
 def test_what_a_person_has_to_correct_is_told_and_looked_at_again(fake: Fake) -> None:
     fake.source_error = UserCodeError("s3a://lake/plain: no column id")
     done = consider(fake)
-    assert (done["result"], done["code"], done["message"], done["failures"]) == ("Failed", "SourceInvalid", "s3a://lake/plain: no column id", 1)
+    assert (done["result"], done["code"], done["message"], done["failures"]) == (
+        "Failed",
+        "SourceInvalid",
+        "s3a://lake/plain: no column id",
+        1,
+    )
     assert consider(fake)["failures"] == 1, "after a pause only"
     later(fake)
     assert consider(fake)["failures"] == 2
@@ -164,14 +182,20 @@ def test_an_unknown_publication_is_left_to_the_operator(fake: Fake) -> None:
 
 def test_nothing_is_given_up_while_tasks_of_it_run(fake: Fake) -> None:
     """F4."""
-    fake.completes, fake.write_error, fake.active = False, RuntimeFailure(FailureClass.INFRASTRUCTURE, "the store has failed"), 1
+    fake.completes, fake.write_error, fake.active = (
+        False,
+        RuntimeFailure(FailureClass.INFRASTRUCTURE, "the store has failed"),
+        1,
+    )
     consider(fake)
     assert fake.abandoned == []
     assert fake.recorded == [T1]
 
 
 def test_only_its_own_insert_is_given_up(fake: Fake) -> None:
-    """A rollback that settling has just recorded, whose file is still to come, is none of this thread's."""
+    """A rollback that settling has just recorded, whose file is still to come, is none
+    of this thread's.
+    """
     fake.recorded = [T3]
     fake.completes, fake.write_error = False, RuntimeFailure(FailureClass.INFRASTRUCTURE, "the store has failed")
     consider(fake)
@@ -210,7 +234,11 @@ def test_the_columns_of_the_dataset_are_named() -> None:
 
 
 def test_totals_of_a_commit() -> None:
-    stats = [{"path": "a/x.parquet", "numWrites": 3, "fileSizeInBytes": 10}, {"path": "a/y.parquet", "numWrites": 4, "fileSizeInBytes": 11}, {"path": None}]
+    stats = [
+        {"path": "a/x.parquet", "numWrites": 3, "fileSizeInBytes": 10},
+        {"path": "a/y.parquet", "numWrites": 4, "fileSizeInBytes": 11},
+        {"path": None},
+    ]
     assert totals({"partitionToWriteStats": {"a": stats}}) == Totals(7, 2, 21)
 
 
@@ -224,8 +252,12 @@ def test_totals_of_a_commit() -> None:
         ([], True, False, True),
     ],
 )
-def test_a_table_of_somebody_else_with_commits_is_refused(names: list[str], archive: bool, mine: bool, refused: bool) -> None:
-    table: Any = SimpleNamespace(timeline=lambda: tl.parse(names), has_archive=lambda: archive, path="s3a://lake/flights")
+def test_a_table_of_somebody_else_with_commits_is_refused(
+    names: list[str], archive: bool, mine: bool, refused: bool
+) -> None:
+    table: Any = SimpleNamespace(
+        timeline=lambda: tl.parse(names), has_archive=lambda: archive, path="s3a://lake/flights"
+    )
     if not refused:
         adoption.refuse_existing("Bootstrap", table, mine=mine)
         return

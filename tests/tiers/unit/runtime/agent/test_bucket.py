@@ -10,7 +10,10 @@ from hudi_runtime.agent.bucket import Rule, Settings, harmful, unknown
 @pytest.mark.parametrize("prefix", ["", "flights", "flights/", "flights/.hoodie/", "flights/month=2/part"])
 def test_an_expiry_rule_over_the_tables_files_is_named(prefix: str) -> None:
     (sentence,) = harmful(Settings(rules=(Rule("old things", prefix, 30),)), "flights")
-    assert sentence == f"lifecycle rule 'old things' (prefix {prefix!r}) removes or moves files after 30 days that the table still names"
+    assert sentence == (
+        f"lifecycle rule 'old things' (prefix {prefix!r}) removes or moves files after 30 days that the table "
+        "still names"
+    )
 
 
 @pytest.mark.parametrize("prefix", ["landing/", "flights2", "flights-old/", "light"])

@@ -1,4 +1,6 @@
-"""The metadata table as the agent changes it: deleted and made anew under the lock, behind the closed gate, with nothing pending (R16, I6, I12)."""
+"""The metadata table as the agent changes it: deleted and made anew under the lock, behind the
+closed gate, with nothing pending (R16, I6, I12).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ OFF = metadata_table.request(Wanted(enabled=False)).to_json()
 def test_it_is_deleted_and_made_anew_under_the_lock() -> None:
     fake = Fake()
     done = serve(fake)
-    assert (done["result"], done["nonce"], done["partitions"], done["failures"]) == ("Completed", "Files/1", ["files"], 0)
+    assert (done["result"], done["nonce"], done["partitions"], done["failures"]) == (
+        "Completed",
+        "Files/1",
+        ["files"],
+        0,
+    )
     assert fake.log == ["lock", "delete", "make true", "unlock"]
     serve(fake)
     assert len(fake.log) == 4, "once for each word"
@@ -33,7 +40,10 @@ def test_it_is_switched_off() -> None:
 
 
 def test_a_half_made_one_of_an_agent_that_died_is_made_anew() -> None:
-    fake = Fake(parts=({"files"}, {"column_stats"}), kv={"done/metadata": {"nonce": "Files/1", "result": "Running", "failures": 1, "inc": OTHER}})
+    fake = Fake(
+        parts=({"files"}, {"column_stats"}),
+        kv={"done/metadata": {"nonce": "Files/1", "result": "Running", "failures": 1, "inc": OTHER}},
+    )
     assert serve(fake)["result"] == "Completed"
     assert "delete" in fake.log
 
@@ -44,7 +54,10 @@ def test_a_half_made_one_of_an_agent_that_died_is_made_anew() -> None:
         (Fake(gate="open"), Records({}, {}, {}, {})),
         (Fake(), Records({}, {}, {OTHER: Entry(f"writer/{OTHER}", {"role": "agent"}, 1)}, {})),
         (Fake(), Records({}, {"dead": Entry("settle/dead", {"phase": "RollingBack"}, 1)}, {}, {})),
-        (Fake(kv={"done/metadata": {"nonce": "Files/1", "result": "Failed", "retryAtMs": now_ms() + 86_400_000}}), Records({}, {}, {}, {})),
+        (
+            Fake(kv={"done/metadata": {"nonce": "Files/1", "result": "Failed", "retryAtMs": now_ms() + 86_400_000}}),
+            Records({}, {}, {}, {}),
+        ),
     ],
 )
 def test_nobody_else_may_be_at_work(fake: Fake, records: Records) -> None:

@@ -28,7 +28,9 @@ def done(requested: int, completed: int, action: str = "deltacommit") -> str:
     return f"{t(requested)}_{t(completed)}.{action}"
 
 
-TIMELINE = tl.parse([done(1, 2), done(3, 4), done(5, 9), done(6, 7), f"{t(8)}.compaction.requested", done(8, 10, "commit")])
+TIMELINE = tl.parse(
+    [done(1, 2), done(3, 4), done(5, 9), done(6, 7), f"{t(8)}.compaction.requested", done(8, 10, "commit")]
+)
 
 
 def test_logs_count_until_they_are_compacted() -> None:
@@ -39,14 +41,25 @@ def test_logs_count_until_they_are_compacted() -> None:
 
 
 def test_what_was_completed_after_the_plan_waits_for_the_next_one() -> None:
-    """The commit of 5 began before the compaction of 8 was planned and ended after that; the one of 6 ended before."""
+    """The commit of 5 began before the compaction of 8 was planned and ended after that.
+
+    The one of 6 ended before.
+    """
     files = {base("f", 1): 100, base("f", 8): 120, log("f", 5): 10, log("f", 6): 1}
     assert count(files, TIMELINE).log_bytes == 10
 
 
 def test_archived_commits_and_replaced_file_groups() -> None:
-    files = {base("f", 8): 100, f"p/.f-0_{t(0)}.log.1_0-1-2": 4, base("g", 1): 50, log("g", 3): 5, "p/.hoodie_partition_metadata": 9}
-    assert count(files, TIMELINE, replaced={("p", "g-0")}) == ReadCost(base_bytes=100, log_bytes=0, file_groups=1, file_groups_with_logs=0)
+    files = {
+        base("f", 8): 100,
+        f"p/.f-0_{t(0)}.log.1_0-1-2": 4,
+        base("g", 1): 50,
+        log("g", 3): 5,
+        "p/.hoodie_partition_metadata": 9,
+    }
+    assert count(files, TIMELINE, replaced={("p", "g-0")}) == ReadCost(
+        base_bytes=100, log_bytes=0, file_groups=1, file_groups_with_logs=0
+    )
     assert count({f"f_0-1-2_{t(1)}.parquet": 3}, TIMELINE).base_bytes == 3, "without partitions"
 
 
@@ -96,7 +109,10 @@ def test_it_is_counted_once_for_a_commit_and_not_too_often() -> None:
     newer = tl.parse([done(11, 12)])
     table.broken = True
     consider(newer)
-    assert (table.listings, gauge.latest) == (2, ReadCost(base_bytes=100, log_bytes=10, file_groups=1, file_groups_with_logs=1)), "what was known stays"
+    assert (table.listings, gauge.latest) == (
+        2,
+        ReadCost(base_bytes=100, log_bytes=10, file_groups=1, file_groups_with_logs=1),
+    ), "what was known stays"
     table.broken, table.files = False, None
     consider(newer)
     assert table.listings == 2, "not at once"

@@ -1,4 +1,6 @@
-"""Restore as the agent does it: what completed after the boundary goes and nothing else, alone, once, and to its end whatever it dies in."""
+"""Restore as the agent does it: what completed after the boundary goes and nothing else, alone,
+once, and to its end whatever it dies in.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,18 @@ def serve(fake: Fake, request: dict[str, Any] | None = None, **writers: str) -> 
 
 
 def test_what_completed_after_the_boundary_goes_and_nothing_else() -> None:
-    """Hudi's own plan would undo T[1], too: it completed after the commit that bears the savepoint, and the savepoint holds it."""
+    """Hudi's own plan would undo T[1], too: it completed after the commit that bears the savepoint,
+    and the savepoint holds it.
+    """
     fake = Fake([*KEPT, *UNDONE])
     done = serve(fake)
     assert (done["result"], done["boundary"], done["newest"], done["undone"]) == ("Completed", T[4], T[2], 2)
     assert (done["instant"], done["completionTime"], done["undoneInstants"]) == (T[20], T[25], [T[6], T[7]])
     assert fake.plan == [(T[6], "commit"), (T[7], "commit")], "last completed first"
     assert sorted(fake.names) == sorted([*KEPT, f"{T[20]}.restore.requested", f"{T[20]}_{T[25]}.restore"])
-    assert [e.value["state"] for e in fake.range("instant/")] == ["Abandoned"], "the rollbacks it was made of are given up"
+    assert [e.value["state"] for e in fake.range("instant/")] == ["Abandoned"], (
+        "the rollbacks it was made of are given up"
+    )
     serve(fake)
     assert fake.executions == 1, "once for each nonce"
 
@@ -46,9 +52,22 @@ def test_a_log_compaction_that_was_made_pending_again_is_removed_files_first() -
     """Hudi's restore refuses its name."""
     log = tl.parse([*KEPT, f"{T[6]}.logcompaction.inflight", f"{T[6]}_{T[9]}.deltacommit"])
     assert restores.entries(restores.plan(log, log.savepoints[0]).undone) == [(T[6], "deltacommit")]
-    fake = Fake([*KEPT, f"{T[6]}.logcompaction.requested", f"{T[6]}.logcompaction.inflight", f"{T[20]}.restore.inflight"])
+    fake = Fake(
+        [*KEPT, f"{T[6]}.logcompaction.requested", f"{T[6]}.logcompaction.inflight", f"{T[20]}.restore.inflight"]
+    )
     fake.put(f"instant/{T[20]}", {"inc": ME, "action": "restore", "state": "Pending"})
-    fake.put(f"done/{ID}", {"nonce": "n1", "savepoint": "good", "result": "Running", "after": T[9], "boundary": T[4], "newest": T[2], "instant": T[20]})
+    fake.put(
+        f"done/{ID}",
+        {
+            "nonce": "n1",
+            "savepoint": "good",
+            "result": "Running",
+            "after": T[9],
+            "boundary": T[4],
+            "newest": T[2],
+            "instant": T[20],
+        },
+    )
     fake.names_of_logs = [f"/t/a/.f_{T[6]}.log.1_0-1-1", f"/t/a/.f_{T[5]}.log.1_0-1-1"]
     assert serve(fake)["result"] == "Completed"
     assert not [name for name in fake.names if "logcompaction" in name]
@@ -100,14 +119,30 @@ LATER = [*KEPT, *UNDONE, f"{T[7]}_{T[10]}.savepoint"]
 REFUSALS: list[tuple[Fake, dict[str, Any], str]] = [
     (Fake([*KEPT, *UNDONE]), {"savepoint": "other"}, "this HudiTable has taken no savepoint other"),
     (Fake([*KEPT, *UNDONE], comments={T[2]: "lake/other: good"}), {}, "this HudiTable has taken no savepoint good"),
-    (Fake(UNDONE, kv={"done/savepoint-good": {"result": "Completed", "instant": T[2]}}), {}, "is no longer on the timeline"),
+    (
+        Fake(UNDONE, kv={"done/savepoint-good": {"result": "Completed", "instant": T[2]}}),
+        {},
+        "is no longer on the timeline",
+    ),
     (Fake([KEPT[0], KEPT[2], *UNDONE]), {}, f"commit {T[2]} of the savepoint is no longer in the active timeline"),
     (Fake([*KEPT, *UNDONE, f"{T[11]}.inflight"]), {}, f"instant {T[11]} is pending and has no record here"),
-    (Fake([*KEPT, *UNDONE], archived=(tl.Instant(T[5], "commit", tl.State.COMPLETED, T[6]),)), {}, f"instant {T[5]} completed after the savepoint and was"),
+    (
+        Fake([*KEPT, *UNDONE], archived=(tl.Instant(T[5], "commit", tl.State.COMPLETED, T[6]),)),
+        {},
+        f"instant {T[5]} completed after the savepoint and was",
+    ),
     (Fake([*KEPT, *UNDONE], there={"a": ["f2"]}), {}, "file a/f1 of the savepoint is gone"),
     (Fake([*KEPT, *UNDONE], there={}), {}, "file a/f1 of the savepoint is gone"),
-    (Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"}), {"savepoints": ["good", "later"]}, "savepoint later is later"),
-    (Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "by hand"}), {}, f"the savepoint of instant {T[7]} (by hand) is later and not"),
+    (
+        Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"}),
+        {"savepoints": ["good", "later"]},
+        "savepoint later is later",
+    ),
+    (
+        Fake(LATER, comments={T[2]: "lake/flights: good", T[7]: "by hand"}),
+        {},
+        f"the savepoint of instant {T[7]} (by hand) is later and not",
+    ),
 ]
 
 
@@ -124,14 +159,18 @@ def test_what_cannot_be_restored_is_refused_and_untouched(fake: Fake, changes: d
 
 
 def test_later_savepoints_go_when_their_names_were_taken_away() -> None:
-    fake = Fake([*LATER, f"{T[7]}.savepoint.inflight"], comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"})
+    fake = Fake(
+        [*LATER, f"{T[7]}.savepoint.inflight"], comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"}
+    )
     fake.put("done/savepoint-later", {"result": "Completed", "instant": T[7]})
     assert serve(fake)["result"] == "Completed"
     assert [name for name in fake.names if "savepoint" in name] == [KEPT[2]]
     assert "done/savepoint-later" not in fake.kv, "the name may be used again"
 
 
-@pytest.mark.parametrize("gate", [{"state": "open", "restoring": "n1"}, {"state": "closed"}, {"state": "closed", "restoring": "n0"}, {}])
+@pytest.mark.parametrize(
+    "gate", [{"state": "open", "restoring": "n1"}, {"state": "closed"}, {"state": "closed", "restoring": "n0"}, {}]
+)
 def test_only_behind_the_gate_that_is_closed_for_it(gate: dict[str, Any]) -> None:
     fake = Fake([*KEPT, *UNDONE], gate=gate)
     assert serve(fake) == {}
@@ -146,7 +185,10 @@ def test_the_gate_says_which_one() -> None:
 
 
 def test_what_is_pending_is_waited_for() -> None:
-    fake = Fake([*KEPT, *UNDONE, f"{T[11]}.clean.requested"], kv={f"instant/{T[11]}": {"inc": ME, "action": "clean", "state": "Pending"}})
+    fake = Fake(
+        [*KEPT, *UNDONE, f"{T[11]}.clean.requested"],
+        kv={f"instant/{T[11]}": {"inc": ME, "action": "clean", "state": "Pending"}},
+    )
     done = serve(fake)
     assert (done["result"], done["message"]) == ("Pending", f"instant {T[11]} (clean) is pending")
 
@@ -172,7 +214,9 @@ def test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it
     timeline = tl.parse([*KEPT, f"{T[6]}.inflight", f"{T[20]}.restore.inflight", f"{T[21]}.rollback.inflight"])
     victims = {T[6]: T[21]}
     assert decide(T[20], timeline, victims) == (Step.EXECUTE, T[20])
-    assert decide(T[21], timeline, victims) == (Step.EXECUTE, T[20]), "its victim was acknowledged, and belongs to nobody"
+    assert decide(T[21], timeline, victims) == (Step.EXECUTE, T[20]), (
+        "its victim was acknowledged, and belongs to nobody"
+    )
     assert decide(T[2], timeline, victims) == (Step.KEEP, "")
 
 

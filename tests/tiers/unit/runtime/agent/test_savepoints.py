@@ -1,4 +1,6 @@
-"""Savepoints as the agent takes them: of the last commit, with nothing pending, once for each name whatever it dies in."""
+"""Savepoints as the agent takes them: of the last commit, with nothing pending, once for each name
+whatever it dies in.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,16 @@ REQUESTS = {"savepoint-a": savepoints.request("a").to_json(), "service-clean": {
 
 
 def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
-    session: Any = SimpleNamespace(inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
+    session: Any = SimpleNamespace(
+        inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
+    )
     table: Any = SimpleNamespace(
-        timeline=fake.timeline, savepoint_with=fake.savepoint_with, write_config=fake.write_config, locked=fake.locked, client=fake.client, storage=fake
+        timeline=fake.timeline,
+        savepoint_with=fake.savepoint_with,
+        write_config=fake.write_config,
+        locked=fake.locked,
+        client=fake.client,
+        storage=fake,
     )
     keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
     keeper.consider(look(REQUESTS, records or NOTHING))
@@ -77,9 +86,16 @@ def test_another_agent_that_may_still_do_something_is_waited_for() -> None:
 
 def test_a_failure_is_tried_again_and_given_up_at_the_third() -> None:
     fake = Fake([*COMMITS], fails=3)
-    session: Any = SimpleNamespace(inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon)
+    session: Any = SimpleNamespace(
+        inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
+    )
     table: Any = SimpleNamespace(
-        timeline=fake.timeline, savepoint_with=fake.savepoint_with, write_config=fake.write_config, locked=fake.locked, client=fake.client, storage=fake
+        timeline=fake.timeline,
+        savepoint_with=fake.savepoint_with,
+        write_config=fake.write_config,
+        locked=fake.locked,
+        client=fake.client,
+        storage=fake,
     )
     keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
     said = []

@@ -1,4 +1,6 @@
-"""Each commit is delivered at least once, in order, whatever happens to the receiver and to the agent; against a real HTTP server (R20)."""
+"""Each commit is delivered at least once, in order, whatever happens to the receiver and to the
+agent; against a real HTTP server (R20).
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,23 @@ class World:
         sender = Sender(url or self.server.url, timeout=timeout, folder=None, refused=lambda address: False)
         made: Any = CallbackSender
         callback_sender: CallbackSender = made(
-            self.table, self.etcd, SOURCE, sender, table_services=services, inc="agent", clock=lambda: self.now, chance=lambda: 0.0
+            self.table,
+            self.etcd,
+            SOURCE,
+            sender,
+            table_services=services,
+            inc="agent",
+            clock=lambda: self.now,
+            chance=lambda: 0.0,
         )
         callback_sender._thread = threading.current_thread()  # the test takes its steps
         return callback_sender
 
     def look(self, callback_sender: CallbackSender) -> None:
-        """The agent lists the timeline, with the clock that is past everything; then the sender works."""
+        """The agent lists the timeline, with the clock that is past everything.
+
+        Then the sender works.
+        """
         callback_sender.consider(self.table.listing(), t(999))
         callback_sender.step()
 
@@ -194,12 +206,23 @@ def test_a_restore_is_told_and_what_it_undid_is_not_told_any_more(world: World) 
     world.look(callback_sender)
     world.table.undo(3)
     world.table.add(5, 6, "restore")
-    record = {"result": "Completed", "instant": t(5), "completionTime": t(6), "boundary": t(2), "undone": 1, "undoneInstants": [t(3)], "savepoint": "s"}
+    record = {
+        "result": "Completed",
+        "instant": t(5),
+        "completionTime": t(6),
+        "boundary": t(2),
+        "undone": 1,
+        "undoneInstants": [t(3)],
+        "savepoint": "s",
+    }
     world.etcd.put("done/restore-1", record)
     world.table.add(7, 8)
     world.look(callback_sender)
     world.later(callback_sender)
-    assert [(e["subject"], e["type"].rsplit(".", 2)[-2]) for e in world.server.events[2:]] == [(t(5), "restored"), (t(7), "committed")]
+    assert [(e["subject"], e["type"].rsplit(".", 2)[-2]) for e in world.server.events[2:]] == [
+        (t(5), "restored"),
+        (t(7), "committed"),
+    ]
 
 
 def test_one_that_is_gone_between_listing_and_reading_waits_for_the_next_listing(world: World) -> None:
@@ -238,7 +261,9 @@ def test_two_agents_at_once_leave_nothing_out_and_never_take_the_position_back(w
 
 
 def test_the_clock_is_read_before_the_listing(world: World) -> None:
-    """What completed while it was listed may stand before something that the listing does not show."""
+    """What completed while it was listed may stand before something that the listing
+    does not show.
+    """
     callback_sender = world.callback_sender()
     world.etcd.put("clock", {"value": t(0)})
     callback_sender.look(world.table.listing)
@@ -313,7 +338,11 @@ def test_a_table_that_cannot_be_read_is_said_and_forgotten(world: World, monkeyp
         callback_sender._trouble(caught.value)
         world.now += 1
         callback_sender.step()
-        assert (world.report()["reason"], world.report()["failures"], world.report()["undelivered"]) == ("TableNotRead", 0, 1)
+        assert (world.report()["reason"], world.report()["failures"], world.report()["undelivered"]) == (
+            "TableNotRead",
+            0,
+            1,
+        )
         assert "the store is away" in world.report()["message"]
     world.later(callback_sender)
     world.later(callback_sender, 10)
@@ -322,7 +351,9 @@ def test_a_table_that_cannot_be_read_is_said_and_forgotten(world: World, monkeyp
 
 
 def test_the_agent_never_waits_for_a_hanging_receiver(world: World) -> None:
-    """With its own thread: listings are taken at once, and the end of the assignment cuts the request off."""
+    """With its own thread: listings are taken at once, and the end of the assignment cuts the
+    request off.
+    """
     world.server.answers = ["hang"]
     sender = Sender(world.server.url, timeout=60, folder=None, refused=lambda address: False)
     made: Any = CallbackSender

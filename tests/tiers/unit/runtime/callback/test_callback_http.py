@@ -1,4 +1,6 @@
-"""One request to a receiver, against a real HTTP server: bounds, addresses, credentials, and what an error may say."""
+"""One request to a receiver, against a real HTTP server: bounds, addresses, credentials, and what
+an error may say.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_an_event_is_posted_with_what_the_secret_says(server: Receiver, tmp_path
     assert found["Content-Type"] == "application/cloudevents+json"
     (tmp_path / "bearerToken").write_text("another")
     made.post(b'{"subject":"y"}', "application/cloudevents+json")
-    assert server.headers[1]["Authorization"] == "Bearer another", "a Secret that was changed holds from the next event on"
+    assert server.headers[1]["Authorization"] == "Bearer another", (
+        "a Secret that was changed holds from the next event on"
+    )
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
@@ -122,7 +126,19 @@ def test_addresses_that_nothing_is_sent_to(address: str) -> None:
     assert http.forbidden(ipaddress.ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["10.96.0.10", "192.168.1.1", "172.20.3.4", "100.64.3.4", "93.184.216.34", "fd00::2", "2001:db8::1", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "10.96.0.10",
+        "192.168.1.1",
+        "172.20.3.4",
+        "100.64.3.4",
+        "93.184.216.34",
+        "fd00::2",
+        "2001:db8::1",
+        "64:ff9b::5db8:d822",
+    ],
+)
 def test_addresses_of_services_and_of_the_world(address: str) -> None:
     assert not http.forbidden(ipaddress.ip_address(address))
 
@@ -136,7 +152,10 @@ def test_a_name_is_judged_by_what_it_resolves_to(server: Receiver, host: str) ->
 
 def test_one_bad_address_among_good_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 80)) for address in ("93.184.216.34", "169.254.169.254")]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 80))
+            for address in ("93.184.216.34", "169.254.169.254")
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     assert refusal(Sender("http://rebinding.example/", timeout=5, folder=None)).reason == "AddressRefused"
@@ -160,7 +179,9 @@ def test_one_bad_address_among_good_ones_is_enough(monkeypatch: pytest.MonkeyPat
         ({"ca.crt": "no certificate"}, "TLSFailed", "TLS with"),
     ],
 )
-def test_a_secret_that_cannot_be_used_is_named_without_its_values(tmp_path: Path, files: dict[str, str], reason: str, word: str) -> None:
+def test_a_secret_that_cannot_be_used_is_named_without_its_values(
+    tmp_path: Path, files: dict[str, str], reason: str, word: str
+) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     error = refusal(sender("https://127.0.0.1:1/", folder=tmp_path))
@@ -174,8 +195,28 @@ def certificate(tmp_path: Path) -> Path:
     """A certificate of 127.0.0.1 and its key, signed by itself."""
     folder = tmp_path / "tls"
     folder.mkdir()
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=receiver"]
-    more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "tls.key"), "-out", str(folder / "ca.crt")]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=receiver",
+    ]
+    more = [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(folder / "tls.key"),
+        "-out",
+        str(folder / "ca.crt"),
+    ]
     subprocess.run([*command, *more], check=True, capture_output=True)
     return folder
 

@@ -16,12 +16,32 @@ from tests.support.world.callback_parts import WRITER, Commits, t
 
 SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
 RESTORED = RestoreDone(
-    instant=t(30), completion_time=t(40), result=Result.COMPLETED, boundary=t(12), undone=2, undone_instants=(t(3), t(5)), savepoint="before"
+    instant=t(30),
+    completion_time=t(40),
+    result=Result.COMPLETED,
+    boundary=t(12),
+    undone=2,
+    undone_instants=(t(3), t(5)),
+    savepoint="before",
 )
 
 
-def at(completion_time: str = NOTHING_YET, instant: str = "", delivered: int = 0, archived_to: str = "", lost: int = 0, at_ms: int = 0) -> CallbackPosition:
-    return CallbackPosition(completion_time=completion_time, instant=instant, delivered=delivered, archived_to=archived_to, lost=lost, at_ms=at_ms)
+def at(
+    completion_time: str = NOTHING_YET,
+    instant: str = "",
+    delivered: int = 0,
+    archived_to: str = "",
+    lost: int = 0,
+    at_ms: int = 0,
+) -> CallbackPosition:
+    return CallbackPosition(
+        completion_time=completion_time,
+        instant=instant,
+        delivered=delivered,
+        archived_to=archived_to,
+        lost=lost,
+        at_ms=at_ms,
+    )
 
 
 def restores(*values: dict[str, Any]) -> tuple[RestoreDone, ...]:
@@ -29,9 +49,16 @@ def restores(*values: dict[str, Any]) -> tuple[RestoreDone, ...]:
 
 
 def told(
-    timeline: tl.Timeline, position: CallbackPosition, *, restores: tuple[RestoreDone, ...] = (), until: str = t(999), services: bool = False
+    timeline: tl.Timeline,
+    position: CallbackPosition,
+    *,
+    restores: tuple[RestoreDone, ...] = (),
+    until: str = t(999),
+    services: bool = False,
 ) -> list[str]:
-    return [event.instant for event in plan.undelivered(timeline, restores, position, until=until, table_services=services)]
+    return [
+        event.instant for event in plan.undelivered(timeline, restores, position, until=until, table_services=services)
+    ]
 
 
 def test_completed_writes_in_order_of_completion_and_nothing_that_is_pending() -> None:
@@ -41,7 +68,12 @@ def test_completed_writes_in_order_of_completion_and_nothing_that_is_pending() -
     table.add(4, 7, "replacecommit")
     table.add(6, 8, "clean")
     table.add(10, 11, "rollback")
-    table.names += [f"{t(0)}.commit.requested", f"{t(0)}.inflight", f"{t(12)}.deltacommit.requested", f"{t(12)}.deltacommit.inflight"]
+    table.names += [
+        f"{t(0)}.commit.requested",
+        f"{t(0)}.inflight",
+        f"{t(12)}.deltacommit.requested",
+        f"{t(12)}.deltacommit.inflight",
+    ]
     assert told(table.listing(), at()) == [t(2), t(4), t(1)]
     assert told(table.listing(), at(t(3))) == [t(4), t(1)]
     assert told(table.listing(), at(t(9))) == []
@@ -58,7 +90,9 @@ def test_table_services_only_when_asked_for() -> None:
 
 
 def test_a_commit_that_a_listing_shows_too_early_waits_for_the_next_one() -> None:
-    """A listing is not one moment: it may have the commit of 7 and not that of 5, which completed before."""
+    """A listing is not one moment: it may have the commit of 7 and not that of 5,
+    which completed before.
+    """
     table = Commits()
     table.add(6, 7)
     first = table.listing()
@@ -79,7 +113,14 @@ def test_a_restore_is_told_in_its_place() -> None:
 
 
 def test_only_completed_restores_that_undid_something() -> None:
-    base = {"result": "Completed", "instant": t(30), "completionTime": t(40), "boundary": t(12), "undone": 2, "undoneInstants": [t(3), t(5)]}
+    base = {
+        "result": "Completed",
+        "instant": t(30),
+        "completionTime": t(40),
+        "boundary": t(12),
+        "undone": 2,
+        "undoneInstants": [t(3), t(5)],
+    }
     assert restores({**base, "savepoint": "before"}) == (RESTORED,)
     assert restores({**base, "result": "Running"}, {**base, "instant": ""}, {"result": "Completed", "undone": 0}) == ()
 
@@ -198,7 +239,11 @@ def test_what_an_event_says_of_a_restore_and_of_a_gap() -> None:
     said = json.loads(plan.body(event, SOURCE, {}))
     assert said["type"] == "io.hudioperator.table.restored.v1"
     assert said["data"]["boundaryCompletionTime"] == t(12)
-    assert (said["data"]["undone"], said["data"]["undoneInstants"], said["data"]["savepoint"]) == (2, [t(3), t(5)], "before")
+    assert (said["data"]["undone"], said["data"]["undoneInstants"], said["data"]["savepoint"]) == (
+        2,
+        [t(3), t(5)],
+        "before",
+    )
     table = Commits()
     table.add(1, 4)
     table.add(2, 3)

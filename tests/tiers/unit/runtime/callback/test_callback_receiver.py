@@ -1,4 +1,6 @@
-"""The receiver of examples/callback keeps each event once, over repeats and its own restarts, and refuses what is not for it."""
+"""The receiver of examples/callback keeps each event once, over repeats and its own restarts, and
+refuses what is not for it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_a_repeat_is_answered_and_dropped(tmp_path: Path, secret: Path) -> None:
     assert kept(tmp_path) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("body", "reason"), [(b"no JSON", "HTTP400"), (b"[]", "HTTP400"), (b"{}", "HTTP400"), (b" " * 1_000_001, "HTTP413")])
+@pytest.mark.parametrize(
+    ("body", "reason"), [(b"no JSON", "HTTP400"), (b"[]", "HTTP400"), (b"{}", "HTTP400"), (b" " * 1_000_001, "HTTP413")]
+)
 def test_what_is_no_event_is_refused(tmp_path: Path, secret: Path, body: bytes, reason: str) -> None:
     with serving(tmp_path) as url, pytest.raises(Undelivered) as caught:
         post(url, secret, body)

@@ -44,7 +44,10 @@ def test_refused(key: str) -> None:
         check_allowed({key: "x"})
 
 
-@pytest.mark.parametrize("key", ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.datasource.write.row.writer.enable"])
+@pytest.mark.parametrize(
+    "key",
+    ["hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.datasource.write.row.writer.enable"],
+)
 def test_allowed(key: str) -> None:
     check_allowed({key: "x"})
 
@@ -74,7 +77,9 @@ def test_one_write() -> None:
     assert job.in_process_retries == 3
 
 
-@pytest.mark.parametrize(("duplicates", "merged"), [(None, "false"), ("Fail", "false"), ("Drop", "false"), ("Allow", "true")])
+@pytest.mark.parametrize(
+    ("duplicates", "merged"), [(None, "false"), ("Fail", "false"), ("Drop", "false"), ("Allow", "true")]
+)
 @pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
 def test_hudis_options_for_duplicates_follow_from_ours(operation: str, duplicates: str | None, merged: str) -> None:
     job = Job.from_json({**JOB, "operation": operation, "duplicates": duplicates})
@@ -89,7 +94,9 @@ def test_hudis_options_for_duplicates_follow_from_ours(operation: str, duplicate
 def test_an_operation_that_looks_keys_up_needs_no_other_look(operation: str) -> None:
     job = Job.from_json({**JOB, "operation": operation, "duplicates": "Fail"})
     assert not job.looks_up
-    assert "hoodie.merge.allow.duplicate.on.inserts" not in write_options(job, inc="i1", progress={}, progress_base="0", schema_base="5")
+    assert "hoodie.merge.allow.duplicate.on.inserts" not in write_options(
+        job, inc="i1", progress={}, progress_base="0", schema_base="5"
+    )
 
 
 def test_a_change_of_the_schema_carries_no_progress() -> None:
@@ -102,7 +109,13 @@ def test_a_change_of_the_schema_carries_no_progress() -> None:
 def test_a_bulk_insert_goes_without_the_row_writer_when_a_timestamp_is_in_the_key() -> None:
     """F92: its keys would be other ones than those of an upsert."""
     inner = types.StructType([types.StructField("at", types.TimestampNTZType())])
-    schema = types.StructType([types.StructField("id", types.LongType()), types.StructField("seen", types.TimestampType()), types.StructField("k", inner)])
+    schema = types.StructType(
+        [
+            types.StructField("id", types.LongType()),
+            types.StructField("seen", types.TimestampType()),
+            types.StructField("k", inner),
+        ]
+    )
     off = {"hoodie.datasource.write.row.writer.enable": "false"}
     assert (key_options(schema, ["id", "seen"]), key_options(schema, ["k.at"])) == (off, off)
     assert (key_options(schema, ["id"]), key_options(schema, ["k", "gone", "k.gone"])) == ({}, {})

@@ -17,31 +17,98 @@ HUDI = "org.apache.hudi.exception."
 @pytest.mark.parametrize(
     ("chain", "expected"),
     [
-        ([("x.HoodieException", "wrapped"), ("x.HoodieException", "[HUDIOP-FENCED] this incarnation was fenced")], FailureClass.FENCED),
-        ([(HUDI + "HoodieLockException", "Unable to acquire the lock. … [HUDIOP-LOCK-TIMEOUT] waited 660 s")], FailureClass.LOCK_TIMEOUT),
+        (
+            [("x.HoodieException", "wrapped"), ("x.HoodieException", "[HUDIOP-FENCED] this incarnation was fenced")],
+            FailureClass.FENCED,
+        ),
+        (
+            [(HUDI + "HoodieLockException", "Unable to acquire the lock. … [HUDIOP-LOCK-TIMEOUT] waited 660 s")],
+            FailureClass.LOCK_TIMEOUT,
+        ),
         ([(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")], FailureClass.WRITE_CONFLICT),
         (
-            [("org.apache.spark.SparkException", "Job aborted"), (HUDI + "HoodieEarlyConflictDetectionException", "early")],
+            [
+                ("org.apache.spark.SparkException", "Job aborted"),
+                (HUDI + "HoodieEarlyConflictDetectionException", "early"),
+            ],
             FailureClass.WRITE_CONFLICT,
         ),
-        ([("java.util.ConcurrentModificationException", "Cannot resolve conflicts for overlapping writes")], FailureClass.WRITE_CONFLICT),
-        ([(HUDI + "HoodieException", "Heartbeat for instant 2026 has expired, last heartbeat 0")], FailureClass.HEARTBEAT_LOST),
-        ([("java.io.IOException", "x"), ("com.amazonaws.services.s3.model.AmazonS3Exception", "403")], FailureClass.STORAGE_UNREACHABLE),
+        (
+            [("java.util.ConcurrentModificationException", "Cannot resolve conflicts for overlapping writes")],
+            FailureClass.WRITE_CONFLICT,
+        ),
+        (
+            [(HUDI + "HoodieException", "Heartbeat for instant 2026 has expired, last heartbeat 0")],
+            FailureClass.HEARTBEAT_LOST,
+        ),
+        (
+            [("java.io.IOException", "x"), ("com.amazonaws.services.s3.model.AmazonS3Exception", "403")],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
         ([("java.nio.file.AccessDeniedException", "s3a://lake/x")], FailureClass.STORAGE_UNREACHABLE),
         ([("org.apache.spark.sql.AnalysisException", "[UNRESOLVED_COLUMN]")], FailureClass.USER_ERROR),
-        ([(HUDI + "HoodieIOException", "x"), ("java.io.IOException", "[HUDIOP-NOT-OWNER] create of …")], FailureClass.USER_ERROR),
+        (
+            [(HUDI + "HoodieIOException", "x"), ("java.io.IOException", "[HUDIOP-NOT-OWNER] create of …")],
+            FailureClass.USER_ERROR,
+        ),
         ([(HUDI + "HoodieException", "[HUDIOP-PROGRESS-MOVED] instant 5")], FailureClass.INFRASTRUCTURE),
         ([(HUDI + "HoodieUpsertException", "x"), ("java.lang.OutOfMemoryError", "heap")], FailureClass.INFRASTRUCTURE),
-        ([(HUDI + "HoodieSchemaEvolutionConflictException", "Detected incompatible concurrent schema evolution")], FailureClass.WRITE_CONFLICT),
-        ([(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5 has changed")], FailureClass.WRITE_CONFLICT),
-        ([(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")], FailureClass.SCHEMA_MISMATCH),
+        (
+            [(HUDI + "HoodieSchemaEvolutionConflictException", "Detected incompatible concurrent schema evolution")],
+            FailureClass.WRITE_CONFLICT,
+        ),
+        (
+            [(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5 has changed")],
+            FailureClass.WRITE_CONFLICT,
+        ),
+        (
+            [(HUDI + "HoodieException", "x"), (HUDI + "SchemaBackwardsCompatibilityException", "y")],
+            FailureClass.SCHEMA_MISMATCH,
+        ),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
-        ([(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")], FailureClass.HUDI_VERSION_MISMATCH),
-        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-RECORD] topic t, partition 0, offset 2: …")], FailureClass.BAD_DATA),
-        ([("org.apache.spark.SparkException", "Malformed records are detected in record parsing."), ("java.io.EOFException", "")], FailureClass.BAD_DATA),
-        ([("java.lang.IllegalStateException", "Some data may have been lost because they are not available in Kafka any more")], FailureClass.INFRASTRUCTURE),
-        ([("x.HoodieException", "x"), ("java.lang.RuntimeException", "[HUDIOP-BAD-DATA] column p of record id='k' is …")], FailureClass.BAD_DATA),
-        ([("java.lang.IllegalArgumentException", 'Partition path "s3a://lake/b" does not belong to base-path "s3a://lake/t"')], FailureClass.BAD_DATA),
+        (
+            [(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")],
+            FailureClass.HUDI_VERSION_MISMATCH,
+        ),
+        (
+            [
+                ("x.HoodieException", "x"),
+                ("java.lang.RuntimeException", "[HUDIOP-BAD-RECORD] topic t, partition 0, offset 2: …"),
+            ],
+            FailureClass.BAD_DATA,
+        ),
+        (
+            [
+                ("org.apache.spark.SparkException", "Malformed records are detected in record parsing."),
+                ("java.io.EOFException", ""),
+            ],
+            FailureClass.BAD_DATA,
+        ),
+        (
+            [
+                (
+                    "java.lang.IllegalStateException",
+                    "Some data may have been lost because they are not available in Kafka any more",
+                )
+            ],
+            FailureClass.INFRASTRUCTURE,
+        ),
+        (
+            [
+                ("x.HoodieException", "x"),
+                ("java.lang.RuntimeException", "[HUDIOP-BAD-DATA] column p of record id='k' is …"),
+            ],
+            FailureClass.BAD_DATA,
+        ),
+        (
+            [
+                (
+                    "java.lang.IllegalArgumentException",
+                    'Partition path "s3a://lake/b" does not belong to base-path "s3a://lake/t"',
+                )
+            ],
+            FailureClass.BAD_DATA,
+        ),
         ([], FailureClass.INFRASTRUCTURE),
     ],
 )
@@ -65,45 +132,87 @@ GET = "GET http://127.0.0.1:33529/storage/v1/b/bucket/o/a?fields=bucket,name,tim
             FailureClass.STORAGE_UNREACHABLE,
         ),
         (
-            [("java.io.IOException", f"Error accessing gs://bucket/a. reason=403 Forbidden\n{GET}"), (JSON, f"403 Forbidden\n{GET}")],
-            FailureClass.STORAGE_UNREACHABLE,
-        ),
-        ([("java.io.IOException", "Error getting 'gs://bucket/a' object"), (JSON, "null")], FailureClass.STORAGE_UNREACHABLE),
-        (
             [
-                ("java.io.IOException", f"Upload failed for 'gs://bucket/a/b'. details={JSON}: 404 Not Found"),
-                (JSON, "404 Not Found\nPOST http://127.0.0.1:44477/upload/storage/v1/b/bucket/o?ifGenerationMatch=0&name=a/b&uploadType=resumable"),
+                ("java.io.IOException", f"Error accessing gs://bucket/a. reason=403 Forbidden\n{GET}"),
+                (JSON, f"403 Forbidden\n{GET}"),
             ],
             FailureClass.STORAGE_UNREACHABLE,
         ),
         (
-            [("java.io.IOException", f"Error accessing gs://bucket/a. reason=412 Precondition Failed\n{GET}"), (JSON, f"412 Precondition Failed\n{GET}")],
+            [("java.io.IOException", "Error getting 'gs://bucket/a' object"), (JSON, "null")],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        (
+            [
+                ("java.io.IOException", f"Upload failed for 'gs://bucket/a/b'. details={JSON}: 404 Not Found"),
+                (
+                    JSON,
+                    (
+                        "404 Not Found\n"
+                        "POST http://127.0.0.1:44477/upload/storage/v1/b/bucket/o?ifGenerationMatch=0&name=a/b&"
+                        "uploadType=resumable"
+                    ),
+                ),
+            ],
+            FailureClass.STORAGE_UNREACHABLE,
+        ),
+        (
+            [
+                ("java.io.IOException", f"Error accessing gs://bucket/a. reason=412 Precondition Failed\n{GET}"),
+                (JSON, f"412 Precondition Failed\n{GET}"),
+            ],
             FailureClass.STORAGE_UNREACHABLE,
         ),
         # A missing file says nothing about the store, as with S3.
-        ([("java.io.FileNotFoundException", "Item not found: 'gs://bucket/a'. Note, it is possible that the live version is")], FailureClass.INFRASTRUCTURE),
+        (
+            [
+                (
+                    "java.io.FileNotFoundException",
+                    "Item not found: 'gs://bucket/a'. Note, it is possible that the live version is",
+                )
+            ],
+            FailureClass.INFRASTRUCTURE,
+        ),
         # What the project's own code has said goes before the store's words.
-        ([("java.io.IOException", "[HUDIOP-FENCED] incarnation x is fenced"), (JSON, f"403 Forbidden\n{GET}")], FailureClass.FENCED),
+        (
+            [("java.io.IOException", "[HUDIOP-FENCED] incarnation x is fenced"), (JSON, f"403 Forbidden\n{GET}")],
+            FailureClass.FENCED,
+        ),
     ],
 )
 def test_classes_of_google_cloud_storage(chain: list[tuple[str, str]], expected: FailureClass) -> None:
-    """Chains of gcs-connector hadoop3-2.2.26 on a server that answers 401, 403, 404 and 412; shortened."""
+    """Chains of gcs-connector hadoop3-2.2.26 on a server that answers 401, 403, 404
+    and 412; shortened.
+    """
     assert classify_causes([JavaCause(*cause) for cause in chain]) is expected
 
 
 def test_a_conflict_of_columns_is_none_of_file_groups() -> None:
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieSchemaEvolutionConflictException", "x")])
     assert errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "[HUDIOP-SCHEMA-MOVED] instant 5")])
-    assert not errors.concerns_schema([JavaCause(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")])
+    assert not errors.concerns_schema(
+        [JavaCause(HUDI + "HoodieWriteConflictException", "Write conflict: instant 1 and 2")]
+    )
 
 
 def test_a_write_that_stopped_at_a_marker_says_at_whose() -> None:
-    """What EarlyConflictDetection.java says is understood, as a cause and inside of Spark's own text."""
-    source = (Path(__file__).resolve().parents[5] / "spark-images/etcd-lock/src/main/java/io/hudioperator/EarlyConflictDetection.java").read_text()
+    """What EarlyConflictDetection.java says is understood, as a cause and inside of
+    Spark's own text.
+    """
+    source = (
+        Path(__file__).resolve().parents[5]
+        / "spark-images/etcd-lock/src/main/java/io/hudioperator/EarlyConflictDetection.java"
+    ).read_text()
     parts = re.search(r"HoodieEarlyConflictDetectionException\(\s+(.*?)\);", source, re.S)
     assert parts is not None
     words = re.sub(
-        r'"| \+ ', "", re.sub(r'" \+ (\w+) \+ "|" \+ (\w+)$', lambda m: {"instantTime": "17", "other": "16", "group": "p/f-0"}[m[1] or m[2]], parts[1])
+        r'"| \+ ',
+        "",
+        re.sub(
+            r'" \+ (\w+) \+ "|" \+ (\w+)$',
+            lambda m: {"instantTime": "17", "other": "16", "group": "p/f-0"}[m[1] or m[2]],
+            parts[1],
+        ),
     )
     for cause in (
         JavaCause(HUDI + "HoodieEarlyConflictDetectionException", words),
@@ -128,7 +237,9 @@ def test_python_error_without_a_class_is_infrastructure() -> None:
 
 def test_user_code_is_to_blame_unless_something_below_failed() -> None:
     assert isinstance(errors.user_error(KeyError("x"), "f"), errors.UserCodeError)
-    assert isinstance(errors.user_error(ConnectionRefusedError(), "f"), ConnectionRefusedError), "the JVM is gone: not the user's fault"
+    assert isinstance(errors.user_error(ConnectionRefusedError(), "f"), ConnectionRefusedError), (
+        "the JVM is gone: not the user's fault"
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +269,10 @@ def test_redaction_of_known_values() -> None:
 
 
 def test_equal_failures_give_equal_messages() -> None:
-    text = "denied (Service: Amazon S3; Status Code: 403; Error Code: X; Request ID: AB1; S3 Extended Request ID: cD+/2=; Proxy: null), X"
+    text = (
+        "denied (Service: Amazon S3; Status Code: 403; Error Code: X; Request ID: AB1; S3 Extended Request ID: "
+        "cD+/2=; Proxy: null), X"
+    )
     assert redact(text) == "denied (Service: Amazon S3; Status Code: 403; Error Code: X), X"
 
 

@@ -42,5 +42,7 @@ def test_message_fits_the_kubelet() -> None:
 def test_sources() -> None:
     files = Job.from_json({**JOB, "source": {"files": {"format": "csv", "paths": ["s3a://x"], "maxFilesPerCommit": 2}}})
     assert files.source == FilesSource("csv", ("s3a://x",), {}, 2)
-    python = Job.from_json({**JOB, "source": {"python": {"file": "/etc/hudi/code/a.py", "function": "f", "arguments": {"n": 1}}}})
+    python = Job.from_json(
+        {**JOB, "source": {"python": {"file": "/etc/hudi/code/a.py", "function": "f", "arguments": {"n": 1}}}}
+    )
     assert python.source == PythonSource("/etc/hudi/code/a.py", "f", {"n": 1})

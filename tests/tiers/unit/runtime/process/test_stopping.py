@@ -1,4 +1,7 @@
-"""SIGTERM: how long work may go on, and that it is asked to end only once. Real signals, in a process of its own."""
+"""SIGTERM: how long work may go on, and that it is asked to end only once.
+
+Real signals, in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ def _program(grace: str | None, sleep: float) -> subprocess.Popen[str]:
     keep = {key: value for key, value in os.environ.items() if key != "HUDI_OPERATOR_STOP_GRACE_SECONDS"}
     path = os.pathsep.join((str(ROOT / "spark-images"), str(ROOT / "operator")))
     environment = {**keep, "PYTHONPATH": path, **({} if grace is None else {"HUDI_OPERATOR_STOP_GRACE_SECONDS": grace})}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(sleep)], env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(sleep)], env=environment, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process

@@ -1,4 +1,7 @@
-"""Positions in topics: every offset in exactly one commit, whatever is cut where; what is gone is told (I9)."""
+"""Positions in topics: every offset in exactly one commit, whatever is cut where.
+
+What is gone is told (I9).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def growing(draw: st.DrawFn) -> list[dict[str, Seen]]:
     ends: list[int] = [draw(st.integers(0, 5))]
     looks = []
     for _ in range(draw(st.integers(1, 4))):
-        ends = [end + draw(st.integers(0, 5)) for end in ends] + [draw(st.integers(0, 5)) for _ in range(draw(st.integers(0, 1)))]
+        ends = [end + draw(st.integers(0, 5)) for end in ends] + [
+            draw(st.integers(0, 5)) for _ in range(draw(st.integers(0, 1)))
+        ]
         looks.append({"t": Seen("id", (0,) * len(ends), tuple(ends))})
     return looks
 
@@ -34,12 +39,18 @@ def growing(draw: st.DrawFn) -> list[dict[str, Seen]]:
 @settings(deadline=None)
 @given(growing(), st.integers(1, 7), st.randoms(use_true_random=False))
 def test_every_offset_is_given_once(looks: list[dict[str, Seen]], limit: int, chance: object) -> None:
-    """Over several runs and attempts that die after any commit: what is stored is all that the next one knows."""
+    """Over several runs and attempts that die after any commit: what is stored is all that the next
+    one knows.
+    """
     given_ones: list[tuple[int, int]] = []
     stored = ""
     for look in looks:
         while True:
-            position = kp.extended(kp.parse(json.loads(stored)), look) if stored else kp.beginning(look, {"t": look["t"].earliest})
+            position = (
+                kp.extended(kp.parse(json.loads(stored)), look)
+                if stored
+                else kp.beginning(look, {"t": look["t"].earliest})
+            )
             assert kp.lost(position, look) == []
             ranges, after = kp.take(position, look, limit)
             if not ranges:
@@ -50,7 +61,9 @@ def test_every_offset_is_given_once(looks: list[dict[str, Seen]], limit: int, ch
             assert kp.waiting(position, look) - kp.waiting(after, look) == sum(sizes)
             given_ones += [(r.partition, offset) for r in ranges for offset in range(r.begin, r.end)]
             stored = json.dumps(after.checkpoint())
-    assert sorted(given_ones) == [(part, offset) for part, end in enumerate(looks[-1]["t"].latest) for offset in range(end)]
+    assert sorted(given_ones) == [
+        (part, offset) for part, end in enumerate(looks[-1]["t"].latest) for offset in range(end)
+    ]
 
 
 def test_the_limit_is_shared_fairly() -> None:
@@ -95,7 +108,12 @@ def test_what_is_gone_is_told(known: Topic, now: Seen, told: str, instead: tuple
 
 
 @pytest.mark.parametrize(
-    ("known", "now"), [(Topic("x", (5,)), Seen("x", (5,), (5,))), (Topic("", (5,)), Seen("y", (0,), (5,))), (Topic("x", (0,)), Seen("", (0,), (1,)))]
+    ("known", "now"),
+    [
+        (Topic("x", (5,)), Seen("x", (5,), (5,))),
+        (Topic("", (5,)), Seen("y", (0,), (5,))),
+        (Topic("x", (0,)), Seen("", (0,), (1,))),
+    ],
 )
 def test_what_is_there_is_not_lost(known: Topic, now: Seen) -> None:
     """At the very end, and where the brokers tell no ids."""
@@ -109,7 +127,10 @@ def test_a_topic_that_is_gone() -> None:
     assert kp.reset(position, look, gone=("a",)) == Position({"b": Topic("y", (1,))})
 
 
-@pytest.mark.parametrize("checkpoint", [{}, {"topics": []}, {"topics": {"t": 1}}, {"topics": {"t": {"next": ["1"]}}}, {"topics": {"t": {"next": [-1]}}}])
+@pytest.mark.parametrize(
+    "checkpoint",
+    [{}, {"topics": []}, {"topics": {"t": 1}}, {"topics": {"t": {"next": ["1"]}}}, {"topics": {"t": {"next": [-1]}}}],
+)
 def test_a_position_that_means_nothing(checkpoint: dict[str, object]) -> None:
     with pytest.raises(kp.PositionError):
         kp.parse(checkpoint)

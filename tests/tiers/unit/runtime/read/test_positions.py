@@ -1,4 +1,6 @@
-"""Incremental reads: in each order every commit is given exactly once, the long writer that finishes last included (RFC-22, options 1 to 3)."""
+"""Incremental reads: in each order every commit is given exactly once, the long writer that
+finishes last included (RFC-22, options 1 to 3).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ LONG_RUNS = timeline(pending(1), done(2, 3), done(4, 5))
 LONG_DONE = timeline(done(1, 6), done(2, 3), done(4, 5))
 
 
-@pytest.mark.parametrize(("position", "before", "after"), [(START[0], [2, 4], [1]), (START[1], [], [1, 2, 4]), (START[2], [2, 4], [1])])
+@pytest.mark.parametrize(
+    ("position", "before", "after"), [(START[0], [2, 4], [1]), (START[1], [], [1, 2, 4]), (START[2], [2, 4], [1])]
+)
 def test_a_long_writer_that_finishes_last(position: Position, before: list[int], after: list[int]) -> None:
     first = position.ready(LONG_RUNS)
     assert requested(first) == before
@@ -37,11 +41,15 @@ def test_a_long_writer_that_finishes_last(position: Position, before: list[int],
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tl.Timeline]:
-    """Timelines as they follow each other: writers begin, finish or are rolled back, in any order, on one clock."""
+    """Timelines as they follow each other: writers begin, finish or are rolled back, in any order,
+    on one clock.
+    """
     running: list[int] = []
     finished: list[tl.Instant] = []
     seen: list[tl.Timeline] = []
-    for clock, step in enumerate(draw(st.lists(st.sampled_from(["begin", "finish", "roll back", "service"]), max_size=25)), 1):
+    for clock, step in enumerate(
+        draw(st.lists(st.sampled_from(["begin", "finish", "roll back", "service"]), max_size=25)), 1
+    ):
         if step == "begin":
             running.append(clock)
         elif step == "service":
@@ -88,11 +96,15 @@ def test_the_checkpoint_out_of_order_stays_before_what_is_pending() -> None:
 
 
 def test_a_listing_is_not_one_moment() -> None:
-    """The first listing shows the commit of 4 and misses that of 1, published a moment before: neither order goes past it."""
+    """The first listing shows the commit of 4 and misses that of 1, published a moment before:
+    neither order goes past it.
+    """
     first = timeline(pending(1), done(4, 6))
     second = timeline(done(1, 5), done(4, 6), done(2, 7), pending(8))
     assert requested(ByCompletion().ready(positions.stable(first, second))) == [1, 4]
-    assert requested(Fenced().ready(positions.stable(first, second))) == [1], "2 was completed after the first listing: pending"
+    assert requested(Fenced().ready(positions.stable(first, second))) == [1], (
+        "2 was completed after the first listing: pending"
+    )
     assert positions.stable(timeline(), second).instants == ()
 
 
@@ -103,7 +115,13 @@ def test_pending_services_fence_nothing() -> None:
 
 @pytest.mark.parametrize(
     "checkpoint",
-    [{}, {"order": "Any"}, {"order": "CompletionTime", "completion": "soon"}, {"order": "Fenced"}, {"order": "OutOfOrder", "low": "0", "ahead": "1"}],
+    [
+        {},
+        {"order": "Any"},
+        {"order": "CompletionTime", "completion": "soon"},
+        {"order": "Fenced"},
+        {"order": "OutOfOrder", "low": "0", "ahead": "1"},
+    ],
 )
 def test_a_checkpoint_that_is_none_is_refused(checkpoint: dict[str, object]) -> None:
     with pytest.raises(PositionError):
@@ -112,12 +130,19 @@ def test_a_checkpoint_that_is_none_is_refused(checkpoint: dict[str, object]) -> 
 
 def written(*paths: str, replaced: tuple[str, ...] = (), operation: str = "UPSERT") -> WriteInfo:
     stats = [{"partitionPath": "a", "fileId": path.lstrip(".").split("_")[0], "path": f"a/{path}"} for path in paths]
-    metadata = {"operationType": operation, "partitionToWriteStats": {"a": stats}, "partitionToReplaceFileIds": {"a": list(replaced)}}
+    metadata = {
+        "operationType": operation,
+        "partitionToWriteStats": {"a": stats},
+        "partitionToReplaceFileIds": {"a": list(replaced)},
+    }
     return write_info(metadata)
 
 
 def test_files_that_a_read_needs() -> None:
-    assert needed_files([written("f_1.parquet", "g_1.parquet"), written("f_2.parquet")]) == ["a/f_2.parquet", "a/g_1.parquet"]
+    assert needed_files([written("f_1.parquet", "g_1.parquet"), written("f_2.parquet")]) == [
+        "a/f_2.parquet",
+        "a/g_1.parquet",
+    ]
     logs = [written("f_1.parquet"), written(".f_2.log.1"), written(".f_3.log.1")]
     assert needed_files(logs) == ["a/.f_2.log.1", "a/.f_3.log.1", "a/f_1.parquet"]
     compacted = [*logs, written("f_4.parquet", operation="COMPACT")]
@@ -126,19 +151,31 @@ def test_files_that_a_read_needs() -> None:
 
 
 def test_services_carry_no_rows() -> None:
-    assert [written(operation=name).carries_rows for name in ("COMPACT", "CLUSTER", "LOG_COMPACT", "UPSERT", "INSERT_OVERWRITE")] == [False] * 3 + [True] * 2
+    assert [
+        written(operation=name).carries_rows
+        for name in ("COMPACT", "CLUSTER", "LOG_COMPACT", "UPSERT", "INSERT_OVERWRITE")
+    ] == [False] * 3 + [True] * 2
 
 
 @pytest.mark.parametrize(
-    ("after", "before"), [("20260301000000000", "20260228235959999"), ("20260101000000001", "20260101000000000"), ("20260101000001", "20260101000000999")]
+    ("after", "before"),
+    [
+        ("20260301000000000", "20260228235959999"),
+        ("20260101000000001", "20260101000000000"),
+        ("20260101000001", "20260101000000999"),
+    ],
 )
 def test_one_millisecond_before(after: str, before: str) -> None:
     assert _before(after) == before
 
 
-@pytest.mark.parametrize("position", [ByCompletion(time(9)), Fenced(time(7)), OutOfOrder(time(3), frozenset({time(7)}))])
+@pytest.mark.parametrize(
+    "position", [ByCompletion(time(9)), Fenced(time(7)), OutOfOrder(time(3), frozenset({time(7)}))]
+)
 def test_a_position_behind_a_commit_that_was_undone_is_lost(position: Position) -> None:
-    """A restore takes commits away that a reader has had: it must not go on as if the table still held them."""
+    """A restore takes commits away that a reader has had: it must not go on as if the table still
+    held them.
+    """
     kept = [tl.Instant(time(3), "commit", tl.State.COMPLETED, time(4))]
     undone = tl.Instant(time(7), "commit", tl.State.COMPLETED, time(9))
     later = tl.Instant(time(20), "commit", tl.State.COMPLETED, time(21))

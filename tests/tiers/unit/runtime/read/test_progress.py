@@ -16,7 +16,12 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
 from tests.support.world.job_json import JOB
 
-FILES = st.lists(st.builds(SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)), unique=True)
+FILES = st.lists(
+    st.builds(
+        SourceFile, path=st.text("abc/", min_size=1, max_size=6), size=st.integers(0, 3), modified=st.integers(0, 3)
+    ),
+    unique=True,
+)
 
 
 @settings(deadline=None)
@@ -68,18 +73,24 @@ def test_batches_differ() -> None:
 
 
 def test_a_writer_that_is_applied_again_begins_a_run_of_its_own() -> None:
-    """F97: the first run of the new HudiWriter was taken for that of the deleted one, and what it should have written for committed."""
+    """F97: the first run of the new HudiWriter was taken for that of the deleted one, and what it
+    should have written for committed.
+    """
     old = Job.from_json(JOB)
     new = Job.from_json({**JOB, "writer": {**JOB["writer"], "uid": "another"}})
     done = pg.of_checkpoint(pg.batches_checkpoint(old.run, 1))
     assert old.writer == new.writer
-    assert done.run == Job.from_json({**JOB, "attempt": {"id": "default.w-2", "number": 2}}).run, "the next attempt goes on"
+    assert done.run == Job.from_json({**JOB, "attempt": {"id": "default.w-2", "number": 2}}).run, (
+        "the next attempt goes on"
+    )
     assert done.run != new.run
     assert done.run != Job.from_json({**JOB, "run": 2}).run
 
 
 def test_files_are_known_whatever_the_writer_has_read_since() -> None:
-    """F103: a HudiWriter that had read files, then a query, then files again, committed all files once more."""
+    """F103: a HudiWriter that had read files, then a query, then files again, committed all files
+    once more.
+    """
     files = pg.advance(Progress(), [SourceFile("a", 1, 1)])
     manifest = pg.manifest_path("w", files.digest)
     words = [files.checkpoint(manifest=manifest), pg.batches_checkpoint("u/1", 1)]
@@ -106,13 +117,30 @@ def test_files_are_known_whatever_the_writer_has_read_since() -> None:
 
 
 def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
-    """Each writer's newest checkpoint at each savepoint, whoever has written since; without one in the active timeline, the archive's."""
-    names = ["20260101000000002_20260101000000003.commit", "20260101000000004_20260101000000005.commit", "20260101000000004_20260101000000006.savepoint"]
+    """Each writer's newest checkpoint at each savepoint, whoever has written since.
+
+    Without one in the active timeline, the archive's.
+    """
+    names = [
+        "20260101000000002_20260101000000003.commit",
+        "20260101000000004_20260101000000005.commit",
+        "20260101000000004_20260101000000006.savepoint",
+    ]
     timeline = tl.parse([*names, "20260101000000007_20260101000000008.commit"])
-    words = {"20260101000000002": ("w", "boundary"), "20260101000000004": ("other", "others"), "20260101000000007": ("w", "newer")}
+    words = {
+        "20260101000000002": ("w", "boundary"),
+        "20260101000000004": ("other", "others"),
+        "20260101000000007": ("w", "newer"),
+    }
 
     def info(writer: str, digest: str) -> CommitInfo:
-        return CommitInfo({"hudioperator.writer": writer, "hudioperator.progress": json.dumps({"digest": digest, "count": 1, "manifest": "m"})}, 1)
+        return CommitInfo(
+            {
+                "hudioperator.writer": writer,
+                "hudioperator.progress": json.dumps({"digest": digest, "count": 1, "manifest": "m"}),
+            },
+            1,
+        )
 
     archived = tl.Instant("20260101000000000", "commit", tl.State.COMPLETED, "20260101000000001")
     table: Any = SimpleNamespace(

@@ -25,6 +25,11 @@ from hudi_runtime.read import remove_duplicates
 )
 def test_a_table_that_it_cannot_be_done_with_is_named(changes: dict[str, Any], index: str, said: str) -> None:
     table = {"record_keys": ("id",), "partitions": ("p",), "ordering": ("ts",), "merge": Merge("EventTime")} | changes
-    found = remove_duplicates.fault(TableSpec(id="id", table="ns/t", name="t", path="s3a://lake/t", type="MERGE_ON_READ", hive_style=False, **table), index)
+    found = remove_duplicates.fault(
+        TableSpec(
+            id="id", table="ns/t", name="t", path="s3a://lake/t", type="MERGE_ON_READ", hive_style=False, **table
+        ),
+        index,
+    )
     assert said in found
     assert bool(said) == bool(found)

@@ -131,7 +131,9 @@ def committer(monkeypatch: Any) -> Rewritten:
 
 
 def options(found: tuple[Any, Any]) -> tuple[str | None, str | None]:
-    return found[1].get("hoodie.write.lock.etcd.snapshot_base"), found[1].get("hoodie.write.lock.etcd.snapshot_isolation")
+    return found[1].get("hoodie.write.lock.etcd.snapshot_base"), found[1].get(
+        "hoodie.write.lock.etcd.snapshot_isolation"
+    )
 
 
 def batch(frame: Any, since: Base | None = None) -> sources.Batch:
@@ -182,11 +184,15 @@ def view(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "hudi": {"path": path}}
 
 
-@pytest.mark.parametrize(("path", "updates"), [("s3a://lake/t", True), ("s3a://lake/t/", True), ("s3a://lake/other", False)])
+@pytest.mark.parametrize(
+    ("path", "updates"), [("s3a://lake/t", True), ("s3a://lake/t/", True), ("s3a://lake/other", False)]
+)
 def test_a_query_of_the_own_table_is_an_update(monkeypatch: Any, path: str, updates: bool) -> None:
     given: list[list[str]] = []
     monkeypatch.setattr(sources, "_query", lambda _spark, _source, views: given.append(sorted(views)) or Frame())
-    job = Job.from_json(JOB | {"source": {"sql": {"query": "SELECT 1", "views": [view("a", path), view("b", "s3a://lake/b")]}}})
+    job = Job.from_json(
+        JOB | {"source": {"sql": {"query": "SELECT 1", "views": [view("a", path), view("b", "s3a://lake/b")]}}}
+    )
     table: Any = type("Table", (), {"path": "s3a://lake/t"})()
     spark: Any = None
     user: Any = None

@@ -1,4 +1,6 @@
-"""Which partitions have expired: told from every file's instant, in days of 24 hours however many they are."""
+"""Which partitions have expired: told from every file's instant, in days of 24 hours however many
+they are.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,24 @@ def files(base: float, log: float | None = None) -> list[str]:
     return [*names, f".f-0_{ago(log)}.log.1_0-2-0"] if log is not None else names
 
 
-def run(partitions: dict[str, list[str]], *, days: int, since: str = LAST_WRITE, live: set[str] | None = None, pattern: str = "", limit: int = 9) -> list[str]:
+def run(
+    partitions: dict[str, list[str]],
+    *,
+    days: int,
+    since: str = LAST_WRITE,
+    live: set[str] | None = None,
+    pattern: str = "",
+    limit: int = 9,
+) -> list[str]:
     """The partitions that one run deletes."""
     configs: list[dict[str, str]] = []
     table: Any = SimpleNamespace(
         partitions=lambda: list(partitions),
         storage=SimpleNamespace(names=lambda p: partitions[p]),
         live_partitions=lambda config: list(partitions) if live is None else list(live),
-        partition_created=lambda p: min((n.split("_")[2][:17] for n in partitions[p] if n.startswith("f-")), default=""),
+        partition_created=lambda p: min(
+            (n.split("_")[2][:17] for n in partitions[p] if n.startswith("f-")), default=""
+        ),
     )
     expiry = Expiry(table, lambda options: configs.append(dict(options)) or options, lambda _: None)
     options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({PATTERN: pattern} if pattern else {})}

@@ -1,4 +1,6 @@
-"""Partitions that a clustering leaves out because one has lost in them: for how long, and what brings them back."""
+"""Partitions that a clustering leaves out because one has lost in them: for how long, and what
+brings them back.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,17 @@ from typing import Any
 import pytest
 
 from hudi_runtime.services import partition_backoff
-from hudi_runtime.services.partition_backoff import LEAST_MS, LONGEST_MS, MOST_MS, Loss, PartitionBackoff, changed, newest, planned, told
+from hudi_runtime.services.partition_backoff import (
+    LEAST_MS,
+    LONGEST_MS,
+    MOST_MS,
+    Loss,
+    PartitionBackoff,
+    changed,
+    newest,
+    planned,
+    told,
+)
 
 NOW, T1 = 1_800_000_000_000, "20270115080000000"
 TOOK = 60_000
@@ -38,7 +50,15 @@ def test_what_was_changed_before_the_end_of_the_run_counts_from_then() -> None:
 
 @pytest.mark.parametrize(
     ("times", "took", "quiet"),
-    [(1, 0, LEAST_MS), (1, TOOK, TOOK), (2, TOOK, 2 * TOOK), (4, TOOK, 8 * TOOK), (2, 0, 2 * LEAST_MS), (9, TOOK, MOST_MS), (1, 2 * MOST_MS, MOST_MS)],
+    [
+        (1, 0, LEAST_MS),
+        (1, TOOK, TOOK),
+        (2, TOOK, 2 * TOOK),
+        (4, TOOK, 8 * TOOK),
+        (2, 0, 2 * LEAST_MS),
+        (9, TOOK, MOST_MS),
+        (1, 2 * MOST_MS, MOST_MS),
+    ],
 )
 def test_the_quiet_that_is_asked_for_grows_within_bounds(times: int, took: int, quiet: int) -> None:
     loss = Loss(times, NOW, took, NOW)
@@ -90,25 +110,43 @@ def stats(**groups: str | None) -> list[dict[str, Any]]:
 
 
 def test_changed_file_groups() -> None:
-    """Of a commit, and of what a write says before it begins: there the entry of new rows has no file group. Who makes a file group disturbs nobody."""
+    """Of a commit, and of what a write says before it begins: there the entry of new rows has no
+    file group. Who makes a file group disturbs nobody.
+    """
     metadata = {
-        "partitionToWriteStats": {"p": [*stats(f1=T1, f2="null", f3=None), {"fileId": "", "prevCommit": "null"}], "q": stats(f4=T1), "r": stats(f5="null")}
+        "partitionToWriteStats": {
+            "p": [*stats(f1=T1, f2="null", f3=None), {"fileId": "", "prevCommit": "null"}],
+            "q": stats(f4=T1),
+            "r": stats(f5="null"),
+        }
     }
     assert changed(metadata) == {("p", "f1"), ("q", "f4")}
-    replaced = {"partitionToWriteStats": {"p": stats(new="null")}, "partitionToReplaceFileIds": {"p": ["f1", "f2"], "q": []}}
+    replaced = {
+        "partitionToWriteStats": {"p": stats(new="null")},
+        "partitionToReplaceFileIds": {"p": ["f1", "f2"], "q": []},
+    }
     assert changed(replaced) == {("p", "f1"), ("p", "f2")}
     assert changed({}) == frozenset()
 
 
 def test_file_groups_of_a_plan() -> None:
-    groups = [{"slices": [{"partitionPath": "a,b/c", "fileId": "f1"}, {"partitionPath": "", "fileId": "f2"}]}, {"slices": None}]
+    groups = [
+        {"slices": [{"partitionPath": "a,b/c", "fileId": "f1"}, {"partitionPath": "", "fileId": "f2"}]},
+        {"slices": None},
+    ]
     assert planned({"inputGroups": groups}) == {("a,b/c", "f1"), ("", "f2")}
     assert planned({"inputGroups": None}) == frozenset()
 
 
 def test_lost_is_where_file_groups_of_the_plan_were_changed() -> None:
-    changes = [(frozenset({("p", "f1"), ("q", "f2")}), 5), (frozenset({("p", "f1")}), 9), (frozenset({("p", "f3")}), 11)]
-    assert newest(changes, among=frozenset({("p", "f1"), ("q", "f9")})) == {"p": 9}, "whoever writes to q has changed nothing of the plan"
+    changes = [
+        (frozenset({("p", "f1"), ("q", "f2")}), 5),
+        (frozenset({("p", "f1")}), 9),
+        (frozenset({("p", "f3")}), 11),
+    ]
+    assert newest(changes, among=frozenset({("p", "f1"), ("q", "f9")})) == {"p": 9}, (
+        "whoever writes to q has changed nothing of the plan"
+    )
     assert newest(changes) == {"p": 11, "q": 5}
 
 

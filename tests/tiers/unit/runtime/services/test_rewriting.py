@@ -1,4 +1,6 @@
-"""Clustering: a plan that lost to a writer is withdrawn by its executor, and only when a fresh timeline shows it pending (I4, I7, I12)."""
+"""Clustering: a plan that lost to a writer is withdrawn by its executor, and only when a fresh
+timeline shows it pending (I4, I7, I12).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ class Storage:
 
 
 class Table:
-    """One clustering: `outcome` is what its execution raises (None: it is completed); `left` is what its rollback leaves."""
+    """One clustering: `outcome` is what its execution raises (None: it is completed).
+
+    `left` is what its rollback leaves.
+    """
 
     def __init__(self, outcome: Exception | None = None, *, planned: str = T1, left: list[str] | None = None) -> None:
         self.names = list(PLAN)
@@ -58,7 +63,11 @@ class Table:
         self.configs: list[dict[str, str]] = []
         self.said: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
-        self.plan: dict[str, Any] | Exception = {"inputGroups": [{"slices": [{"partitionPath": p, "fileId": f} for p, f in (("hot", "f1"), ("quiet", "f2"))]}]}
+        self.plan: dict[str, Any] | Exception = {
+            "inputGroups": [
+                {"slices": [{"partitionPath": p, "fileId": f} for p, f in (("hot", "f1"), ("quiet", "f2"))]}
+            ]
+        }
         self.calls: list[str] = []
         self.storage: Any = Storage()
 
@@ -128,7 +137,10 @@ def test_a_clustering_that_nobody_disturbs() -> None:
 
 @pytest.mark.parametrize("failures", [None, 0, 1])
 def test_one_that_lost_is_withdrawn(failures: int | None) -> None:
-    """The conflict is looked for when all is written, so no task of this execution is at work; one of an execution that failed before may be."""
+    """The conflict is looked for when all is written, so no task of this execution is at work.
+
+    One of an execution that failed before may be.
+    """
     table = Table(CONFLICT)
     clustering, told = made(table)
     with pytest.raises(RuntimeFailure, match="faster"):
@@ -154,7 +166,9 @@ def test_one_that_fails_again_and_again_is_withdrawn() -> None:
     assert made(Table())[0].again(T1, {}, failures=GIVE_UP - 1).result is Result.COMPLETED
     table = Table()
     table.names = PLAN[:1]
-    assert made(table)[0].again(T1, {}, failures=GIVE_UP).result is Result.COMPLETED, "one that could not begin has nothing to stumble over"
+    assert made(table)[0].again(T1, {}, failures=GIVE_UP).result is Result.COMPLETED, (
+        "one that could not begin has nothing to stumble over"
+    )
 
 
 @pytest.mark.parametrize("names", [DONE, [], [f"{T1}.commit.requested"]])
@@ -186,14 +200,26 @@ def test_what_is_not_on_the_timeline_as_completed_is_not_done() -> None:
 
 
 C1, C2, W1, W2 = "20260101000000002", "20260101000000003", "20260101000000004", "20260101000000006"
-NAMES = [*PLAN, f"{C1}_{R1}.deltacommit", f"{C2}.deltacommit.inflight", f"{W1}.deltacommit.requested", f"20251231000000000_{T1[:-1]}0.deltacommit"]
+NAMES = [
+    *PLAN,
+    f"{C1}_{R1}.deltacommit",
+    f"{C2}.deltacommit.inflight",
+    f"{W1}.deltacommit.requested",
+    f"20251231000000000_{T1[:-1]}0.deltacommit",
+]
 
 
 def beside_writers(**said: dict[str, Any]) -> Table:
-    """One commit since the plan, one write that says what it changes, one that does not say it yet, one commit from before; `said` by name."""
+    """One commit since the plan, one write that says what it changes, one that does not say it yet,
+    one commit from before; `said` by name.
+    """
     table = Table(CONFLICT)
     table.names = list(NAMES)
-    table.said = {C1: said.get("committed", write()), C2: said.get("writing", write()), "20251231000000000": write("quiet/f2")}
+    table.said = {
+        C1: said.get("committed", write()),
+        C2: said.get("writing", write()),
+        "20251231000000000": write("quiet/f2"),
+    }
     return table
 
 

@@ -1,4 +1,6 @@
-"""The runner of table services: who may begin what, what is written ahead, what a failure leaves (I12; F2, F12, F22)."""
+"""The runner of table services: who may begin what, what is written ahead, what a failure leaves
+(I12; F2, F12, F22).
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,10 @@ class Expiring:
 
 
 class World:
-    """One table; `outcome` is what Hudi does: a Done, or an error to raise. The names of the calls are in `calls`."""
+    """One table; `outcome` is what Hudi does: a Done, or an error to raise.
+
+    The names of the calls are in `calls`.
+    """
 
     def __init__(self, *wanted: tuple[Service, ServiceOrder]) -> None:
         self.session = Session()
@@ -113,7 +118,9 @@ class World:
         spark: Any = type("Spark", (), {"sparkContext": Context()})
         self.context: Context = spark.sparkContext
         services = dict(wanted)
-        self.services = Services(spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot)  # type: ignore[arg-type]
+        self.services = Services(
+            spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot
+        )  # type: ignore[arg-type]
 
     # -- Actions
 
@@ -163,10 +170,14 @@ class World:
         """One look (with an older listing), and what it started, waited for."""
         asked = {f"service-{name}": value for name, value in requests.items()}
         if self.services._running is not None:
-            assert self.look(self.records(), listing, asked) == [], "the first look after a run may be older than its end"
+            assert self.look(self.records(), listing, asked) == [], (
+                "the first look after a run may be older than its end"
+            )
         return self.look(self.records(), listing, asked)
 
-    def look(self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None) -> list[tuple[str, object]]:
+    def look(
+        self, records: Records, listing: tl.Timeline | None = None, asked: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> list[tuple[str, object]]:
         """What is started after these records were read."""
         before = len(self.calls)
         self.services.consider(Look(asked or {}, records, listing or self.timeline()))
@@ -183,11 +194,19 @@ def test_a_due_service_runs_once() -> None:
     world = World(order(Service.CLEAN, 2))
     assert world.consider() == [("clean", frozenset())]
     (during,) = world.during
-    assert (during["result"], during["failures"]) == ("Running", 1), "written ahead: a run that kills its process is counted"
+    assert (during["result"], during["failures"]) == ("Running", 1), (
+        "written ahead: a run that kills its process is counted"
+    )
     assert during["retryAtMs"] > during["atMs"]
     assert during["upTo"] == "", "nothing is served yet"
     record = world.record(Service.CLEAN)
-    assert (record["result"], record["instant"], record["upTo"], record["failures"], record["retryAtMs"]) == ("Completed", T1, LAST, 0, 0)
+    assert (record["result"], record["instant"], record["upTo"], record["failures"], record["retryAtMs"]) == (
+        "Completed",
+        T1,
+        LAST,
+        0,
+        0,
+    )
     assert world.consider() == []
     assert world.context.properties["spark.scheduler.pool"] == "services"
 
@@ -202,7 +221,9 @@ def test_the_order_and_one_at_a_time() -> None:
 
 
 def test_commits_that_were_archived_are_not_forgotten() -> None:
-    """Otherwise a service that wants more commits than the active timeline keeps would never be due."""
+    """Otherwise a service that wants more commits than the active timeline keeps would
+    never be due.
+    """
     world = World(order(Service.CLUSTERING, 5), order(Service.ARCHIVE, 1))
     for number in range(3):
         assert world.consider() == [("archive", None)]
@@ -247,11 +268,15 @@ def test_settling_and_other_agents_come_first(key: str, value: dict[str, Any]) -
 
 
 def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
-    """Also while its dead owner is being settled, which waits for exactly this, and although compaction is switched off."""
+    """Also while its dead owner is being settled, which waits for exactly this, and although
+    compaction is switched off.
+    """
     world = World(order(Service.CLEAN, 1))
     world.names.append(f"{T1}.compaction.inflight")
     world.session.etcd.set(f"instant/{T1}", inc="dead", action="compaction", state="Pending", claimedBy="me")
-    world.session.etcd.set("settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}})
+    world.session.etcd.set(
+        "settle/dead", role="agent", phase="RollingBack", instants={T1: {"action": "compaction", "outcome": None}}
+    )
     assert world.consider() == [("compaction again", (T1, 0))]
     assert world.during[0]["instant"] == T1
     assert world.record(Service.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
@@ -301,12 +326,16 @@ def test_what_seems_quiet_is_looked_at_first() -> None:
     assert (world.consider(), world.looks) == ([], 1), "not again at once"
     world.backoff.forget_all_but(())
     world.written = OSError("the store is away")
-    assert (world.consider(), world.looks) == ([("clustering", None)], 2), "the run meets it again, and puts it on record"
+    assert (world.consider(), world.looks) == ([("clustering", None)], 2), (
+        "the run meets it again, and puts it on record"
+    )
 
 
 @pytest.mark.parametrize("loses_in", [(), ("hot",), ("hot", "warm")])
 def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...]) -> None:
-    """It may have been begun for no other reason than a partition that is quiet again: what else was in its plan is still to be done."""
+    """It may have been begun for no other reason than a partition that is quiet again: what else
+    was in its plan is still to be done.
+    """
     world = World(order(Service.CLUSTERING, 9))
     world.session.etcd.set("done/service-clustering", result="Completed", instant=T1, leftOut=1)
     world.outcome, world.loses_in = RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), loses_in
@@ -320,7 +349,9 @@ def test_a_run_that_was_lost_is_followed_by_another_one(loses_in: tuple[str, ...
 
 
 def test_records_read_before_a_run_ended_decide_nothing() -> None:
-    """They name an instant that the run has withdrawn meanwhile: executing that again would be counted as a failure."""
+    """They name an instant that the run has withdrawn meanwhile: executing that again would be
+    counted as a failure.
+    """
     world = World(order(Service.CLUSTERING, 1))
     world.names.append(f"{T1}.clustering.requested")
     world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending", atMs=now_ms())
@@ -331,7 +362,12 @@ def test_records_read_before_a_run_ended_decide_nothing() -> None:
 
 def test_what_was_lost_to_a_writer_is_not_tried_at_once() -> None:
     """The rest grows with the work that was lost."""
-    assert [triggers.postponed_ms(took) for took in (0, 6_000, 60_000, 3_600_000)] == [POSTPONED_MS, POSTPONED_MS, 300_000, 3_600_000]
+    assert [triggers.postponed_ms(took) for took in (0, 6_000, 60_000, 3_600_000)] == [
+        POSTPONED_MS,
+        POSTPONED_MS,
+        300_000,
+        3_600_000,
+    ]
 
 
 def test_a_claimed_clean_is_named_to_the_clean() -> None:
@@ -353,7 +389,12 @@ def test_a_failure_is_counted_shown_and_repeated_later() -> None:
     world.outcome = OSError("disk full\nmore")
     assert world.consider() == [("compaction", None)]
     record = world.record(Service.COMPACTION)
-    assert (record["result"], record["failures"], record["message"], record["upTo"]) == ("Failed", 1, "OSError: disk full", "")
+    assert (record["result"], record["failures"], record["message"], record["upTo"]) == (
+        "Failed",
+        1,
+        "OSError: disk full",
+        "",
+    )
     assert record["instant"] == T1, "what was planned is named"
     assert world.consider() == [], "not before the next try"
     world.patience(Service.COMPACTION)
@@ -362,11 +403,19 @@ def test_a_failure_is_counted_shown_and_repeated_later() -> None:
     world.patience(Service.COMPACTION)
     world.outcome = Done(Result.NOTHING_TO_DO)
     assert world.consider()
-    assert (world.record(Service.COMPACTION)["result"], world.record(Service.COMPACTION)["failures"]) == ("NothingToDo", 0)
+    assert (world.record(Service.COMPACTION)["result"], world.record(Service.COMPACTION)["failures"]) == (
+        "NothingToDo",
+        0,
+    )
 
 
 @pytest.mark.parametrize(
-    "error", [NotYet("another incarnation"), RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"), RuntimeFailure(FailureClass.LOCK_TIMEOUT, "busy")]
+    "error",
+    [
+        NotYet("another incarnation"),
+        RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"),
+        RuntimeFailure(FailureClass.LOCK_TIMEOUT, "busy"),
+    ],
 )
 def test_what_a_writer_wins_is_no_failure(error: Exception) -> None:
     world = World(order(Service.CLEAN, 1))
@@ -391,7 +440,12 @@ def test_an_agent_that_stops_has_not_failed() -> None:
 @pytest.mark.parametrize(
     ("error", "lost", "unproven"),
     [
-        pytest.param(OSError("stage failed"), True, True, id="it may still write files of the instant that would be executed again"),
+        pytest.param(
+            OSError("stage failed"),
+            True,
+            True,
+            id="it may still write files of the instant that would be executed again",
+        ),
         pytest.param(OSError("stage failed"), False, False, id="every task has ended with its executor's word"),
         pytest.param(NotYet("another incarnation"), True, False, id="nothing was begun"),
         pytest.param(None, True, True, id="it may still write files of the instant that is completed (F36)"),
@@ -409,10 +463,15 @@ def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(
 
 
 def test_a_record_without_file_is_given_up() -> None:
-    """F12: otherwise a clean exit would never come. What is young (its file may be on the wire), has a file, or is claimed, stays."""
+    """F12: otherwise a clean exit would never come.
+
+    What is young (its file may be on the wire), has a file, or is claimed, stays.
+    """
     world = World()
     old, young, claimed = "20260101000000030", "20260101000000032", "20260101000000033"
-    world.session.etcd.set(f"instant/{old}", inc="me", action="clean", state="Pending", atMs=now_ms() - FORGET_MS - 1000)
+    world.session.etcd.set(
+        f"instant/{old}", inc="me", action="clean", state="Pending", atMs=now_ms() - FORGET_MS - 1000
+    )
     world.session.etcd.set(f"instant/{young}", inc="me", action="clean", state="Pending", atMs=now_ms() - 1000)
     world.session.etcd.set(f"instant/{claimed}", inc="dead", claimedBy="me", action="clean", state="Pending", atMs=0)
     assert world.consider() == []

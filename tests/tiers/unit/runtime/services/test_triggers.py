@@ -40,8 +40,17 @@ def done(requested: int, completed: int, action: str = "deltacommit") -> str:
 
 
 def test_commits_of_writers_are_counted() -> None:
-    found = timeline(done(1, 2), done(3, 9), done(4, 5, "commit"), done(6, 7, "clean"), f"{t(8)}.deltacommit.requested", done(10, 11, "replacecommit"))
-    assert triggers.commits_since(found, "", merge_on_read=True) == 3, "on MergeOnRead a commit is a compaction's result"
+    found = timeline(
+        done(1, 2),
+        done(3, 9),
+        done(4, 5, "commit"),
+        done(6, 7, "clean"),
+        f"{t(8)}.deltacommit.requested",
+        done(10, 11, "replacecommit"),
+    )
+    assert triggers.commits_since(found, "", merge_on_read=True) == 3, (
+        "on MergeOnRead a commit is a compaction's result"
+    )
     assert triggers.commits_since(found, "", merge_on_read=False) == 4
     assert triggers.commits_since(found, t(2), merge_on_read=True) == 2, "by completion time: 3 completed after 2"
     assert triggers.commits_since(found, t(9), merge_on_read=True) == 1
@@ -50,13 +59,20 @@ def test_commits_of_writers_are_counted() -> None:
 def test_archived_commits_are_counted() -> None:
     found = timeline(done(10, 11), done(12, 13))
     assert triggers.commits_after(found, t(2), None, merge_on_read=True) == 2
-    assert triggers.commits_after(found, t(2), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 8, "one of the two was counted before"
-    assert triggers.commits_after(found, t(3), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 2, "the service has run since it was counted"
+    assert triggers.commits_after(found, t(2), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 8, (
+        "one of the two was counted before"
+    )
+    assert triggers.commits_after(found, t(3), Counted(up_to=t(2), commits=7, to=t(11)), merge_on_read=True) == 2, (
+        "the service has run since it was counted"
+    )
 
 
 def test_what_a_service_has_written_starts_no_service() -> None:
     """Its completed action is that of a writer; the files of the earlier states tell."""
-    clustered, replaced = [f"{t(1)}.clustering.requested", done(1, 2, "replacecommit")], [f"{t(3)}.replacecommit.requested", done(3, 4, "replacecommit")]
+    clustered, replaced = (
+        [f"{t(1)}.clustering.requested", done(1, 2, "replacecommit")],
+        [f"{t(3)}.replacecommit.requested", done(3, 4, "replacecommit")],
+    )
     assert triggers.commits_since(timeline(*clustered), "", merge_on_read=False) == 0
     assert triggers.commits_since(timeline(*clustered, *replaced), "", merge_on_read=False) == 1
     assert triggers.commits_since(timeline(f"{t(1)}.logcompaction.requested", done(1, 2)), "", merge_on_read=True) == 0
@@ -78,11 +94,19 @@ def test_a_run_begins_within_its_window_only(at: int, starts: bool) -> None:
 def test_a_tick_runs_once() -> None:
     service = ServiceOrder(after_commits=None, scheduled=True)
     request = ServiceRequest(nonce=TICK)
-    assert due(service, ServiceDone(), commits=99, request=NEVER, now_ms=NOW) == "", "without afterCommits no number of commits starts it"
-    assert TICK in due(service, ServiceDone(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), "missed ticks run once: the newest counts"
+    assert due(service, ServiceDone(), commits=99, request=NEVER, now_ms=NOW) == "", (
+        "without afterCommits no number of commits starts it"
+    )
+    assert TICK in due(service, ServiceDone(nonce="2026-11-20T03:00:00Z"), commits=0, request=request, now_ms=NOW), (
+        "missed ticks run once: the newest counts"
+    )
     assert due(service, ServiceDone(nonce=TICK), commits=0, request=request, now_ms=NOW) == ""
-    assert due(service, ServiceDone(), commits=0, request=request.but(baseline=True), now_ms=NOW) == "", "what was past at the beginning is not run"
-    assert due(ServiceOrder(after_commits=None), ServiceDone(), commits=0, request=request, now_ms=NOW) == "", "a request for a service without schedule"
+    assert due(service, ServiceDone(), commits=0, request=request.but(baseline=True), now_ms=NOW) == "", (
+        "what was past at the beginning is not run"
+    )
+    assert due(ServiceOrder(after_commits=None), ServiceDone(), commits=0, request=request, now_ms=NOW) == "", (
+        "a request for a service without schedule"
+    )
 
 
 def test_nothing_before_the_next_try() -> None:
@@ -93,11 +117,18 @@ def test_nothing_before_the_next_try() -> None:
 
 
 def test_partitions_that_were_left_out_are_not_forgotten() -> None:
-    """A clustering follows when fewer have to be left out: no commit may come any more, and an agent that knows of none has not seen why there were some."""
+    """A clustering follows when fewer have to be left out: no commit may come any more, and an
+    agent that knows of none has not seen why there were some.
+    """
     service = ServiceOrder(after_commits=5, window=Window(from_ms=NOW, until_ms=NOW + 60))
     for now_left_out, starts in ((2, False), (1, True), (0, True)):
-        assert bool(due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW, left_out=now_left_out)) is starts
-    assert due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW + 60) == "", "its window is closed"
+        assert (
+            bool(due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW, left_out=now_left_out))
+            is starts
+        )
+    assert due(service, ServiceDone(left_out=2), commits=4, request=NEVER, now_ms=NOW + 60) == "", (
+        "its window is closed"
+    )
     assert due(service, ServiceDone(left_out=2, retry_at_ms=NOW + 2), commits=4, request=NEVER, now_ms=NOW + 1) == ""
     assert due(service, ServiceDone(), commits=4, request=NEVER, now_ms=NOW) == ""
 
@@ -140,19 +171,33 @@ def test_archival_stays_behind_what_is_not_swept(keys: dict[str, Any]) -> None:
 
 
 def test_what_is_swept_holds_nothing() -> None:
-    assert floor(timeline(*COMMITS), records(settle__dead={"phase": "Swept", "instants": {t(20): {"outcome": "RolledBack"}}})) == ""
+    assert (
+        floor(
+            timeline(*COMMITS), records(settle__dead={"phase": "Swept", "instants": {t(20): {"outcome": "RolledBack"}}})
+        )
+        == ""
+    )
 
 
 def test_commits_that_overlap_a_pending_one_stay() -> None:
-    """I9: the commit of 15 began before the pending 20 and ended after it; its conflict check needs it. Hudi itself would archive it."""
-    found = timeline(done(10, 11), done(15, 31), done(18, 19), f"{t(20)}.deltacommit.requested", done(22, 23), done(24, 25))
-    assert floor(found, records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})) == t(15)
+    """I9: the commit of 15 began before the pending 20 and ended after it.
+
+    Its conflict check needs it. Hudi itself would archive it.
+    """
+    found = timeline(
+        done(10, 11), done(15, 31), done(18, 19), f"{t(20)}.deltacommit.requested", done(22, 23), done(24, 25)
+    )
+    assert floor(
+        found, records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})
+    ) == t(15)
     assert floor(found, records()) == t(15), "the timeline alone says it too"
 
 
 def test_a_recorded_instant_without_file_counts() -> None:
     """F12: its requested file may still be on the wire."""
-    assert floor(timeline(*COMMITS), records(**{f"instant__{t(21)}": {"inc": "w", "action": "commit", "state": "Pending"}})) == t(21)
+    assert floor(
+        timeline(*COMMITS), records(**{f"instant__{t(21)}": {"inc": "w", "action": "commit", "state": "Pending"}})
+    ) == t(21)
 
 
 def test_the_active_timeline_begins_before_the_floor() -> None:
@@ -191,7 +236,11 @@ class Archiving:
     def write_config(self, _name: str, options: dict[str, str]) -> Any:
         never = self.never
         policy = type("Policy", (), {"isNever": lambda _self: never})()
-        return type("Config", (), {"options": options, "setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy})()
+        return type(
+            "Config",
+            (),
+            {"options": options, "setValue": lambda *_: None, "getFailedWritesCleanPolicy": lambda _self: policy},
+        )()
 
     def client(self, _config: object) -> None:
         raise AssertionError("no client may be made")
@@ -233,7 +282,10 @@ def test_no_service_runs_with_another_policy_than_never() -> None:
 
 
 def test_versions_are_not_merged_without_the_class_that_says_how() -> None:
-    """I8: nothing is planned, and a plan that is there is not executed; what merges nothing goes on."""
+    """I8: nothing is planned, and a plan that is there is not executed.
+
+    What merges nothing goes on.
+    """
     table: Any = Archiving(9)
     own = actions(table, merge=merging.Merge(MergeMode.CUSTOM, class_name="com.example.Own"))
     for service in (own.compaction, own.clustering):
@@ -243,7 +295,12 @@ def test_versions_are_not_merged_without_the_class_that_says_how() -> None:
 
 
 def test_the_tables_options_do_not_start_services_beside_it() -> None:
-    theirs = {"hoodie.clean.automatic": "true", "hoodie.table.services.enabled": "false", "hoodie.fail.on.timeline.archiving": "false", "a": "b"}
+    theirs = {
+        "hoodie.clean.automatic": "true",
+        "hoodie.table.services.enabled": "false",
+        "hoodie.fail.on.timeline.archiving": "false",
+        "a": "b",
+    }
     table: Any = Archiving(9)
     assert actions(table, theirs).config({"c": "d"}).options == {"a": "b", "c": "d", **OPTIONS}
 
@@ -258,7 +315,10 @@ def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
 
 
 class Compacting:
-    """A table whose compaction leaves the timeline as `after`; `deleted` are the files that went before it."""
+    """A table whose compaction leaves the timeline as `after`.
+
+    `deleted` are the files that went before it.
+    """
 
     def __init__(self, *after: str) -> None:
         self.after = timeline(*after)

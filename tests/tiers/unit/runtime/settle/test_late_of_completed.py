@@ -1,4 +1,6 @@
-"""What a lost executor wrote after the commit goes, and nothing that any commit names (I4, I8, F36)."""
+"""What a lost executor wrote after the commit goes, and nothing that any commit names
+(I4, I8, F36).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,12 @@ class Written(FakeTable):
         for instant in instants:
             if instant.requested not in self.named:
                 raise Missing(f"instant {instant.requested}")
-            yield instant, WriteInfo("BULK_INSERT", tuple((("a", "f"), path) for path in self.named[instant.requested]), frozenset(), ())
+            yield (
+                instant,
+                WriteInfo(
+                    "BULK_INSERT", tuple((("a", "f"), path) for path in self.named[instant.requested]), frozenset(), ()
+                ),
+            )
 
     def metadata_files(self) -> dict[str, int] | None:
         return None if self.listed is None else dict.fromkeys(self.listed, 1)

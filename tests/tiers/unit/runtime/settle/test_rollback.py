@@ -1,4 +1,6 @@
-"""Look and roll back: never a completed instant, never with a policy that chooses for itself, done only by the timeline (I4; F2, F9, F18)."""
+"""Look and roll back: never a completed instant, never with a policy that chooses for itself, done
+only by the timeline (I4; F2, F9, F18).
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,18 @@ def test_not_done_while_the_timeline_shows_it() -> None:
 
 
 def test_gone_but_named_by_a_pending_rollback_is_finished() -> None:
-    """F18: an agent died after the victim's files were gone and before its rollback was completed."""
+    """F18: an agent died after the victim's files were gone and before its
+    rollback was completed.
+    """
     planned = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight"]
     table = FakeTable(planned, after=ROLLED_BACK, victims={T1: R1})
     table.storage.files = {f".hoodie/.heartbeat/{T1}", f".hoodie/.heartbeat/{R1}", f".hoodie/.heartbeat/{T9}"}
     claimed: list[str] = []
     assert act(table, claim=claimed.append) == (Outcome.ROLLED_BACK, T1)
     assert claimed == [T1, R1]
-    assert table.storage.files == {f".hoodie/.heartbeat/{T9}"}, "a left-over heartbeat would make Hudi refuse for ever (F9)"
+    assert table.storage.files == {f".hoodie/.heartbeat/{T9}"}, (
+        "a left-over heartbeat would make Hudi refuse for ever (F9)"
+    )
 
 
 def test_the_rollback_itself_is_executed_again() -> None:
@@ -127,7 +133,9 @@ def test_service_instants_are_not_rolled_back() -> None:
 
 @pytest.mark.parametrize("looked_at", [T1, R1])
 def test_a_restore_is_claimed_with_its_rollbacks_and_executed_again_elsewhere(looked_at: str) -> None:
-    """I8: what a pending restore has made pending again was acknowledged, and is nobody's to roll back one by one."""
+    """I8: what a pending restore has made pending again was acknowledged, and is nobody's to roll
+    back one by one.
+    """
     table, claimed = FakeTable([f"{T1}.restore.inflight", f"{R1}.rollback.requested"], victims={T9: R1}), []
     with pytest.raises(NotYet):
         look_and_roll_back(cast(Any, table), looked_at, name="t", options={}, claim=claimed.append)
@@ -137,7 +145,9 @@ def test_a_restore_is_claimed_with_its_rollbacks_and_executed_again_elsewhere(lo
 
 @pytest.mark.parametrize("looked_at", [T1, R1])
 def test_a_clustering_that_was_being_withdrawn_is_withdrawn(looked_at: str) -> None:
-    """Its executor died between the removal of the plan and the end of the rollback, which is finished by name."""
+    """Its executor died between the removal of the plan and the end of the rollback, which is
+    finished by name.
+    """
     table = FakeTable([f"{R1}.rollback.inflight"], after=[f"{R1}_{T9}.rollback"], victims={T1: R1})
     assert act(table, looked_at)[0] is (Outcome.ROLLED_BACK if looked_at == T1 else Outcome.REEXECUTED)
     assert table.rolled_back == [T1]

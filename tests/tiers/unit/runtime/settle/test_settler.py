@@ -1,4 +1,6 @@
-"""The agent's settling against an etcd in memory: what is recorded, claimed, retried and left alone (I4, I6, I7, I12; F3, F4, F22)."""
+"""The agent's settling against an etcd in memory: what is recorded, claimed, retried and left alone
+(I4, I6, I7, I12; F3, F4, F22).
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,14 @@ def test_every_outcome_is_recorded_then_swept(world: World) -> None:
     record = world.record("dead")
     assert record["phase"] == "Swept"
     assert record["operatorField"] == {"kept": True}, "fields of others are kept"
-    assert {t: item["outcome"] for t, item in record["instants"].items()} == {T1: "RolledBack", T2: "Completed", T3: "Gone"}
-    assert world.swept == [T1, f"unnamed {T2}", T3], "of a completed instant only what no commit names is swept (I4, F36)"
+    assert {t: item["outcome"] for t, item in record["instants"].items()} == {
+        T1: "RolledBack",
+        T2: "Completed",
+        T3: "Gone",
+    }
+    assert world.swept == [T1, f"unnamed {T2}", T3], (
+        "of a completed instant only what no commit names is swept (I4, F36)"
+    )
     assert world.etcd.keys[f"instant/{T1}"].value["claimedBy"] == "agent"
 
 
@@ -116,8 +124,12 @@ def test_a_failure_is_counted_and_does_not_stop_the_others(world: World) -> None
     assert "error" not in world.record("dead")["instants"][T1]
 
 
-def test_a_record_that_cannot_be_read_stays_as_it_is_and_keeps_no_other_waiting(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """I11: whether its instants have an outcome is unknown, so nothing of it is looked at again or forgotten."""
+def test_a_record_that_cannot_be_read_stays_as_it_is_and_keeps_no_other_waiting(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """I11: whether its instants have an outcome is unknown, so nothing of it is looked at
+    again or forgotten.
+    """
     world.settle("unread", instants={T1: {"action": "commit", "outcome": "Vanished"}})
     world.settle("dead")
     world.instant(T1, "unread")
@@ -151,7 +163,9 @@ def test_an_unproven_agents_rollback_is_awaited(world: World) -> None:
 
 
 def test_a_lost_compare_and_set_writes_nothing_more(world: World) -> None:
-    """The operator changed the record meanwhile: this pass stops, the next one starts from what is there (I6)."""
+    """The operator changed the record meanwhile: this pass stops, the next one starts from what is
+    there (I6).
+    """
     world.settle("dead")
     world.instant(T1, "dead")
     world.instant(T2, "dead")
@@ -188,8 +202,12 @@ def test_the_owners_word_is_enough_and_the_sweep_comes_again(world: World) -> No
     assert "done/abandoned-alive" not in world.etcd.keys
 
 
-def test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F35, I5: no rollback before D is over after the word, no last sweep before D is over after the owner has left."""
+def test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F35, I5: no rollback before D is over after the word, no last sweep before D is over after
+    the owner has left.
+    """
     now = [1000.0]
     monkeypatch.setattr(settle.time, "monotonic", lambda: now[0])
     world.settler.drain = 10.0
@@ -234,7 +252,10 @@ def test_after_a_clean_exit_the_sweep_comes_again_too(world: World) -> None:
 
 
 def test_a_late_requested_file_of_a_writer_that_left_is_rolled_back(world: World) -> None:
-    """Given up when it was gone; its requested file was on the wire and landed afterwards, without a record."""
+    """Given up when it was gone.
+
+    Its requested file was on the wire and landed afterwards, without a record.
+    """
     world.etcd.set("writer/alive", inc="alive")
     world.instant(T1, "alive", "Abandoned")
     world.fate[T1] = Outcome.GONE
@@ -260,7 +281,9 @@ def test_a_failing_last_look_blocks_nothing_else(world: World) -> None:
 
 
 def test_what_had_ended_before_it_was_given_up_is_not_remembered(world: World) -> None:
-    """An agent's own clustering that lost to a writer: none of its tasks is left, so nothing can be late, and archival does not wait for the agent's end."""
+    """An agent's own clustering that lost to a writer: none of its tasks is left, so nothing can be
+    late, and archival does not wait for the agent's end.
+    """
     world.etcd.set("writer/me", inc="me")
     world.instant(T1, "me", "Abandoned")
     world.settler.ended.add(T1)
@@ -271,7 +294,10 @@ def test_what_had_ended_before_it_was_given_up_is_not_remembered(world: World) -
 
 
 def test_a_lost_executor_may_be_late_with_what_had_ended(world: World) -> None:
-    """F4: every task that the agent knows of has ended; one that runs where it cannot see may still write."""
+    """F4: every task that the agent knows of has ended.
+
+    One that runs where it cannot see may still write.
+    """
     world.etcd.set("writer/me", inc="me")
     world.instant(T1, "me", "Abandoned")
     world.settler.ended.add(T1)
@@ -282,7 +308,9 @@ def test_a_lost_executor_may_be_late_with_what_had_ended(world: World) -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("left", ["", "instant", "swept once"])
-def test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it(world: World, *, lost: bool, left: str) -> None:
+def test_an_agent_leaves_by_itself_unless_a_lost_executor_may_write_for_it(
+    world: World, *, lost: bool, left: str
+) -> None:
     world.settler.lost = lambda: lost
     world.instant(T1, "another", "Abandoned")
     if left == "instant":
@@ -304,7 +332,10 @@ def test_a_fenced_agent_takes_nothing_more(world: World) -> None:
 
 
 def test_what_was_completed_at_its_owners_word_is_looked_at_again_after_its_end(world: World) -> None:
-    """F36: a lost executor may write after the commit; the record of the instant has stayed for that."""
+    """F36: a lost executor may write after the commit.
+
+    The record of the instant has stayed for that.
+    """
     world.etcd.set("writer/w", inc="w")
     world.instant(T1, "w", "Abandoned")
     world.fate[T1] = Outcome.COMPLETED
@@ -353,16 +384,26 @@ def test_stopping_stops_between_instants(world: World) -> None:
 
 
 def protocol(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [json.loads(line.removeprefix("PROTOCOL ")) for line in capsys.readouterr().err.splitlines() if line.startswith("PROTOCOL ")]
+    return [
+        json.loads(line.removeprefix("PROTOCOL "))
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("PROTOCOL ")
+    ]
 
 
 def test_the_log_tells_outcomes_and_lost_answers(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each outcome stands in the protocol log; a compare-and-set without an answer is logged as unknown, never as refused or done."""
+    """Each outcome stands in the protocol log.
+
+    A compare-and-set without an answer is logged as unknown, never as refused or done.
+    """
     world.settle("dead")
     world.instant(T1, "dead")
     world.run()
     lines = [line for line in protocol(capsys) if line["action"] == "settle-update"]
-    assert [(line.get("instant"), line.get("outcome"), line["detail"]) for line in lines] == [(T1, "RolledBack", "RollingBack"), (None, None, "Swept")]
+    assert [(line.get("instant"), line.get("outcome"), line["detail"]) for line in lines] == [
+        (T1, "RolledBack", "RollingBack"),
+        (None, None, "Swept"),
+    ]
 
     def silent(key: str) -> None:
         raise ConnectionError("no answer")
@@ -377,7 +418,9 @@ def test_the_log_tells_outcomes_and_lost_answers(world: World, capsys: pytest.Ca
 
 
 def test_the_log_tells_of_given_up_records(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """The removal of an Abandoned record is logged when it happened, and so is the claim of an instant whose record is gone."""
+    """The removal of an Abandoned record is logged when it happened, and so is the claim of an
+    instant whose record is gone.
+    """
     world.etcd.set("writer/living", inc="living")
     world.instant(T1, "living", state="Abandoned")
     world.run()
@@ -389,15 +432,23 @@ def test_the_log_tells_of_given_up_records(world: World, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("fate", [Outcome.ROLLED_BACK, Outcome.GONE])
-def test_the_log_of_a_given_up_instant_comes_after_its_owners_word(world: World, fate: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of one that is gone nothing was claimed before: without the record's revision its line would stand anywhere in the trace."""
+def test_the_log_of_a_given_up_instant_comes_after_its_owners_word(
+    world: World, fate: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of one that is gone nothing was claimed before: without the record's revision its line would
+    stand anywhere in the trace.
+    """
     world.etcd.set("writer/living", inc="living", role="writer")
     world.instant(T1, "living")
     world.instant(T1, "living", state="Abandoned")
     word = world.etcd.keys[f"instant/{T1}"].mod_revision
     world.fate[T1] = fate
     assert world.run() == 1
-    lines = [json.loads(line.removeprefix("PROTOCOL ")) for line in capsys.readouterr().err.splitlines() if line.startswith("PROTOCOL ")]
+    lines = [
+        json.loads(line.removeprefix("PROTOCOL "))
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("PROTOCOL ")
+    ]
     (done,) = [line for line in lines if line["action"] == "done"]
     assert (done["instant"], done["ok"], done["detail"]) == (T1, True, f"abandoned {fate.value}")
     assert done["rev"] >= word

@@ -73,7 +73,11 @@ def test_instants_of_an_incarnation() -> None:
         entry("done/abandoned-dead", inc="dead", instants=["20260101000000000"]),
         entry("report/attempt/x", stage="Writing"),
     )
-    found = settle.instants_of("dead", SettleRecord.from_json({"phase": "RollingBack", "instants": {"20250101000000000": {"action": "commit"}}}), known)
+    found = settle.instants_of(
+        "dead",
+        SettleRecord.from_json({"phase": "RollingBack", "instants": {"20250101000000000": {"action": "commit"}}}),
+        known,
+    )
     assert set(found) == {T1, T2, "20260101000000000", "20250101000000000"}
 
 
@@ -91,9 +95,15 @@ def test_proof() -> None:
     assert known.proven("left"), "no registration and no settle record: a clean exit"
 
 
-@pytest.mark.parametrize(("held", "proven"), [({"state": "Pending"}, False), ({"state": "Pending", "inc": "x", "claimedBy": "who"}, False), ({}, True)])
+@pytest.mark.parametrize(
+    ("held", "proven"),
+    [({"state": "Pending"}, False), ({"state": "Pending", "inc": "x", "claimedBy": "who"}, False), ({}, True)],
+)
 def test_who_has_something_pending_has_not_left_whatever_is_missing(held: dict[str, str], *, proven: bool) -> None:
-    """F38: a clean exit leaves nothing Pending, so a registration that is not there is no proof. What is Abandoned may be left behind."""
+    """F38: a clean exit leaves nothing Pending, so a registration that is not there is no proof.
+
+    What is Abandoned may be left behind.
+    """
     known = records(entry(f"instant/{T1}", **{"inc": "who", "action": "commit", "state": "Abandoned", **held}))
     assert known.proven("who") == proven
     assert known.proven("another")
@@ -127,7 +137,10 @@ def test_report_is_bounded() -> None:
 
 
 def test_who_else_may_still_be_at_work() -> None:
-    """F22: an agent that is not proven dead keeps the new one from beginning a service; writers do not."""
+    """F22: an agent that is not proven dead keeps the new one from beginning a service.
+
+    Writers do not.
+    """
     known = records(
         entry("writer/me", inc="me", role="agent"),
         entry("writer/writer", inc="writer", role="writer"),
@@ -170,9 +183,24 @@ def test_what_was_given_up_keeps_services_waiting() -> None:
 
 
 def test_a_completed_instant_past_the_clock_is_nobodys_of_ours() -> None:
-    """I10: every publication moves the clock first, so what completed later was published by somebody else."""
-    timeline = tl.parse([f"{T1}_{T2}.commit", f"{T2}.commit.requested", f"{T3}_{T4}.clean", f"{T1}_{T4}.savepoint", f"{T4}.savepoint.inflight"])
-    assert [(i.requested, i.action) for i in facts.written_by_others(timeline, T2)] == [(T3, "clean"), (T1, "savepoint")]
+    """I10: every publication moves the clock first, so what completed later was published by
+    somebody else.
+    """
+    timeline = tl.parse(
+        [
+            f"{T1}_{T2}.commit",
+            f"{T2}.commit.requested",
+            f"{T3}_{T4}.clean",
+            f"{T1}_{T4}.savepoint",
+            f"{T4}.savepoint.inflight",
+        ]
+    )
+    assert [(i.requested, i.action) for i in facts.written_by_others(timeline, T2)] == [
+        (T3, "clean"),
+        (T1, "savepoint"),
+    ]
     assert facts.written_by_others(timeline, T4) == ()
-    report = facts.report(timeline, inc="a", foreigners=facts.written_by_others(timeline, T2), commits_since={}).to_json()
+    report = facts.report(
+        timeline, inc="a", foreigners=facts.written_by_others(timeline, T2), commits_since={}
+    ).to_json()
     assert report["foreign"][0] == {"instant": T3, "action": "clean", "completionTime": T4}

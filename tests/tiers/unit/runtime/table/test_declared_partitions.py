@@ -34,17 +34,25 @@ def test_what_a_pattern_matches(patterns: list[str], path: str, matches: bool) -
     # Python says what Java does of this part of the language, but for two spellings.
     python = expression(patterns).replace("\\z", "\\Z").replace("\\x{", "\\x").replace("}", "")
     assert bool(re.search(python, path)) is matches
-    assert declared.intersect(path, patterns[0]) is matches or len(patterns) > 1 or "\\" in path, "admission reads patterns the same way"
+    assert declared.intersect(path, patterns[0]) is matches or len(patterns) > 1 or "\\" in path, (
+        "admission reads patterns the same way"
+    )
 
 
 def test_the_refusal_names_partition_and_rule() -> None:
     text = refusal("2026-02-01", [f"2026-01-{n}" for n in range(10, 17)])
-    assert text.startswith("partition 2026-02-01: the batch has rows in it, but spec.partitions of the HudiWriter declares only 2026-01-10, ")
+    assert text.startswith(
+        "partition 2026-02-01: the batch has rows in it, but spec.partitions of the HudiWriter declares only "
+        "2026-01-10, "
+    )
     assert text.endswith("2026-01-14 and 2 more")
 
 
 def test_a_row_that_turns_up_later_is_the_same_failure() -> None:
-    chain = [JavaCause("org.apache.spark.SparkException", "Job aborted"), JavaCause("java.lang.RuntimeException", "[HUDIOP-PARTITION] partition b")]
+    chain = [
+        JavaCause("org.apache.spark.SparkException", "Job aborted"),
+        JavaCause("java.lang.RuntimeException", "[HUDIOP-PARTITION] partition b"),
+    ]
     assert classify_causes(chain) is FailureClass.PARTITION_NOT_DECLARED
 
 

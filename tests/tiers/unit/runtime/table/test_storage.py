@@ -1,4 +1,6 @@
-"""What a failed listing of the store means: an empty answer always means empty, never that nobody could look (I4, I11)."""
+"""What a failed listing of the store means: an empty answer always means empty, never that nobody
+could look (I4, I11).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def test_a_folder_that_is_not_there(name: str) -> None:
         Failing(name).names("x")
 
 
-@pytest.mark.parametrize("name", ["java.io.IOException", "java.nio.file.AccessDeniedException", "org.apache.hadoop.fs.s3a.AWSClientIOException"])
+@pytest.mark.parametrize(
+    "name",
+    ["java.io.IOException", "java.nio.file.AccessDeniedException", "org.apache.hadoop.fs.s3a.AWSClientIOException"],
+)
 def test_only_a_definite_answer_says_missing(name: str) -> None:
     for look in (lambda s: s.names("x"), lambda s: s.read("x")):
         with pytest.raises(Py4JJavaError) as caught:

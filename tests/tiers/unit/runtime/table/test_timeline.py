@@ -1,4 +1,6 @@
-"""The timeline parser: every file name that Hudi 1.2.0 was seen to write, and refusal of what it does not understand."""
+"""The timeline parser: every file name that Hudi 1.2.0 was seen to write, and refusal of what it
+does not understand.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_pending_is_what_has_no_completed_file() -> None:
     )  # fmt: skip
     assert [instant.requested for instant in timeline.pending] == [T2]
     assert timeline.pending[0].state is State.INFLIGHT
-    assert [instant.requested for instant in timeline.completed] == [T3, T1], "completed instants are ordered by completion time"
+    assert [instant.requested for instant in timeline.completed] == [T3, T1], (
+        "completed instants are ordered by completion time"
+    )
     assert timeline.last_completed == timeline.get(T1)
     assert timeline.maximum == T4
     assert timeline.lowest_pending == T2
@@ -98,7 +102,15 @@ def test_order_of_the_listing_does_not_matter(instants: list[str], random: objec
 
 
 def test_a_savepoint_stands_beside_the_commit_whose_time_it_bears() -> None:
-    timeline = tl.parse([f"{T1}.commit.requested", f"{T1}.inflight", f"{T1}_{T2}.commit", f"{T1}.savepoint.inflight", f"{T1}_{T4}.savepoint"])
+    timeline = tl.parse(
+        [
+            f"{T1}.commit.requested",
+            f"{T1}.inflight",
+            f"{T1}_{T2}.commit",
+            f"{T1}.savepoint.inflight",
+            f"{T1}_{T4}.savepoint",
+        ]
+    )
     assert timeline.instants == (Instant(T1, "commit", State.COMPLETED, T2),)
     assert timeline.pending == ()
     assert [(s.requested, s.completion) for s in timeline.savepoints] == [(T1, T4)]

@@ -1,4 +1,6 @@
-"""Application mode: how a program is run, what becomes of its errors, and which commits are its own. Without Spark: nothing of it is asked here."""
+"""Application mode: how a program is run, what becomes of its errors, and which commits are its
+own. Without Spark: nothing of it is asked here.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def program(folder: Path, code: str, *arguments: str) -> Application:
 
 def test_it_runs_as_a_script_with_its_arguments_and_its_neighbours(tmp_path: Path) -> None:
     (tmp_path / "beside_it.py").write_text("WORD = 'neighbour'\n")
-    code = "import sys, beside_it\nfrom pathlib import Path\nPath(sys.argv[1]).write_text(f'{__name__} {sys.argv[1:]} {beside_it.WORD}')\n"
+    code = (
+        "import sys, beside_it\n"
+        "from pathlib import Path\n"
+        "Path(sys.argv[1]).write_text(f'{__name__} {sys.argv[1:]} {beside_it.WORD}')\n"
+    )
     spark: Any = Spark()
     application.run(spark, program(tmp_path, code, str(tmp_path / "out"), "two"))
     assert (tmp_path / "out").read_text() == f"__main__ {[str(tmp_path / 'out'), 'two']} neighbour"
@@ -58,24 +64,45 @@ def test_an_exit_without_a_code_is_an_end(tmp_path: Path, code: str) -> None:
     application.run(Spark(), program(tmp_path, code))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("code", "said"), [("import sys; sys.exit(3)", "main.py ended with exit code 3"), ("import sys; sys.exit('no')", "exit code no")])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("import sys; sys.exit(3)", "main.py ended with exit code 3"), ("import sys; sys.exit('no')", "exit code no")],
+)
 def test_an_exit_with_a_code_is_the_programs_fault(tmp_path: Path, code: str, said: str) -> None:
     with pytest.raises(UserCodeError, match=said):
         application.run(Spark(), program(tmp_path, code))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("ending", "status"), [("sys.exit(0)", 0), ("pass", 0), ("raise ValueError('in the child')", 1)])
+@pytest.mark.parametrize(
+    ("ending", "status"), [("sys.exit(0)", 0), ("pass", 0), ("raise ValueError('in the child')", 1)]
+)
 def test_a_child_of_the_program_does_not_come_back(tmp_path: Path, ending: str, status: int) -> None:
-    """A child of `os.fork` would report success and end the registration, while its parent goes on writing."""
-    code = f"import os, sys\nchild = os.fork()\nif child == 0:\n    {ending}\nelse:\n    open(sys.argv[1], 'w').write(str(os.waitpid(child, 0)[1]))\n"
+    """A child of `os.fork` would report success and end the registration, while its parent
+    goes on writing.
+    """
+    code = (
+        "import os, sys\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        f"    {ending}\n"
+        "else:\n"
+        "    open(sys.argv[1], 'w').write(str(os.waitpid(child, 0)[1]))\n"
+    )
     (tmp_path / "driver.py").write_text(
-        "import os, sys\nfrom types import SimpleNamespace\nfrom hudi_runtime.writer import application\nfrom hudi_runtime.job.job import Application\n"
+        "import os, sys\n"
+        "from types import SimpleNamespace\n"
+        "from hudi_runtime.writer import application\n"
+        "from hudi_runtime.job.job import Application\n"
         "spark = SimpleNamespace(sparkContext=SimpleNamespace(addPyFile=print))\n"
-        "me = os.getpid()\ntry:\n    application.run(spark, Application(main_file=sys.argv[1], arguments=(sys.argv[2],)))\n"
+        "me = os.getpid()\n"
+        "try:\n"
+        "    application.run(spark, Application(main_file=sys.argv[1], arguments=(sys.argv[2],)))\n"
         "finally:\n    print('ENDED', os.getpid() == me, flush=True)\n"
     )
     program(tmp_path, code)
-    path = os.pathsep.join(str(Path(module.__file__ or "").parents[up]) for module, up in ((application, 2), (hudi_contract, 1)))
+    path = os.pathsep.join(
+        str(Path(module.__file__ or "").parents[up]) for module, up in ((application, 2), (hudi_contract, 1))
+    )
     done = subprocess.run(
         [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "main.py"), str(tmp_path / "status")],
         env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True, timeout=60,
@@ -92,7 +119,10 @@ def test_what_it_raises_is_its_fault_and_names_the_file(tmp_path: Path) -> None:
 
 
 def test_a_failure_of_the_runtime_stays_what_it_is(tmp_path: Path) -> None:
-    code = "from hudi_runtime.process.errors import FailureClass, RuntimeFailure\nraise RuntimeFailure(FailureClass.FENCED, 'gone')"
+    code = (
+        "from hudi_runtime.process.errors import FailureClass, RuntimeFailure\n"
+        "raise RuntimeFailure(FailureClass.FENCED, 'gone')"
+    )
     with pytest.raises(RuntimeFailure) as caught:
         application.run(Spark(), program(tmp_path, code))  # type: ignore[arg-type]
     assert caught.value.failure is FailureClass.FENCED
@@ -110,11 +140,15 @@ class Lake:
         self._owner = {"10": "me", "20": "me", "30": "other", "40": "me"}
 
     def timeline(self) -> Any:
-        return SimpleNamespace(completed=[_instant("10", "15"), _instant("20", "25"), _instant("30", "35"), _instant("40", "45")])
+        return SimpleNamespace(
+            completed=[_instant("10", "15"), _instant("20", "25"), _instant("30", "35"), _instant("40", "45")]
+        )
 
     def commits(self, instants: tuple[tl.Instant, ...]) -> list[tuple[tl.Instant, CommitInfo]]:
         self.asked = instants
-        return [(one, CommitInfo({"hudioperator.inc": self._owner[one.requested]}, int(one.requested))) for one in instants]
+        return [
+            (one, CommitInfo({"hudioperator.inc": self._owner[one.requested]}, int(one.requested))) for one in instants
+        ]
 
 
 def test_its_own_commits_since_it_began_are_counted() -> None:

@@ -1,4 +1,7 @@
-"""Two writers that have lost too many races to each other take turns; nobody waits for ever, and manners fail no write."""
+"""Two writers that have lost too many races to each other take turns.
+
+Nobody waits for ever, and manners fail no write.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class Etcd:
 
 
 class Writer:
-    """One attempt: its turns, and its view of a timeline in which `winners` says who has completed what."""
+    """One attempt: its turns, and its view of a timeline in which `winners` says who
+    has completed what.
+    """
 
     def __init__(self, etcd: Etcd, name: str, *, after: int = 2, priority: int = 0, early: bool = False) -> None:
         self.etcd, self.name, self.waits = etcd, name, 0
@@ -43,7 +48,9 @@ class Writer:
         self.while_waiting: Callable[[int], object] = self._nobody_comes
         etcd.put(f"writer/inc-{name}", {"attempt": f"default.{name}-1", "priority": priority})
         etcd.put(f"alive/inc-{name}", {})
-        session: Any = SimpleNamespace(attempt=f"default.{name}-1", inc=f"inc-{name}", etcd=etcd, may_yield=lambda _: None)
+        session: Any = SimpleNamespace(
+            attempt=f"default.{name}-1", inc=f"inc-{name}", etcd=etcd, may_yield=lambda _: None
+        )
         self.reporter = Reporter(session, Tally())
         table: Any = SimpleNamespace(timeline=self._timeline, commits=self._commits)
         stop: Any = SimpleNamespace(wait=self._wait)
@@ -140,7 +147,9 @@ def test_it_is_not_waited_for_the_dead(etcd: Etcd) -> None:
 
 
 def test_who_began_meanwhile_is_seen(etcd: Etcd) -> None:
-    """a has said that it writes, and has no instant yet: it has looked for wishes before this one stood there."""
+    """a has said that it writes, and has no instant yet: it has looked for wishes before this one
+    stood there.
+    """
     a, b = Writer(etcd, "a"), Writer(etcd, "b")
     a.writes()
     b.turns.begin()
@@ -213,7 +222,10 @@ def test_manners_do_not_fail_a_write(etcd: Etcd) -> None:
 
 
 def test_who_met_a_marker_waits_for_it_and_for_its_own_last_try(etcd: Etcd) -> None:
-    """No race was lost: it is not counted as one. The markers of the own last try would stop the next one."""
+    """No race was lost: it is not counted as one.
+
+    The markers of the own last try would stop the next one.
+    """
     b = Writer(etcd, "b", after=1, early=True)
     b.turns.begin()
     b.turns.lost(Conflict("mine", "earlier", ("p/f",), early=True))

@@ -21,7 +21,9 @@ from hudi_runtime.writer.attempt import Attempt
         pytest.param(True, True, False, id="both: a lost executor may still write files of that instant"),
     ],
 )
-def test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up(monkeypatch: Any, *, gave_up: bool, lost: bool, closed: bool) -> None:
+def test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up(
+    monkeypatch: Any, *, gave_up: bool, lost: bool, closed: bool
+) -> None:
     monkeypatch.setattr(sp, "lost_executors", lambda _spark: lost)
     said: list[str] = []
     attempt: Any = Attempt.__new__(Attempt)

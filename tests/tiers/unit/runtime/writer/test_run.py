@@ -1,4 +1,7 @@
-"""A run: one look, or one after the other until it is asked to stop; never an empty commit, never a success without an end."""
+"""A run: one look, or one after the other until it is asked to stop.
+
+Never an empty commit, never a success without an end.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class Stop:
 
 
 class Source:
-    """Numbers that are there at each look; an exception instead of a look raises it. `done.count` is how many were committed."""
+    """Numbers that are there at each look; an exception instead of a look raises it.
+
+    `done.count` is how many were committed.
+    """
 
     def __init__(self, *looks: list[int] | Exception) -> None:
         self.looks = list(looks)
@@ -43,7 +49,9 @@ class Source:
         if isinstance(found, Exception):
             raise found
         for number, item in enumerate(found):
-            yield SimpleNamespace(item=item, done=Progress(count=done.count + number + 1), waiting=len(found) - number - 1)
+            yield SimpleNamespace(
+                item=item, done=Progress(count=done.count + number + 1), waiting=len(found) - number - 1
+            )
 
 
 def started(
@@ -57,7 +65,9 @@ def started(
         return str(int(base) + 1)
 
     alive = lambda: stop.waited < ends  # noqa: E731
-    made = Run(source.look, commit, stop=stop, tally=tally, report=stages.append, alive=alive, closed=closed, interval=interval)  # type: ignore[arg-type]
+    made = Run(
+        source.look, commit, stop=stop, tally=tally, report=stages.append, alive=alive, closed=closed, interval=interval
+    )  # type: ignore[arg-type]
     return lambda: made.run(Progress(), "0"), commits, tally, stages
 
 
@@ -81,7 +91,9 @@ def test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit() -> None:
     assert source.asked == [0, 2, 2, 2, 3]
     assert stop.waited == 35
     assert (tally.caught_up, tally.waiting) == (True, 0)
-    assert stages == ["Reading", "Reading", "Waiting", "Reading", "Waiting"], "nothing is reported while nothing happens"
+    assert stages == ["Reading", "Reading", "Waiting", "Reading", "Waiting"], (
+        "nothing is reported while nothing happens"
+    )
 
 
 def test_it_stops_between_two_commits() -> None:
@@ -128,7 +140,10 @@ def test_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (commits, tally.caught_up) == ([], False)
 
 
-@pytest.mark.parametrize(("error", "interval"), [(PositionLost("gone"), 5), (unreachable(), None), (ValueError("x"), 5), (ConnectionError("x"), 5)])
+@pytest.mark.parametrize(
+    ("error", "interval"),
+    [(PositionLost("gone"), 5), (unreachable(), None), (ValueError("x"), 5), (ConnectionError("x"), 5)],
+)
 def test_what_does_not_pass_ends_it(error: Exception, interval: int | None) -> None:
     run, commits, _, _ = started(Source(error), Stop(99), interval=interval)
     with pytest.raises(type(error)):
@@ -137,7 +152,9 @@ def test_what_does_not_pass_ends_it(error: Exception, interval: int | None) -> N
 
 
 def test_a_jvm_that_halts_while_the_run_waits_ends_it() -> None:
-    """Fenced, or out of memory: nobody would notice before the next look, which may be a day away."""
+    """Fenced, or out of memory: nobody would notice before the next look, which may be
+    a day away.
+    """
     stop = Stop(1e9)
     run, _, _, _ = started(Source(), stop, interval=86400, ends=10)
     with pytest.raises(RuntimeFailure, match="JVM has ended"):
@@ -155,7 +172,16 @@ def test_a_failed_commit_ends_it() -> None:
     def commit(*_: object) -> str:
         raise unreachable()
 
-    made = Run(source.look, commit, stop=Stop(99), tally=tally, report=lambda _: None, alive=lambda: True, closed=str, interval=5)  # type: ignore[arg-type]
+    made = Run(
+        source.look,
+        commit,
+        stop=Stop(99),
+        tally=tally,
+        report=lambda _: None,
+        alive=lambda: True,
+        closed=str,
+        interval=5,
+    )  # type: ignore[arg-type]
     with pytest.raises(RuntimeFailure, match="no answer"):
         made.run(Progress(), "0")
     assert not tally.caught_up
@@ -165,7 +191,9 @@ def test_a_failed_commit_ends_it() -> None:
 def test_a_closed_gate_ends_it_between_two_commits(interval: int | None) -> None:
     """F44: once, by the clock or without end."""
     source = Source([1, 2, 3])
-    run, commits, tally, _ = started(source, Stop(99), interval=interval, closed=lambda: "savepoint x" if len(commits) == 2 else "")
+    run, commits, tally, _ = started(
+        source, Stop(99), interval=interval, closed=lambda: "savepoint x" if len(commits) == 2 else ""
+    )
     with pytest.raises(RuntimeFailure, match="closed for savepoint x") as ended:
         run()
     assert ended.value.failure is FailureClass.ENDED_FOR_CHANGE
@@ -175,7 +203,9 @@ def test_a_closed_gate_ends_it_between_two_commits(interval: int | None) -> None
 
 def test_what_was_committed_last_is_a_success() -> None:
     source = Source([1, 2])
-    run, commits, _, _ = started(source, Stop(99), interval=None, closed=lambda: "savepoint x" if len(commits) == 2 else "")
+    run, commits, _, _ = started(
+        source, Stop(99), interval=None, closed=lambda: "savepoint x" if len(commits) == 2 else ""
+    )
     run()
     assert commits == [(1, "0"), (2, "1")]
 

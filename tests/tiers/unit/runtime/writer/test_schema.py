@@ -1,4 +1,6 @@
-"""How a batch's columns fit those of the table (R57): each rule by a type that it lets through and one that it refuses."""
+"""How a batch's columns fit those of the table (R57): each rule by a type that it lets through and
+one that it refuses.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ RULES = Rules(("id", "p"), ("ts",), null_for_missing=True)
 
 def struct(columns: str) -> types.StructType:
     """From DDL; pyspark's own parser needs a JVM, this one knows what the tests use."""
-    return types.StructType([types.StructField(name, kind(text)) for name, text in (part.split(" ", 1) for part in split(columns))])
+    return types.StructType(
+        [types.StructField(name, kind(text)) for name, text in (part.split(" ", 1) for part in split(columns))]
+    )
 
 
 def split(text: str) -> list[str]:
@@ -44,8 +48,23 @@ def kind(text: str) -> types.DataType:
     if text.startswith("decimal("):
         precision, scale = text[8:-1].split(",")
         return types.DecimalType(int(precision), int(scale))
-    simple = (types.ByteType, types.ShortType, types.IntegerType, types.LongType, types.FloatType, types.DoubleType, types.StringType)
-    simple += (types.BooleanType, types.TimestampType, types.DateType, types.BinaryType, types.NullType, types.DayTimeIntervalType)
+    simple = (
+        types.ByteType,
+        types.ShortType,
+        types.IntegerType,
+        types.LongType,
+        types.FloatType,
+        types.DoubleType,
+        types.StringType,
+    )
+    simple += (
+        types.BooleanType,
+        types.TimestampType,
+        types.DateType,
+        types.BinaryType,
+        types.NullType,
+        types.DayTimeIntervalType,
+    )
     return next(t() for t in simple if t().simpleString() == text)
 
 
@@ -157,13 +176,22 @@ def test_a_name_is_one_that_hudi_takes() -> None:
     ],
 )
 def test_nothing_becomes_wider_inside_a_column(old: str, new: str, part: str) -> None:
-    with pytest.raises(SchemaMismatch, match=f"column {part}: the table has .* inside a struct, an array or a map no type becomes wider"):
+    with pytest.raises(
+        SchemaMismatch,
+        match=f"column {part}: the table has .* inside a struct, an array or a map no type becomes wider",
+    ):
         after(f"{FIXED}, n {old}", f"{FIXED}, n {new}")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "number"),
-    [("double", "bigint", "2^53"), ("bigint", "double", "2^53"), ("float", "int", "2^24"), ("bigint", "float", "2^24"), ("string", "int", "")],
+    [
+        ("double", "bigint", "2^53"),
+        ("bigint", "double", "2^53"),
+        ("float", "int", "2^24"),
+        ("bigint", "float", "2^24"),
+        ("string", "int", ""),
+    ],
 )
 def test_a_widening_that_loses_values_is_told_from_a_mistake(old: str, new: str, number: str) -> None:
     """Avro and Hudi would take it; 2^53 + 1 would become 2^53, without a word."""
@@ -173,7 +201,10 @@ def test_a_widening_that_loses_values_is_told_from_a_mistake(old: str, new: str,
 
 
 def test_a_new_column_goes_to_the_end_and_the_order_of_the_batch_does_not_matter() -> None:
-    assert after(f"{FIXED}, v string", "c string, ts bigint, v string, p string, id int") == (f"{FIXED}, v string, c string", True)
+    assert after(f"{FIXED}, v string", "c string, ts bigint, v string, p string, id int") == (
+        f"{FIXED}, v string, c string",
+        True,
+    )
     assert after(f"{FIXED}, v string", "v string, ts bigint, p string, id int") == (f"{FIXED}, v string", False)
     with pytest.raises(SchemaMismatch, match="column c: it is new and has no type"):
         after(FIXED, f"{FIXED}, c void")
@@ -188,7 +219,13 @@ def test_the_first_batch_makes_the_schema() -> None:
 def test_a_missing_column_is_null_or_refused() -> None:
     assert after(f"{FIXED}, v string, c int", f"{FIXED}, c int") == (f"{FIXED}, v string, c int", False)
     strict = dataclasses.replace(RULES, null_for_missing=False)
-    with pytest.raises(SchemaMismatch, match=r"column v: the table has string, the batch does not have the column; spec.schema.missingColumns .* Refuse"):
+    with pytest.raises(
+        SchemaMismatch,
+        match=(
+            r"column v: the table has string, the batch does not have the column; spec.schema.missingColumns .* "
+            r"Refuse"
+        ),
+    ):
         after(f"{FIXED}, v string, c int", f"{FIXED}, c int", strict)
     table = types.StructType([*struct(FIXED).fields, types.StructField("v", types.StringType(), nullable=False)])
     with pytest.raises(SchemaMismatch, match="column v: the table has string not null"):
@@ -204,7 +241,12 @@ def test_key_partition_and_ordering_columns_are_never_missing(column: str) -> No
 
 
 def test_their_type_stays() -> None:
-    with pytest.raises(SchemaMismatch, match="column id: the table has int, the batch has bigint; the type of a key, partition or ordering column stays"):
+    with pytest.raises(
+        SchemaMismatch,
+        match=(
+            "column id: the table has int, the batch has bigint; the type of a key, partition or ordering column stays"
+        ),
+    ):
         after(FIXED, "id bigint, p string, ts bigint")
     assert after(FIXED, "id int, p string, ts int") == (FIXED, False)
 
@@ -219,7 +261,14 @@ def test_names_that_differ_by_case_alone_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "column", ["_hoodie_operation string", "_HOODIE_operation int", "_hoodie_is_deleted string", "_hoodie_is_deleted int", "_hoodie_x int"]
+    "column",
+    [
+        "_hoodie_operation string",
+        "_HOODIE_operation int",
+        "_hoodie_is_deleted string",
+        "_hoodie_is_deleted int",
+        "_hoodie_x int",
+    ],
 )
 def test_names_of_hudis_own_are_refused(column: str) -> None:
     """Hudi takes such a column for one of its own."""
@@ -229,11 +278,15 @@ def test_names_of_hudis_own_are_refused(column: str) -> None:
 
 
 def test_marks_of_deletes_and_hudis_columns_of_another_table_pass() -> None:
-    assert after(f"{FIXED}, v string", f"_hoodie_commit_time string, {FIXED}, v string, _hoodie_is_deleted boolean") == (
+    assert after(
+        f"{FIXED}, v string", f"_hoodie_commit_time string, {FIXED}, v string, _hoodie_is_deleted boolean"
+    ) == (
         f"{FIXED}, v string, _hoodie_is_deleted boolean",
         True,
     )
-    assert after(f"{FIXED}, _hoodie_operation string", f"{FIXED}, _hoodie_operation string")[1] is False, "an adopted table has it"
+    assert after(f"{FIXED}, _hoodie_operation string", f"{FIXED}, _hoodie_operation string")[1] is False, (
+        "an adopted table has it"
+    )
 
 
 def test_a_delete_brings_names_of_records_alone() -> None:
@@ -250,7 +303,10 @@ def test_a_delete_brings_names_of_records_alone() -> None:
 
 def test_a_field_of_a_column_as_key_needs_the_column() -> None:
     rules = Rules(("k.id", "p"), (), null_for_missing=True)
-    assert after("k struct<id int>, p string", "k struct<id int,more int>, p string", rules)[0] == "k struct<id:int,more:int>, p string"
+    assert (
+        after("k struct<id int>, p string", "k struct<id int,more int>, p string", rules)[0]
+        == "k struct<id:int,more:int>, p string"
+    )
     with pytest.raises(SchemaMismatch, match="column k: the batch does not have it"):
         after("k struct<id int>, p string", "p string", rules)
 
