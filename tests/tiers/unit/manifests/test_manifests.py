@@ -496,9 +496,7 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
     cpu, memory = found["requests"]["cpu"], found["requests"]["memory"]
     assert (memory, found["limits"]) == (f"{1024 + quantity.overhead_mib(1024)}Mi", {"memory": memory})
     for text in texts:
-        assert (
-            f"Unset: {cpu} CPU without a limit; memory as much as heap and overhead, as request and as limit." in text
-        )
+        assert f"Unset: {cpu} CPU without a limit; the memory request and limit are heap plus overhead." in text
     for said in ({"requests": {"memory": "3Gi"}}, {"limits": {"memory": "3Gi"}}):
         one = pods._resources(PodSettings(memory="1Gi", resources=said))
         assert one["requests"]["memory"] == one["limits"]["memory"] == "3Gi"

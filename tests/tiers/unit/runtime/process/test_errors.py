@@ -203,7 +203,7 @@ def test_a_write_that_stopped_at_a_marker_says_at_whose() -> None:
         Path(__file__).resolve().parents[5]
         / "spark-images/etcd-lock/src/main/java/io/hudioperator/EarlyConflictDetection.java"
     ).read_text()
-    parts = re.search(r"HoodieEarlyConflictDetectionException\(\s+(.*?)\);", source, re.S)
+    parts = re.search(r"HoodieEarlyConflictDetectionException\(\s*(\".*?)\);", source, re.S)
     assert parts is not None
     words = re.sub(
         r'"| \+ ',
@@ -211,7 +211,7 @@ def test_a_write_that_stopped_at_a_marker_says_at_whose() -> None:
         re.sub(
             r'" \+ (\w+) \+ "|" \+ (\w+)$',
             lambda m: {"instantTime": "17", "other": "16", "group": "p/f-0"}[m[1] or m[2]],
-            parts[1],
+            " ".join(parts[1].split()),
         ),
     )
     for cause in (

@@ -134,9 +134,9 @@ public final class CommitChecks {
         long now = LostExecutors.recomputed();
         if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {
             throw ErrorCode.RECOMPUTED.exception(
-                    "an executor was lost, or a stage was repeated, while a batch was written whose rows differ each "
-                            + "time they are computed (uuid(), rand(), a function that is not deterministic): rows of it "
-                            + "may be missing or there twice");
+                    "an executor was lost, or a stage was repeated, while a batch was written whose rows differ "
+                            + "each time they are computed (uuid(), rand(), a function that is not deterministic): "
+                            + "rows of it may be missing or there twice");
         }
     }
 

@@ -254,7 +254,10 @@ public final class StatementRules {
         }
     }
 
-    /** Without merging, a record has a row for each of its versions. A row made from an old one would overwrite the newest (F105). */
+    /**
+     * Without merging, a record has a row for each of its versions. A row made from an old one
+     * would overwrite the newest (F105).
+     */
     private static void requireMerged(Object source, HoodieTableMetaClient table) {
         scala.Option<String> merges = options(source).get(MERGES);
         if (merges.isDefined()
