@@ -18,9 +18,9 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import pyspark
@@ -161,5 +161,8 @@ def _program() -> Path:
 
 if __name__ == "__main__":
     begin = time.monotonic()
-    print(f"{make()}: {archive().stat().st_size >> 20} MB, {time.monotonic() - begin:.0f} s")
-    sys.exit(0)
+    try:
+        print(f"{make()}: {archive().stat().st_size >> 20} MB, {time.monotonic() - begin:.0f} s")
+    except Exception:  # it only saves time
+        traceback.print_exc()
+        print("no class archive could be made: the tests run without it")
