@@ -15,41 +15,41 @@ from pathlib import Path
 from pyspark.sql.functions import udf
 
 ROWS, PARTS = 4000, 8
+WRITES = "SparkStreamingMetadataWriteHandler"
+"""In the name of the stage whose tasks write the data files, one for each partition."""
 
 
-def _kill(spark, marker, stages):
-    """Kill one executor when so many stages of `PARTS` tasks have ended: what it holds of the
-    batch's rows has to be computed anew.
+def _kill(spark, marker):
+    """Kill one executor when two to six of the tasks that write files have ended.
+
+    The others need rows that the killed executor held. They are computed anew, with other keys, so
+    that some belong into files that are written already.
     """
     executors = importlib.import_module("lost_executor").executors  # it lies beside this file
-    ended = set()
     tracker = spark.sparkContext.statusTracker()
     end = time.monotonic() + 120
     while time.monotonic() < end:
         for job in tracker.getActiveJobsIds():
-            found = [tracker.getStageInfo(stage) for stage in getattr(tracker.getJobInfo(job), "stageIds", ())]
-            ended |= {
-                stage.stageId
-                for stage in found
-                if stage and stage.numTasks == PARTS and stage.numCompletedTasks == PARTS
-            }
-            if len(ended) >= stages:
-                os.kill(executors()[0], signal.SIGKILL)
-                Path(marker).touch()
-                return
-        time.sleep(0.01)
+            for number in getattr(tracker.getJobInfo(job), "stageIds", ()):
+                stage = tracker.getStageInfo(number)
+                if stage and WRITES in stage.name and 2 <= stage.numCompletedTasks < PARTS - 1:
+                    os.kill(executors()[0], signal.SIGKILL)
+                    Path(marker).touch()
+                    return
+        time.sleep(0.005)
 
 
 def keys(spark, context):
-    """One batch of `ROWS` rows.
+    """One batch of `ROWS` rows, of which each one's key decides its partition, one of `PARTS`.
 
     `arguments`: `marker`, a file that says that an executor was killed (with it nobody is killed
-    any more); `stages`, after how many.
+    any more).
     """
     marker = context.arguments["marker"]
     key = udf(lambda: str(uuid.uuid4())).asNondeterministic()
-    numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number")
-    frame = numbers.withColumn("id", key()).selectExpr("id", "'a' AS p", "cast(number AS string) AS v", "1L AS ts")
+    numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number").withColumn("id", key())
+    place = f"concat('p', conv(substring(id, 1, 1), 16, 10) % {PARTS}) AS p"
+    frame = numbers.selectExpr("id", place, "cast(number AS string) AS v", "1L AS ts")
     if not Path(marker).exists():
-        threading.Thread(target=_kill, args=(spark, marker, context.arguments["stages"]), daemon=True).start()
+        threading.Thread(target=_kill, args=(spark, marker), daemon=True).start()
     yield frame

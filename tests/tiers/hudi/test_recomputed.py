@@ -20,8 +20,9 @@ SPARK = {
 
 @pytest.mark.extra
 def test_keys_that_are_made_anew_when_an_executor_is_lost(world: World, agent: Process) -> None:
-    """Each row that was lost with the executor gets another key, and with it another file: one that
-    is written already, or another one once more.
+    """Each row that was lost with the executor gets another key, and with it another partition:
+    one that is written already, or another one once more. If that is committed, rows are lost and
+    doubled (seen once without the check: 4,017 rows instead of 4,000, with some missing).
     """
     table = world.table("random-keys")
     world.create(table, agent=AGENT, process=agent)
@@ -29,7 +30,7 @@ def test_keys_that_are_made_anew_when_an_executor_is_lost(world: World, agent: P
     job = {
         "file": Path(random_keys.__file__),
         "function": "keys",
-        "python": {"marker": str(marker), "stages": 2},
+        "python": {"marker": str(marker)},
         "options": {"hoodie.upsert.shuffle.parallelism": "8"},
         "spark": SPARK,
     }
