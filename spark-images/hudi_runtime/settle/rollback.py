@@ -1,6 +1,7 @@
 """The check of the timeline and the rollback are one function.
 
-Nothing else calls `client.rollback`; a clustering withdraws its own plan in `services/rewriting.py`.
+Nothing else calls `client.rollback`. A clustering withdraws its own plan in
+`services/rewriting.py`.
 
 Hudi's `rollback(t)` removes a *completed*, acknowledged commit without an error (measured, F18). So
 the check of a fresh timeline and the call belong together.
