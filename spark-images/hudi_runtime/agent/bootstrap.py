@@ -25,6 +25,7 @@ from hudi_runtime.agent import dataset
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
 from hudi_runtime.process.errors import (
+    MESSAGE_LIMIT,
     OutcomeUnknown,
     RuntimeFailure,
     UserCodeError,
@@ -33,6 +34,7 @@ from hudi_runtime.process.errors import (
     first_line,
 )
 from hudi_runtime.process.etcd import encode, now_ms, read
+from hudi_runtime.process.session import QUIET_SECONDS
 from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
@@ -45,8 +47,6 @@ WORD = metadata.BOOTSTRAP
 of its rows.
 """
 INSERTS = frozenset({"commit", "deltacommit"})
-MESSAGE_LIMIT = 500
-QUIET_SECONDS = 120
 IDLE_SECONDS = 60.0
 OPTIONS = {
     "hoodie.datasource.write.operation": "bulk_insert",

@@ -17,7 +17,7 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import MetadataDone, MetadataRequest, request_id
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.services.triggers import backoff_ms
@@ -26,7 +26,6 @@ from hudi_runtime.settle.rollback import NotYet
 KEY = request_id(RequestKind.METADATA)
 DONE = Kind.DONE.of(KEY)
 FILES = "files"
-MESSAGE_LIMIT = 500
 WAIT_MS = 2_000
 
 

@@ -26,8 +26,9 @@ from hudi_contract.requests import RestoreDone, RestoreRequest, SavepointDone, e
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
+from hudi_runtime.process.session import QUIET_SECONDS
 from hudi_runtime.services.tasks import LongTask, Look
 from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
@@ -41,8 +42,6 @@ LOG_COMPACTION = "logcompaction"
 ATTEMPTS = 3
 """Maximum number of tries before anything was changed; after that it is tried until it is done."""
 WAIT_SECONDS = 2.0
-QUIET_SECONDS = 120
-MESSAGE_LIMIT = 500
 LISTED = 20
 OPTIONS = {
     # The lock is already held, from before the plan until after the end: Hudi's own locks need to

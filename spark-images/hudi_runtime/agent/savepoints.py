@@ -17,7 +17,7 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import SavepointDone, SavepointRequest, named
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Look, TableTask
 from hudi_runtime.settle.rollback import NotYet
@@ -27,7 +27,6 @@ from hudi_runtime.table.hudi import TIMELINE
 
 USER = "hudi-operator"
 ATTEMPTS = 3
-MESSAGE_LIMIT = 500
 
 
 class NothingToKeep(Exception):

@@ -27,7 +27,7 @@ from hudi_contract.words import RequestKind
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback_http import SECRET_FOLDER, Sender, Undelivered
 from hudi_runtime.callback.callback_plan import Event
-from hudi_runtime.process.errors import classify, environment_secrets, first_line
+from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
@@ -39,7 +39,6 @@ REPORT_SECONDS = 5.0
 """Minimum interval between two reports."""
 TROUBLE_SECONDS = 5.0
 """Time until the next try when etcd or the table could not be read."""
-MESSAGE_LIMIT = 500
 NOT_READ = "TableNotRead"
 
 

@@ -295,6 +295,10 @@ def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
     return text
 
 
+MESSAGE_LIMIT = 500
+"""Characters of a message in a record of etcd."""
+
+
 def first_line(text: str, *, limit: int = 1000, secrets: Iterable[str] = ()) -> str:
     """First non-empty line, redacted and truncated to `limit` characters."""
     redacted = redact(text, secrets=secrets)

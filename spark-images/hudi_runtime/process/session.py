@@ -15,6 +15,8 @@ from hudi_runtime.process.etcd import Etcd
 
 FENCED = "FENCED"
 """The state of a fenced session, as spelled by the Java module."""
+QUIET_SECONDS = 120
+"""Time for a session to become quiet: no publication is unknown, and the lock is released."""
 
 
 class NoSession(Exception):

@@ -24,7 +24,7 @@ from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import classify, environment_secrets, first_line
+from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
 from hudi_runtime.services.tasks import LongTask, Look, Slot
@@ -44,7 +44,6 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
-MESSAGE_LIMIT = 500
 FORGET_MS = 120_000
 """When the requested file does not exist this long after its record, it never will: the store's
 client has given up long before.

@@ -1,8 +1,10 @@
-"""The check of the timeline and the rollback are one function; nothing else calls Hudi's rollback.
+"""The check of the timeline and the rollback are one function.
+
+Nothing else calls `client.rollback`. A clustering withdraws its own plan in
+`services/rewriting.py`.
 
 Hudi's `rollback(t)` removes a *completed*, acknowledged commit without an error (measured, F18). So
-the check of a fresh timeline and the call belong together, and only this module may call
-`client.rollback`.
+the check of a fresh timeline and the call belong together.
 """
 
 from __future__ import annotations

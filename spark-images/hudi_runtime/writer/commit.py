@@ -32,7 +32,7 @@ from hudi_runtime.process.errors import (
     user_error,
 )
 from hudi_runtime.process.result import Reporter, Tally
-from hudi_runtime.process.session import Conflict, Session
+from hudi_runtime.process.session import QUIET_SECONDS, Conflict, Session
 from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.progress import parse_checkpoint
@@ -45,7 +45,6 @@ from hudi_runtime.writer import duplicates
 from hudi_runtime.writer import schema as sc
 from hudi_runtime.writer.fairness import Fairness
 
-QUIET_SECONDS = 120
 IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 15.0

@@ -97,7 +97,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 NO_PLACE = {
-    "F25": "a release has no second form for a full etcd: the lock stays until there is room, and nothing is lost",
+    "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
     "F28": "the mode Credentials is designed, not offered",
 }
 """Findings that the product's code has no place for, with the reason."""

@@ -1,15 +1,18 @@
 """docs/design/architecture.md: every place that it names is there, and no room is left out.
 
-Docs/design/glossary.md is in order.
+docs/design/glossary.md is in order, and docs/operate/operations.md explains each reason to wait.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from hudi_contract.words import AgentError
+from hudi_operator.plan.requests import restores
 from tests.support import ROOT
 from tests.tiers.unit.pages.names import problem
 
@@ -72,6 +75,36 @@ def test_ten_questions_have_a_place_and_a_test_each() -> None:
         tests = [place for place in named(answer) if re.match(r"tests/|spark-images/etcd-lock/src/test/", place)]
         assert tests, answer
         assert len(named(answer)) > len(tests) or "I4" in answer, answer
+
+
+REASON_AT = {"Block": 0, "Stall": 0, "_not_ready": 0, "_stall": 0, "_stalled": 0, "table_blocks": 0, "Decision": 1}
+"""Calls of the planners that give a reason to wait or to be stuck, and which argument it is."""
+
+
+def reasons() -> set[str]:
+    """Reasons for which a table or a writer waits, or needs a person."""
+    found = {*map(str, AgentError), restores.REASON}
+    for path in (ROOT / "operator/hudi_operator/plan").rglob("*.py"):
+        for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+            name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+            at = REASON_AT.get(name, len(call.args))
+            if name == "Decision" and ast.unparse(call.args[0]) not in ("Kind.WAIT", "Kind.SCHEDULED", "Kind.STALLED"):
+                continue
+            found |= {
+                part.value
+                for arg in call.args[at : at + 1]
+                for part in ast.walk(arg)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            }
+    return found
+
+
+def test_every_reason_to_wait_is_explained_to_people() -> None:
+    """Question 10: the first table of docs/operate/operations.md."""
+    page = (ROOT / "docs/operate/operations.md").read_text()
+    table = page[page.index("| you see |") : page.index("\n## A node is lost")]
+    assert {"Frozen", "MaxWriters", "AgentNotReady", "TableStalled", "BackOff", "StoreUnfit"} <= reasons()
+    assert sorted(reason for reason in reasons() if f"`{reason}`" not in table) == []
 
 
 def terms() -> list[str]:

@@ -89,3 +89,22 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "#gone: no such heading",
         "other.md#twice-2: no such heading",
     ]
+
+
+CITED = ("operator", "spark-images/hudi_runtime", "spark-images/etcd-lock/src", "tests", "docs", "crds", "hack", "demo")
+
+
+def test_every_finding_that_is_cited_is_defined() -> None:
+    """Numbers such as F12, wherever they stand; F401 and the like are names of lint rules."""
+    page = (ROOT / "docs/design/findings.md").read_text()
+    defined = set(re.findall(r"^\| (F\d+) \|", page, re.MULTILINE))
+    cited = {
+        number
+        for root in CITED
+        for path in (ROOT / root).rglob("*")
+        if path.suffix in {".py", ".java", ".md", ".yaml", ".json"} and path.is_file()
+        for number in re.findall(r"(?<![\w#-])F\d{1,3}(?![\w-])", path.read_text(encoding="utf-8"))
+        if not re.fullmatch(r"F(401|811|821)", number)
+    }
+    assert len(cited) > 90
+    assert sorted(cited - defined) == []

@@ -288,7 +288,7 @@ def test_a_lost_lease_is_fenced_only_while_it_is_lost() -> None:
                 world.perform(action)
     (fence,) = [a for a in plan.actions if isinstance(a, act.Fence)]
     assert fence.settle["reason"] == "LeaseGone"
-    assert fence.if_not_alive, "who has come back meanwhile is not fenced"
+    assert fence.if_not_alive, "an incarnation that renewed its lease is not fenced"
 
 
 def test_an_incarnation_that_only_the_lock_names_is_a_suspect() -> None:
