@@ -92,7 +92,7 @@ BEGINNING = (
         a(
             "agent/bootstrap",
             "        if look.records.settling() or look.records.other_agents(self.session.inc):\n",
-            "        if records.other_agents(self.session.inc):\n",
+            "        if look.records.other_agents(self.session.inc):\n",
         ),
         f"{AGENT}::test_what_another_agent_has_left_is_settled_before",
     ),

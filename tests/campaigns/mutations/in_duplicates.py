@@ -22,7 +22,11 @@ LOOKS = (
         "what-inserts-without-a-word-may-double",
         "F62",
         "a writer that says nothing allows duplicates",
-        a("job/job", "duplicates: str = Duplicates.FAIL", "duplicates: str = Duplicates.ALLOW"),
+        Edit(
+            "operator/hudi_contract/job.py",
+            "duplicates: str = Duplicates.FAIL",
+            "duplicates: str = Duplicates.ALLOW",
+        ),
         f"{OPTIONS}::test_hudis_options_for_duplicates_follow_from_ours",
     ),
     mutation(

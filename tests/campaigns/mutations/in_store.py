@@ -70,7 +70,7 @@ STORE = (
         o(
             "adapters/etcd",
             "compare = [rpc.created_at(key, create_revision), rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]",
-            'compare = [rpc.exists(self.control(table_id, f"fence/{inc}"))]',
+            "compare = [rpc.exists(self.keys(table_id).of(Kind.FENCE, inc))]",
         ),
         f"{ADAPTER}::test_a_lock_that_changes_hands_after_it_was_read_is_not_deleted",
     ),

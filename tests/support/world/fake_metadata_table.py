@@ -74,10 +74,12 @@ class Fake:
 
 
 def serve(
-    fake: Fake, request: dict[str, Any] | None = None, records: Records | None = None, *, known: str = ""
+    fake: Fake, request: dict[str, Any] | None = None, records: Records | None = None, *, known: str | None = None
 ) -> dict[str, Any]:
     asked = request or ON
     table: Any = fake
-    keeper = MetadataTable(context(table, table, gate=lambda: fake.gate), known=known or str(asked["nonce"]))
+    keeper = MetadataTable(
+        context(table, table, gate=lambda: fake.gate), known=str(asked["nonce"]) if known is None else known
+    )
     keeper.consider(look({"metadata": asked}, records or NOTHING))
     return fake.done
