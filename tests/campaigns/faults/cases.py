@@ -219,7 +219,7 @@ CASES = (
     Case(
         14,
         "etcd's leader is killed while writers run",
-        "no false fence",
+        "nobody is without a heartbeat for so long that it would be fenced; the work goes on",
         "availability",
         (
             f"{JAVA}/session/QuorumTest.java::theLeaderIsCutOffFromItsPeersAndStillHasClients",
@@ -233,7 +233,7 @@ CASES = (
     Case(
         15,
         "etcd's quorum is lost (6 s; 60 s with `make test-all`, 300 s with `make faults`), or etcd is frozen",
-        "no commit, no rollback, no deletion; recovers by itself",
+        "nothing is acquired, committed or fenced, and no pod deleted; recovers by itself",
         "I1, I11",
         (
             f"{COMPONENT}/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
@@ -241,6 +241,7 @@ CASES = (
             "faults::quorum-lost",
             f"{UNIT}/plan/test_table_plan.py::test_unknown_is_not_empty",
         ),
+        "an agent that looks at the timeline meanwhile",
     ),
     Case(
         16,

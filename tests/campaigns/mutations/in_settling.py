@@ -12,6 +12,7 @@ ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
 RULES = "tests/tiers/unit/plan/test_rules.py"
 RANDOM = "tests/tiers/unit/plan/test_random_worlds.py"
 COLLECTION = "tests/tiers/unit/plan/fencing/test_collection.py"
+PHASES = "tests/tiers/unit/plan/fencing/test_settling_phases.py"
 PROOF = "tests/tiers/unit/model/test_proof.py"
 MANIFESTS = "tests/tiers/unit/manifests/test_manifests.py"
 ADAPTER = "tests/tiers/component/operator/test_etcd_adapter.py"
@@ -185,6 +186,18 @@ SETTLING = (
         o("plan/fencing/settling", "    if age < view.drain_seconds:\n", "    if age < 0:\n"),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
         f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit",
+    ),
+    mutation(
+        "who-has-no-lock-is-not-drained",
+        "F17 I5",
+        "instants of a dead writer without the lock are rolled back at once: a file that it has sent lands after that",
+        o(
+            "plan/fencing/settling",
+            '    name = f"drain/{inc.inc}"\n',
+            '    if view.etcd.lock is None:\n        return _unlocked_or_unlock(view, inc, "")\n'
+            '    name = f"drain/{inc.inc}"\n',
+        ),
+        f"{PHASES}::test_who_has_no_lock_is_drained_before_its_instants_are_rolled_back",
     ),
     mutation(
         "drain-by-the-wall-clock",

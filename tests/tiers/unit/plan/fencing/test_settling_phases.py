@@ -129,6 +129,16 @@ def test_the_drain_is_measured_by_this_process_alone(age: float | None, unlocks:
         assert [t.name for t in of(actions, act.StartTimer)] == [f"drain/{INC}"]
 
 
+@pytest.mark.parametrize(("age", "over"), [(None, False), (9.9, False), (10.0, True)])
+def test_who_has_no_lock_is_drained_before_its_instants_are_rolled_back(age: float | None, over: bool) -> None:
+    """F17: a file that it has sent may land as late as one of the lock's owner."""
+    scene, _, _ = scene_in("Draining", lock=False, pod="Failed", proofs=PROVEN)
+    scene.put(f"instant/{T1}", {"inc": INC, "action": "commit", "state": "Pending"})
+    if age is not None:
+        scene.timers[f"drain/{INC}"] = scene.now - age
+    assert moved(planned(scene)) == (["Unlocked"] if over else [])
+
+
 def test_the_longer_drain_counts() -> None:
     """A table whose spec has a shorter one than the gate under which the dead one wrote."""
     scene, _, _ = scene_in("Draining", pod="Failed", proofs=PROVEN)
