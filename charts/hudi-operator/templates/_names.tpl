@@ -20,6 +20,52 @@
 {{- default (include "hudi-operator.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* The ClusterRole that lets drivers start executors. */}}
+{{- define "hudi-operator.driverRole" -}}
+{{ include "hudi-operator.fullname" . }}-driver
+{{- end }}
+
+{{- define "hudi-operator.leaseName" -}}
+{{ default (printf "%s-leader" (include "hudi-operator.fullname" .)) .Values.config.leaderElection.leaseName }}
+{{- end }}
+
+{{/* The operator's user name. */}}
+{{- define "hudi-operator.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "hudi-operator.serviceAccount" . }}
+{{- end }}
+
+{{/*
+The start of an admission policy and its binding: (list . "executors"). A binding is limited to the namespaces that the release watches: two
+releases that divide the namespaces do not judge each other's tables.
+*/}}
+{{- define "hudi-operator.policy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  labels:
+    {{- include "hudi-operator.labels" (list (index . 0) "admission") | nindent 4 }}
+{{- end }}
+
+{{- define "hudi-operator.policyBinding" -}}
+{{- $root := index . 0 -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
+  labels:
+    {{- include "hudi-operator.labels" (list $root "admission") | nindent 4 }}
+spec:
+  policyName: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
+  validationActions: [Deny]
+  {{- with $root.Values.config.watchNamespaces }}
+  matchResources:
+    namespaceSelector:
+      matchExpressions:
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+  {{- end }}
+{{- end }}
+
 {{/* Labels that select a component's pods: (list . "operator") */}}
 {{- define "hudi-operator.selector" -}}
 {{- $root := index . 0 -}}

@@ -86,6 +86,10 @@ class OperatorConfig:
     agent: AgentConfig = field(default_factory=AgentConfig)
     watch_namespaces: tuple[str, ...] = ()
     """Empty: all namespaces."""
+    driver_role: str = "hudi-operator-driver"
+    """ClusterRole with the rights of drivers and agents that have executors; its name is the
+    release's.
+    """
     leader_election: LeaderElectionConfig = LeaderElectionConfig()
     metrics_port: int = 9090
     probe_port: int = 8080
@@ -112,6 +116,7 @@ class OperatorConfig:
             option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
             agent=_check_agent(AgentConfig(**_section(data, "agent", AgentConfig))),
             watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
+            driver_role=_value(data, "driverRole", str, cls.driver_role, "config"),
             leader_election=_check_leader(LeaderElectionConfig(**leader)),
             metrics_port=_value(data, "metricsPort", int, cls.metrics_port, "config"),
             probe_port=_value(data, "probePort", int, cls.probe_port, "config"),
@@ -128,6 +133,7 @@ _TOP = [
     "options",
     "agent",
     "watchNamespaces",
+    "driverRole",
     "leaderElection",
     "metricsPort",
     "probePort",

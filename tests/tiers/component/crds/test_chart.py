@@ -98,6 +98,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}},
         },
         "watchNamespaces": [],
+        "driverRole": "hudi-operator-driver",
         "leaderElection": {
             "enabled": True,
             "leaseName": "hudi-operator-leader",
@@ -258,6 +259,54 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
     run("install")
     assert certificates() == second
     assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
+
+
+def _cluster_wide(release: str, *arguments: str) -> set[tuple[str, str]]:
+    """Kind and name of the objects without a namespace, apart from the CRDs."""
+    done = helm("template", release, str(CHART), "--namespace", f"{release}-system", *arguments)
+    assert done.returncode == 0, done.stderr
+    objects = [o for o in yaml.safe_load_all(done.stdout) if o and "namespace" not in o["metadata"]]
+    return {(o["kind"], o["metadata"]["name"]) for o in objects if o["kind"] != "CustomResourceDefinition"}
+
+
+def test_two_releases_share_no_name() -> None:
+    one, two = _cluster_wide("one"), _cluster_wide("two", "--set=crds.enabled=false")
+    assert {kind for kind, _ in one} == {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+    assert len(one) == len(two)
+    assert one.isdisjoint(two)
+
+
+def test_two_releases_live_in_one_cluster(bare_cluster: Cluster) -> None:
+    """Each watches its own namespaces; its policies judge only these."""
+    for number, (release, namespace) in enumerate((("red", "reds"), ("blue", "blues"))):
+        bare_cluster.kubectl("create", "namespace", namespace)
+        done = helm(
+            "install",
+            release,
+            str(CHART),
+            "--kubeconfig",
+            str(bare_cluster.kubeconfig),
+            "-n",
+            f"{release}-system",
+            "--create-namespace",
+            "--no-hooks",
+            f"--set=config.watchNamespaces={{{namespace}}}",
+            f"--set=crds.enabled={str(number == 0).lower()}",
+        )
+        assert done.returncode == 0, done.stderr
+    for release, namespace, other in (("red", "reds", "blues"), ("blue", "blues", "reds")):
+        user = f"--as=system:serviceaccount:{release}-system:{release}-hudi-operator"
+        for where, answer in ((namespace, "yes"), (other, "no")):
+            found = bare_cluster.run("auth", "can-i", "create", "pods", "-n", where, user).stdout
+            assert found.splitlines()[-1] == answer, (release, where)
+        binding = bare_cluster.get("validatingadmissionpolicybinding", f"{release}-hudi-operator-evidence")
+        (term,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert term["values"] == [namespace]
 
 
 # ---- its etcd
