@@ -60,6 +60,23 @@ class AgentConfig:
 
 
 @dataclass(frozen=True)
+class ConsentConfig:
+    """Whether Secrets and ServiceAccounts must say which tables may use them.
+
+    They say it in the annotation ``hudioperator.io/allowed-tables``. ``Required``: one without the
+    annotation is refused; ``Optional``: it may be used by any table; ``Off``: it is not read.
+    """
+
+    secrets: str = "Off"
+    service_accounts: str = "Off"
+
+    @property
+    def by_kind(self) -> dict[str, str]:
+        """The same by kind of object."""
+        return {"Secret": self.secrets, "ServiceAccount": self.service_accounts}
+
+
+@dataclass(frozen=True)
 class LeaderElectionConfig:
     """Leader election, seconds."""
 
@@ -80,7 +97,12 @@ class OperatorConfig:
     image_pull_policy: str = "IfNotPresent"
     allowed_schemes: tuple[str, ...] = ("s3a", "hdfs", "gs")
     path_prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Namespace to allowed path prefixes; a namespace that is not listed may use any path."""
+    """Namespace to allowed path prefixes, ``*`` for those that are not listed; without ``*`` these
+    may use any path. The prefix ``*`` allows any path.
+    """
+    allowed_images: tuple[str, ...] = ("*",)
+    """Images that a HudiTable may name beside ``spark_image``; a final ``*`` matches anything."""
+    consent: ConsentConfig = ConsentConfig()
     option_patterns: tuple[str, ...] = ()
     """``options.allow``: Hudi options that writers may set beside the shipped allow-list."""
     agent: AgentConfig = field(default_factory=AgentConfig)
@@ -109,6 +131,8 @@ class OperatorConfig:
             spark_image=_value(data, "sparkImage", str, cls.spark_image, "config"),
             image_pull_policy=_value(data, "imagePullPolicy", str, cls.image_pull_policy, "config"),
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
+            allowed_images=_strings(data, "allowedImages", cls.allowed_images, "config"),
+            consent=_check_consent(ConsentConfig(**_section(data, "consent", ConsentConfig))),
             path_prefixes={
                 ns: _strings({ns: items}, ns, (), "pathPrefixes")
                 for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()
@@ -130,6 +154,8 @@ _TOP = [
     "imagePullPolicy",
     "allowedSchemes",
     "pathPrefixes",
+    "allowedImages",
+    "consent",
     "options",
     "agent",
     "watchNamespaces",
@@ -233,6 +259,13 @@ def _check_agent(agent: AgentConfig) -> AgentConfig:
     if not re.fullmatch(SIZE, agent.memory):
         raise ConfigError(f"agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found {agent.memory!r}")
     return agent
+
+
+def _check_consent(consent: ConsentConfig) -> ConsentConfig:
+    for kind, rule in consent.by_kind.items():
+        if rule not in ("Required", "Optional", "Off"):
+            raise ConfigError(f"consent: for {kind}: expected Required, Optional or Off, found {rule!r}")
+    return consent
 
 
 def _check_leader(leader: LeaderElectionConfig) -> LeaderElectionConfig:
