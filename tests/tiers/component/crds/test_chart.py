@@ -91,7 +91,8 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "allowedImages": [],
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
-        "pathPrefixes": {"a": ["s3a://x/"]},
+        "pathPrefixes": {"a": ["s3a://x/"], "*": []},
+        "consent": {"secrets": "Required", "serviceAccounts": "Required"},
         "options": {"allow": []},
         "agent": {
             "memory": "512Mi",
@@ -115,6 +116,29 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
     read = OperatorConfig.from_dict(config)
     assert read.etcd.endpoints == (endpoint,)
     assert read.agent == OperatorConfig().agent
+
+
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ((), []),
+        (("--set=config.watchNamespaces={a,b}",), None),
+        (('--set-json=config.pathPrefixes={"*": ["*"]}',), ["*"]),
+    ],
+)
+def test_paths_of_namespaces_that_are_not_listed(values: tuple[str, ...], others: list[str] | None) -> None:
+    """Closed in a release for all namespaces, unless one line opens them."""
+    config = yaml.safe_load(find(render(*values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    assert config["pathPrefixes"].get("*") == others
+
+
+def test_nobody_is_asked_and_no_secret_is_read() -> None:
+    def gets_any_secret(*values: str) -> bool:
+        rules = find(render(*values), "ClusterRole", "hudi-operator")["rules"]
+        return any(r["resources"] == ["secrets"] and "get" in r["verbs"] and "resourceNames" not in r for r in rules)
+
+    assert gets_any_secret()
+    assert not gets_any_secret("--set=config.consent.secrets=Off")
 
 
 def test_external_etcd() -> None:
