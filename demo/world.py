@@ -107,6 +107,8 @@ def secret(namespace: str, name: str, values: dict[str, str]) -> None:
         *[f"--from-literal={k}={v}" for k, v in values.items()],
     )
     cluster.apply(text)
+    # Whose tables may use it: any of this namespace.
+    kubectl("annotate", "secret", name, "-n", namespace, "--overwrite", "hudioperator.io/allowed-tables=*")
 
 
 def read_secret(namespace: str, name: str) -> dict[str, str]:

@@ -20,6 +20,170 @@
 {{- default (include "hudi-operator.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* The ClusterRole that lets drivers start executors. */}}
+{{- define "hudi-operator.driverRole" -}}
+{{ include "hudi-operator.fullname" . }}-driver
+{{- end }}
+
+{{- define "hudi-operator.leaseName" -}}
+{{ default (printf "%s-leader" (include "hudi-operator.fullname" .)) .Values.config.leaderElection.leaseName }}
+{{- end }}
+
+{{/* The operator's user name. */}}
+{{- define "hudi-operator.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "hudi-operator.serviceAccount" . }}
+{{- end }}
+
+{{/*
+The start of an admission policy and its binding: (list . "executors"). A binding is limited to the namespaces that the release watches: two
+releases that divide the namespaces do not judge each other's tables.
+*/}}
+{{- define "hudi-operator.policy" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  labels:
+    {{- include "hudi-operator.labels" (list (index . 0) "admission") | nindent 4 }}
+{{- end }}
+
+{{- define "hudi-operator.policyBinding" -}}
+{{- $root := index . 0 -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
+  labels:
+    {{- include "hudi-operator.labels" (list $root "admission") | nindent 4 }}
+spec:
+  policyName: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
+  validationActions: [Deny]
+  {{- with $root.Values.config.watchNamespaces }}
+  matchResources:
+    namespaceSelector:
+      matchExpressions:
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+  {{- end }}
+{{- end }}
+
+{{/* The same without a limit to namespaces: for what concerns the operator's own account, which is confined everywhere. */}}
+{{- define "hudi-operator.ownBinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  labels:
+    {{- include "hudi-operator.labels" (list (index . 0) "admission") | nindent 4 }}
+spec:
+  policyName: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  validationActions: [Deny]
+{{- end }}
+
+{{/* Patterns of the images that tables may name, as JSON: the operator's own Spark image and config.allowedImages. */}}
+{{- define "hudi-operator.images" -}}
+{{- toJson (prepend .Values.config.allowedImages .Values.config.sparkImage) }}
+{{- end }}
+
+{{/* CEL: whether a string is one of them: (list . "object.spec.image"). A final * stands for anything. */}}
+{{- define "hudi-operator.imageAllowed" -}}
+{{ include "hudi-operator.images" (index . 0) }}.exists(p, p.endsWith('*') ? {{ index . 1 }}.startsWith(p.substring(0, size(p) - 1)) : {{ index . 1 }} == p)
+{{- end }}
+
+{{/* CEL: the injected containers that pods may have (admission.injectors), each as [name, image, capabilities, volumes]. */}}
+{{- define "hudi-operator.injectors" -}}
+{{- $found := list }}
+{{- range .Values.admission.injectors }}
+{{- $found = append $found (list .name .image (join " " .capabilities) (join " " .volumes)) }}
+{{- end }}
+{{- if $found }}{{ toJson $found }}{{ else }}[["", "", "", ""]]{{ end }}
+{{- end }}
+
+{{/* CEL: the volumes that injectors add, as a list of names. */}}
+{{- define "hudi-operator.injectedVolumes" -}}
+{{- $found := list "" }}
+{{- range .Values.admission.injectors }}
+{{- $found = concat $found .volumes }}
+{{- end }}
+{{- toJson $found }}
+{{- end }}
+
+{{/* Variables of a policy that uses the next template: (list . (list "executor")), the names of the containers that are ours. */}}
+{{- define "hudi-operator.podVariables" -}}
+- name: injectors
+  expression: >-
+    {{ include "hudi-operator.injectors" (index . 0) }}
+- name: injectedVolumes
+  expression: >-
+    {{ include "hudi-operator.injectedVolumes" (index . 0) }}
+- name: initContainers
+  expression: "has(object.spec.initContainers) ? object.spec.initContainers : []"
+- name: volumes
+  expression: "has(object.spec.volumes) ? object.spec.volumes : []"
+- name: foreign
+  expression: >-
+    object.spec.containers.filter(c, !(c.name in {{ toJson (index . 1) }}) && !variables.injectors.exists(i, i[0] == c.name && (i[1].endsWith('*') ? c.image.startsWith(i[1].substring(0, size(i[1]) - 1)) : c.image == i[1]))).map(c, c.name) +
+    variables.initContainers.filter(c, !variables.injectors.exists(i, i[0] == c.name && (i[1].endsWith('*') ? c.image.startsWith(i[1].substring(0, size(i[1]) - 1)) : c.image == i[1]))).map(c, c.name)
+{{- end }}
+
+{{/*
+Validations of a pod: nothing in it reaches the node, another account or another container. (list . (list "executor") "an executor")
+*/}}
+{{- define "hudi-operator.podRules" -}}
+{{- $main := toJson (index . 1) }}
+{{- $what := index . 2 }}
+- expression: object.spec.restartPolicy == 'Never'
+  messageExpression: >-
+    "spec.restartPolicy of {{ $what }} must be Never, not " + object.spec.restartPolicy + ": a container that starts again has not ended"
+- expression: >-
+    !(has(object.spec.hostNetwork) && object.spec.hostNetwork) && !(has(object.spec.hostPID) && object.spec.hostPID) &&
+    !(has(object.spec.hostIPC) && object.spec.hostIPC)
+  message: "spec.hostNetwork, hostPID and hostIPC of {{ $what }} must be false: the network of the pod must end with the pod"
+- expression: >-
+    variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) ||
+    ((v.name in variables.injectedVolumes{{ if ne (first (index . 1)) "executor" }} || v.name.startsWith('kube-api-access-'){{ end }}) &&
+     (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret))))))
+  messageExpression: >-
+    "spec.volumes of {{ $what }} must be emptyDir, configMap or secret, or belong to an injector of the chart's admission.injectors: " +
+    variables.volumes.filter(v, !(has(v.emptyDir) || has(v.configMap) || has(v.secret)) && !(v.name in variables.injectedVolumes)).map(v, v.name).join(', ')
+- expression: size(variables.foreign) == 0
+  messageExpression: >-
+    "{{ $what }} has containers that are neither its own nor those of an injector in the chart's admission.injectors: " + variables.foreign.join(', ')
+- expression: >-
+    !object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.privileged) && c.securityContext.privileged) &&
+    !variables.initContainers.exists(c, has(c.securityContext) && has(c.securityContext.privileged) && c.securityContext.privileged)
+  message: "securityContext.privileged of each container of {{ $what }} must be false"
+- expression: >-
+    object.spec.containers.all(c, !(c.name in {{ $main }}) || (has(c.securityContext) &&
+    has(c.securityContext.allowPrivilegeEscalation) && !c.securityContext.allowPrivilegeEscalation &&
+    has(c.securityContext.capabilities) && has(c.securityContext.capabilities.drop) && 'ALL' in c.securityContext.capabilities.drop &&
+    !(has(c.securityContext.runAsUser) && c.securityContext.runAsUser == 0) && !(has(c.securityContext.runAsNonRoot) && !c.securityContext.runAsNonRoot)))
+  message: "the container of {{ $what }} must run as the operator sets it: no root user, allowPrivilegeEscalation false, all capabilities dropped"
+- expression: >-
+    object.spec.containers.all(c, !has(c.securityContext) || !has(c.securityContext.capabilities) || !has(c.securityContext.capabilities.add) ||
+    c.securityContext.capabilities.add.all(n, !(c.name in {{ $main }}) && variables.injectors.exists(i, i[0] == c.name && n in i[2].split(' ')))) &&
+    variables.initContainers.all(c, !has(c.securityContext) || !has(c.securityContext.capabilities) || !has(c.securityContext.capabilities.add) ||
+    c.securityContext.capabilities.add.all(n, variables.injectors.exists(i, i[0] == c.name && n in i[2].split(' '))))
+  message: "capabilities of a container of {{ $what }} may be added only as the chart's admission.injectors says"
+- expression: >-
+    object.spec.containers.all(c, (!has(c.ports) || c.ports.all(p, !has(p.hostPort) || p.hostPort == 0)) && !has(c.volumeDevices) &&
+    !(has(c.securityContext) && has(c.securityContext.procMount) && c.securityContext.procMount != 'Default')) &&
+    variables.initContainers.all(c, (!has(c.ports) || c.ports.all(p, !has(p.hostPort) || p.hostPort == 0)) && !has(c.volumeDevices) &&
+    !(has(c.securityContext) && has(c.securityContext.procMount) && c.securityContext.procMount != 'Default'))
+  message: "containers of {{ $what }} may have no hostPort, volumeDevices and procMount: they reach the node"
+- expression: >-
+    has(object.spec.securityContext) && has(object.spec.securityContext.runAsNonRoot) && object.spec.securityContext.runAsNonRoot &&
+    !has(object.spec.securityContext.seLinuxOptions) && !has(object.spec.securityContext.sysctls) && !has(object.spec.securityContext.windowsOptions) &&
+    !(has(object.spec.securityContext.seccompProfile) && object.spec.securityContext.seccompProfile.type == 'Unconfined')
+  message: "spec.securityContext of {{ $what }} must have runAsNonRoot and a seccomp profile, and neither seLinuxOptions, sysctls nor windowsOptions"
+- expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''"
+  messageExpression: >-
+    "spec.nodeName of {{ $what }} must be empty, not " + object.spec.nodeName + ": the scheduler chooses the node"
+- expression: >-
+    !(has(object.spec.shareProcessNamespace) && object.spec.shareProcessNamespace) && !has(object.spec.resourceClaims) &&
+    !(has(object.spec.priorityClassName) && object.spec.priorityClassName.startsWith('system-'))
+  message: "spec.shareProcessNamespace, resourceClaims and priority classes of the system are not for {{ $what }}"
+{{- end }}
+
 {{/* Labels that select a component's pods: (list . "operator") */}}
 {{- define "hudi-operator.selector" -}}
 {{- $root := index . 0 -}}

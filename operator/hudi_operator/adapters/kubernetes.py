@@ -36,6 +36,7 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger(__name__)
 
 FIELD_MANAGER = "hudi-operator"
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 TIMEOUT_SECONDS = 15.0
 EVENT_SECONDS = 3.0
 """Time-out of an event. Events are for people: settling does not wait long for them."""
@@ -136,13 +137,14 @@ class ApiServer:
         query: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         timeout: float | None = None,
     ) -> JsonDict:
         """One request.
 
         Raises ApiError for an error status, Retryable or OutcomeUnknown when there is no answer.
         """
-        headers = {"Accept": "application/json", "Content-Type": content_type}
+        headers = {"Accept": accept, "Content-Type": content_type}
         arguments = await self._client.param_serialize(
             method,
             path,
@@ -229,6 +231,19 @@ class KubernetesStore:
             if error.status == 404 and "could not find the requested resource" not in str(error):
                 return None
             raise translate(error, f"read {kind} {namespace}/{name}", writes=False) from error
+
+    async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
+        """Annotations of one object; None when it does not exist.
+
+        The API server is asked for the metadata alone, so that a Secret's values never come here.
+        """
+        try:
+            found = await self._api.request("GET", RESOURCES[kind].path(namespace, name), accept=METADATA_ONLY)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise translate(error, f"read the metadata of {kind} {namespace}/{name}", writes=False) from error
+        return dict((found.get("metadata") or {}).get("annotations") or {})
 
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
         """Every object, page by page.

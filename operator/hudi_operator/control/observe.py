@@ -14,6 +14,8 @@ from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Admit, Registration
 from hudi_contract.words import Role
+from hudi_operator.api import references
+from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
@@ -25,7 +27,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
-from hudi_operator.plan.writers.source_tables import references
+from hudi_operator.plan.writers import source_tables
 
 JsonDict = dict[str, Any]
 
@@ -104,6 +106,7 @@ class Observer:
             read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
+        consents = await self._consents(namespace, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return Observed(
@@ -118,6 +121,7 @@ class Observer:
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
             overlapping=await self._overlapping(None if error else spec, read.facts),
             source_tables=sources,
+            consents=consents,
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_secret=self._identity(),
@@ -146,6 +150,22 @@ class Observer:
         names = sorted(_sources_of(objects))
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
+
+    async def _consents(self, namespace: str, spec: TableSpec | None, objects: Objects) -> Mapping[Named, Consent]:
+        """What the named Secrets and ServiceAccounts say of who may use them, read live.
+
+        They decide about new pods only.
+        """
+        if spec is None:
+            return {}
+        writers = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
+        named = {
+            reference.object
+            for reference in (*references.of_table(spec), *(r for w in writers for r in references.of_writer(w)))
+            if self._config.consent.by_kind[reference.object.kind] != "Off"
+        }
+        found = await asyncio.gather(*(self._kubernetes.annotations(n.kind, namespace, n.name) for n in sorted(named)))
+        return {name: Consent.read(said) for name, said in zip(sorted(named), found, strict=True)}
 
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
         if spec is None or not undecided(spec, etcd):
@@ -242,7 +262,7 @@ def _sources_of(objects: Objects) -> set[str]:
     A writer with an unreadable spec does not run.
     """
     specs = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
-    return {reference.table for spec in specs for reference in references(spec) if reference.table}
+    return {reference.table for spec in specs for reference in source_tables.references(spec) if reference.table}
 
 
 def _executors_wanted(writer: JsonDict) -> bool:

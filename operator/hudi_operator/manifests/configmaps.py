@@ -44,6 +44,9 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
         "job.json": _json(job(table, writer, number, run=run).to_json()),
     }
+    if writer.executors.instances > 0:
+        secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
+        data |= _allowed_executors(table, secrets, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -68,6 +71,8 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "executor-template.yaml": pods.agent_executor_template(table, agent, generation, config) if own else "",
         "job.json": _json(contract.AgentJob(agent=agent).to_json()),
     }
+    if table.agent is not None and table.agent.executors.instances > 0:
+        data |= _allowed_executors(table, [], config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
     config_map = _config_map(
@@ -75,6 +80,19 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     )
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.TABLE_KIND, table.ref)]
     return config_map
+
+
+def _allowed_executors(table: TableSpec, secrets: list[str], config: OperatorConfig) -> dict[str, str]:
+    """What the admission policy ``drivers`` compares executors with when their driver makes them.
+
+    Image, ServiceAccount, and the names of the Secrets that they may use.
+    """
+    named = {*(ref.name for ref in table.storage.secret_refs), *secrets} - {""}
+    return {
+        "executor-image": table.image or config.spark_image,
+        "executor-account": spark_conf.executor_account(table),
+        "executor-secrets": ",".join(sorted(named)),
+    }
 
 
 def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRecord:

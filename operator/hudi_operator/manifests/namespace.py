@@ -17,7 +17,6 @@ JsonDict = dict[str, Any]
 
 ETCD_SECRET = "hudi-operator-etcd"  # noqa: S105 - the name of a Secret
 ETCD_FILES = ("ca.crt", "tls.crt", "tls.key")
-DRIVER_ROLE = "hudi-operator-driver"
 
 
 def namespace_objects(
@@ -32,16 +31,15 @@ def namespace_objects(
     is empty (etcd without TLS, tests only). ``service_accounts``: accounts that tables name for
     their drivers; they need the same rights.
     """
-    del config
     objects: list[JsonDict] = []
     if etcd_secret:
         objects.append(_secret(namespace, etcd_secret))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
-    objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT))
+    objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT, config.driver_role))
     # One binding per account: tables of one namespace must not remove each other's accounts from a
     # shared binding.
     objects.extend(
-        _role_binding(namespace, f"hudi-driver-{name}", name)
+        _role_binding(namespace, f"hudi-driver-{name}", name, config.driver_role)
         for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
     return objects
@@ -71,11 +69,11 @@ def _service_account(namespace: str, name: str) -> JsonDict:
     }
 
 
-def _role_binding(namespace: str, name: str, service_account: str) -> JsonDict:
+def _role_binding(namespace: str, name: str, service_account: str, role: str) -> JsonDict:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": _metadata(namespace, name),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": DRIVER_ROLE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": namespace}],
     }

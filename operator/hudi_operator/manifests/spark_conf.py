@@ -234,10 +234,14 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.authenticate.caCertFile": _SERVICE_ACCOUNT_CA,
-        "spark.kubernetes.authenticate.executor.serviceAccountName": table.storage.service_account_name
-        or AGENT_SERVICE_ACCOUNT,
+        "spark.kubernetes.authenticate.executor.serviceAccountName": executor_account(table),
         **_executor_cpu(executors.resources),
     }
+
+
+def executor_account(table: TableSpec) -> str:
+    """ServiceAccount of executors; they get no token of it."""
+    return table.storage.service_account_name or AGENT_SERVICE_ACCOUNT
 
 
 def _executor_overhead(resources: Mapping[str, object], heap: int) -> int:

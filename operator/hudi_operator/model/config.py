@@ -60,6 +60,23 @@ class AgentConfig:
 
 
 @dataclass(frozen=True)
+class ConsentConfig:
+    """Whether Secrets and ServiceAccounts must say which tables may use them.
+
+    They say it in the annotation ``hudioperator.io/allowed-tables``. ``Required``: one without the
+    annotation is refused; ``Optional``: it may be used by any table; ``Off``: it is not read.
+    """
+
+    secrets: str = "Off"
+    service_accounts: str = "Off"
+
+    @property
+    def by_kind(self) -> dict[str, str]:
+        """The same by kind of object."""
+        return {"Secret": self.secrets, "ServiceAccount": self.service_accounts}
+
+
+@dataclass(frozen=True)
 class LeaderElectionConfig:
     """Leader election, seconds."""
 
@@ -80,12 +97,21 @@ class OperatorConfig:
     image_pull_policy: str = "IfNotPresent"
     allowed_schemes: tuple[str, ...] = ("s3a", "hdfs", "gs")
     path_prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Namespace to allowed path prefixes; a namespace that is not listed may use any path."""
+    """Namespace to allowed path prefixes, ``*`` for those that are not listed; without ``*`` these
+    may use any path. The prefix ``*`` allows any path.
+    """
+    allowed_images: tuple[str, ...] = ("*",)
+    """Images that a HudiTable may name beside ``spark_image``; a final ``*`` matches anything."""
+    consent: ConsentConfig = ConsentConfig()
     option_patterns: tuple[str, ...] = ()
     """``options.allow``: Hudi options that writers may set beside the shipped allow-list."""
     agent: AgentConfig = field(default_factory=AgentConfig)
     watch_namespaces: tuple[str, ...] = ()
     """Empty: all namespaces."""
+    driver_role: str = "hudi-operator-driver"
+    """ClusterRole with the rights of drivers and agents that have executors; its name is the
+    release's.
+    """
     leader_election: LeaderElectionConfig = LeaderElectionConfig()
     metrics_port: int = 9090
     probe_port: int = 8080
@@ -105,6 +131,8 @@ class OperatorConfig:
             spark_image=_value(data, "sparkImage", str, cls.spark_image, "config"),
             image_pull_policy=_value(data, "imagePullPolicy", str, cls.image_pull_policy, "config"),
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
+            allowed_images=_strings(data, "allowedImages", cls.allowed_images, "config"),
+            consent=_check_consent(ConsentConfig(**_section(data, "consent", ConsentConfig))),
             path_prefixes={
                 ns: _strings({ns: items}, ns, (), "pathPrefixes")
                 for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()
@@ -112,6 +140,7 @@ class OperatorConfig:
             option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
             agent=_check_agent(AgentConfig(**_section(data, "agent", AgentConfig))),
             watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
+            driver_role=_value(data, "driverRole", str, cls.driver_role, "config"),
             leader_election=_check_leader(LeaderElectionConfig(**leader)),
             metrics_port=_value(data, "metricsPort", int, cls.metrics_port, "config"),
             probe_port=_value(data, "probePort", int, cls.probe_port, "config"),
@@ -125,9 +154,12 @@ _TOP = [
     "imagePullPolicy",
     "allowedSchemes",
     "pathPrefixes",
+    "allowedImages",
+    "consent",
     "options",
     "agent",
     "watchNamespaces",
+    "driverRole",
     "leaderElection",
     "metricsPort",
     "probePort",
@@ -227,6 +259,13 @@ def _check_agent(agent: AgentConfig) -> AgentConfig:
     if not re.fullmatch(SIZE, agent.memory):
         raise ConfigError(f"agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found {agent.memory!r}")
     return agent
+
+
+def _check_consent(consent: ConsentConfig) -> ConsentConfig:
+    for kind, rule in consent.by_kind.items():
+        if rule not in ("Required", "Optional", "Off"):
+            raise ConfigError(f"consent: for {kind}: expected Required, Optional or Off, found {rule!r}")
+    return consent
 
 
 def _check_leader(leader: LeaderElectionConfig) -> LeaderElectionConfig:

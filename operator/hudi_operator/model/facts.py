@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from hudi_contract.records import Stored
+from hudi_operator.api.references import Consent, Named
 from hudi_operator.model.objects import Objects, ReadTable, read_whole
 
 JsonDict = dict[str, Any]
@@ -155,6 +156,10 @@ class Observed:
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
     """HudiTables of the namespace from which writers of this table read, by name; one that does not
     exist is absent.
+    """
+    consents: Mapping[Named, Consent] = field(default_factory=dict)
+    """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
+    them; those of a kind that nobody is asked about are absent.
     """
     namespace_terminating: bool = False
     fresh_uuid: str = ""

@@ -136,6 +136,9 @@ class KubernetesPort(Protocol):
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
         """Those of the named nodes that exist."""
 
+    async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
+        """Annotations of one object, without its content; None when it does not exist."""
+
     async def create(self, manifest: JsonDict) -> bool:
         """Create; False when an object of that name exists."""
 

@@ -113,6 +113,8 @@ class World:
         self.operator_kubeconfig: Path | None = None
         """Other credentials for the operator; None: the administrator's."""
         self.operator_namespace = namespace
+        self.settings: JsonDict = {}
+        """More settings of operators that start from now on."""
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for(
             "ServiceAccount default",
@@ -144,6 +146,7 @@ class World:
             "leaderElection": {"enabled": leader_election},
             "metricsPort": metrics,
             "probePort": probes,
+            **self.settings,
         }
         path = self.directory / f"config-{number}.yaml"
         path.write_text(yaml.safe_dump(config))

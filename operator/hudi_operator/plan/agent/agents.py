@@ -22,6 +22,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.actions import (
     IDLE_SECONDS,
     Action,
@@ -154,6 +155,8 @@ def plan_agent(view: View) -> PartialPlan:
         return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, IDLE_SECONDS))
     if view.observed.namespace_terminating:
         return PartialPlan(tuple(actions))
+    if refused := launch.problem(view):
+        return PartialPlan(tuple(actions), (f"no agent is started: {refused}",))
     generation = _next_generation(view)
     summary = f"starting agent {naming.agent_pod_name(view.agent, generation)}"
     return PartialPlan(tuple(actions), (summary,), 5.0, late=tuple(_create(view, generation)))

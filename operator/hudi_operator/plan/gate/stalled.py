@@ -13,6 +13,7 @@ from hudi_contract.words import AgentError, GateState
 from hudi_operator.api import bootstrap, options, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import adoption, gate
@@ -45,13 +46,14 @@ def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field:
         return f"{field}: '.', '..', '%', '?' and '#' are not allowed"
     if ("@" in authority and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
         return f"{field}: credentials in the path are not allowed"
-    prefixes = config.path_prefixes.get(namespace)
-    if prefixes is None:
+    prefixes = config.path_prefixes.get(namespace, config.path_prefixes.get("*"))
+    if prefixes is None or "*" in prefixes:
         return ""
     allowed = [naming.canonical_path(p) for p in prefixes]
     if any(path == p or path.startswith(p + "/") for p in allowed):
         return ""
-    return f"{field}: not below a prefix that namespace {namespace} may use: {', '.join(prefixes) or '(none)'}"
+    rule = f"not below a prefix that namespace {namespace} may use: {', '.join(prefixes) or '(none)'}"
+    return f"{field}: {rule} (the chart's config.pathPrefixes)"
 
 
 def unusable(view: View) -> Stall | None:
@@ -152,7 +154,17 @@ def _path_overlaps(view: View) -> Stall | None:
     return Stall("OverlappingPath", message)
 
 
-UNUSABLE: Chain[View, Stall] = Chain(_spec_is_unreadable, _object_is_wrong, _path_overlaps)
+def _image_is_not_allowed(view: View) -> Stall | None:
+    return _stall(launch.IMAGE_NOT_ALLOWED, launch.image_problem(view))
+
+
+def _reference_is_not_allowed(view: View) -> Stall | None:
+    return _stall(launch.REFERENCE_NOT_ALLOWED, launch.table_problem(view))
+
+
+UNUSABLE: Chain[View, Stall] = Chain(
+    _spec_is_unreadable, _object_is_wrong, _image_is_not_allowed, _reference_is_not_allowed, _path_overlaps
+)
 
 
 # ---- the table

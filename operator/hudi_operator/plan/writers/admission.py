@@ -15,6 +15,7 @@ from hudi_contract.words import Concurrency
 from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing.settling import awaiting_proof
@@ -237,6 +238,10 @@ def _source_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled("SourceNotAllowed", source_tables.problem(c.view, c.spec))
 
 
+def _reference_is_not_allowed(c: _Candidate) -> Decision | None:
+    return _stalled(launch.REFERENCE_NOT_ALLOWED, launch.writer_problem(c.view, c.spec))
+
+
 def _partitions_are_wrong(c: _Candidate) -> Decision | None:
     return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec))
 
@@ -262,6 +267,7 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _first_tick_is_to_come,
     _option_is_not_allowed,
     _source_is_not_allowed,
+    _reference_is_not_allowed,
     _partitions_are_wrong,
     _backs_off,
 )

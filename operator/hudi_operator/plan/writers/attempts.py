@@ -23,6 +23,7 @@ from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.plan.agent.agents import ensure_namespace
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.actions import (
     IDLE_SECONDS,
     Action,
@@ -90,10 +91,11 @@ def run_of(entry: JsonDict) -> int:
 def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
     """Create the objects of an attempt whose entry is in status.
 
-    None while its source is missing or the table unreadable. Admission precedes the pod (F23).
+    None while its source is missing, the table is unreadable, or what they name may not be used.
+    Admission precedes the pod (F23).
     """
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
-    if writer is None:
+    if writer is None or launch.problem(view) or launch.writer_problem(view, writer):
         return ()
     number = int(entry["number"])
     return (

@@ -70,6 +70,13 @@ class Cluster:
         assert done.returncode != 0, f"accepted: {done.stdout}"
         return done.stdout
 
+    def with_token(self, token: str, file: Path) -> Cluster:
+        """The same cluster in the name of a token; ``file`` is where its kubeconfig is written."""
+        kubeconfig = yaml.safe_load(self.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"] = {"token": token}
+        file.write_text(yaml.safe_dump(kubeconfig))
+        return Cluster(file)
+
     def get(self, *arguments: str) -> JsonDict:
         result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json"))
         return result
@@ -79,8 +86,8 @@ def _as(user: str, groups: tuple[str, ...]) -> list[str]:
     return [f"--as={user}", *(f"--as-group={group}" for group in groups)] if user else []
 
 
-def install(cluster: Cluster) -> None:
-    """CRDs, policies and roles of the chart; no operator."""
+def install(cluster: Cluster, *values: str) -> None:
+    """CRDs, policies and roles of the chart with these values; no operator."""
     kinds = {
         "CustomResourceDefinition",
         "ValidatingAdmissionPolicy",
@@ -92,7 +99,7 @@ def install(cluster: Cluster) -> None:
         "RoleBinding",
     }
     cluster.kubectl("create", "namespace", "hudi-system")
-    cluster.apply(*(o for o in render() if o["kind"] in kinds))
+    cluster.apply(*(o for o in render(*values) if o["kind"] in kinds))
     cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     # A policy that names a new kind is compiled with its schema, and all policies are watched: wait
     # until one of each answers.
@@ -169,8 +176,21 @@ def executor(namespace: str, name: str = "w-12345678-1-exec-1") -> JsonDict:
             "app.kubernetes.io/name": "hudi",
             "app.kubernetes.io/managed-by": "hudi-operator",
             "app.kubernetes.io/component": "executor",
+            "hudioperator.io/role": "executor",
             "hudioperator.io/driver": "w-12345678-1",
         },
+        securityContext={"runAsNonRoot": True, "runAsUser": 185, "seccompProfile": {"type": "RuntimeDefault"}},
+        containers=[
+            {
+                "name": "executor",
+                "image": "none",
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+            }
+        ],
     )
     result["metadata"]["finalizers"] = [EVIDENCE]
     result["metadata"]["ownerReferences"] = [

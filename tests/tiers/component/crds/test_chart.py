@@ -88,9 +88,11 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         },
         "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
         "sparkImage": "hudi-operator/spark:dev",
+        "allowedImages": [],
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
-        "pathPrefixes": {"a": ["s3a://x/"]},
+        "pathPrefixes": {"a": ["s3a://x/"], "*": []},
+        "consent": {"secrets": "Required", "serviceAccounts": "Required"},
         "options": {"allow": []},
         "agent": {
             "memory": "512Mi",
@@ -98,6 +100,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}},
         },
         "watchNamespaces": [],
+        "driverRole": "hudi-operator-driver",
         "leaderElection": {
             "enabled": True,
             "leaseName": "hudi-operator-leader",
@@ -113,6 +116,29 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
     read = OperatorConfig.from_dict(config)
     assert read.etcd.endpoints == (endpoint,)
     assert read.agent == OperatorConfig().agent
+
+
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ((), []),
+        (("--set=config.watchNamespaces={a,b}",), None),
+        (('--set-json=config.pathPrefixes={"*": ["*"]}',), ["*"]),
+    ],
+)
+def test_paths_of_namespaces_that_are_not_listed(values: tuple[str, ...], others: list[str] | None) -> None:
+    """Closed in a release for all namespaces, unless one line opens them."""
+    config = yaml.safe_load(find(render(*values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    assert config["pathPrefixes"].get("*") == others
+
+
+def test_nobody_is_asked_and_no_secret_is_read() -> None:
+    def gets_any_secret(*values: str) -> bool:
+        rules = find(render(*values), "ClusterRole", "hudi-operator")["rules"]
+        return any(r["resources"] == ["secrets"] and "get" in r["verbs"] and "resourceNames" not in r for r in rules)
+
+    assert gets_any_secret()
+    assert not gets_any_secret("--set=config.consent.secrets=Off")
 
 
 def test_external_etcd() -> None:
@@ -194,12 +220,13 @@ def test_policies_can_be_left_out() -> None:
         for o in render("--set=admission.guardPodStatus=false")
         if o["kind"] == "ValidatingAdmissionPolicy"
     ]
-    assert names == ["hudi-operator-executors", "hudi-operator-evidence", "hudi-operator-attestations"]
+    assert "hudi-operator-pod-status" not in names
+    assert "hudi-operator-evidence" in names
 
 
 def test_the_policies_pass_the_servers_type_check(light_cluster: Cluster) -> None:
     policies = light_cluster.get("validatingadmissionpolicies")["items"]
-    assert len(policies) == 4
+    assert len(policies) == len([o for o in render() if o["kind"] == "ValidatingAdmissionPolicy"])
     for policy in policies:
         assert not policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), policy["metadata"][
             "name"
@@ -258,6 +285,54 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
     run("install")
     assert certificates() == second
     assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
+
+
+def _cluster_wide(release: str, *arguments: str) -> set[tuple[str, str]]:
+    """Kind and name of the objects without a namespace, apart from the CRDs."""
+    done = helm("template", release, str(CHART), "--namespace", f"{release}-system", *arguments)
+    assert done.returncode == 0, done.stderr
+    objects = [o for o in yaml.safe_load_all(done.stdout) if o and "namespace" not in o["metadata"]]
+    return {(o["kind"], o["metadata"]["name"]) for o in objects if o["kind"] != "CustomResourceDefinition"}
+
+
+def test_two_releases_share_no_name() -> None:
+    one, two = _cluster_wide("one"), _cluster_wide("two", "--set=crds.enabled=false")
+    assert {kind for kind, _ in one} == {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+    assert len(one) == len(two)
+    assert one.isdisjoint(two)
+
+
+def test_two_releases_live_in_one_cluster(bare_cluster: Cluster) -> None:
+    """Each watches its own namespaces; its policies judge only these."""
+    for number, (release, namespace) in enumerate((("red", "reds"), ("blue", "blues"))):
+        bare_cluster.kubectl("create", "namespace", namespace)
+        done = helm(
+            "install",
+            release,
+            str(CHART),
+            "--kubeconfig",
+            str(bare_cluster.kubeconfig),
+            "-n",
+            f"{release}-system",
+            "--create-namespace",
+            "--no-hooks",
+            f"--set=config.watchNamespaces={{{namespace}}}",
+            f"--set=crds.enabled={str(number == 0).lower()}",
+        )
+        assert done.returncode == 0, done.stderr
+    for release, namespace, other in (("red", "reds", "blues"), ("blue", "blues", "reds")):
+        user = f"--as=system:serviceaccount:{release}-system:{release}-hudi-operator"
+        for where, answer in ((namespace, "yes"), (other, "no")):
+            found = bare_cluster.run("auth", "can-i", "create", "pods", "-n", where, user).stdout
+            assert found.splitlines()[-1] == answer, (release, where)
+        binding = bare_cluster.get("validatingadmissionpolicybinding", f"{release}-hudi-operator-evidence")
+        (term,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert term["values"] == [namespace]
 
 
 # ---- its etcd

@@ -24,14 +24,16 @@ from tests.tiers.component.crds.cluster import (
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 
 
-def test_a_driver_may_make_executors(light_cluster: Cluster, namespace: str) -> None:
-    user = driver_account(light_cluster, namespace)
-    assert create(light_cluster, executor(namespace), user) == (0, "pod/w-12345678-1-exec-1 created (server dry run)\n")
-
-
 def _without(path: str) -> Any:
     def change(obj: JsonDict) -> None:
         del obj["metadata"][path]
+
+    return change
+
+
+def _without_label(name: str) -> Any:
+    def change(obj: JsonDict) -> None:
+        del obj["metadata"]["labels"][name]
 
     return change
 
@@ -52,7 +54,11 @@ def _owner(**fields: Any) -> Any:
 
 BAD_EXECUTORS = [
     (_without("finalizers"), "metadata.finalizers of an executor must contain hudioperator.io/evidence"),
-    (_without("labels"), "metadata.labels of an executor must contain hudioperator.io/driver"),
+    (
+        _without_label("hudioperator.io/driver"),
+        "metadata.labels of an executor must contain hudioperator.io/driver with the name of its driver pod",
+    ),
+    (_without_label("hudioperator.io/role"), "metadata.labels of an executor must be those of an executor"),
     (
         _without("ownerReferences"),
         "metadata.ownerReferences of an executor must name its driver, the Pod 'w-12345678-1'",
@@ -63,7 +69,11 @@ BAD_EXECUTORS = [
     (_spec(hostNetwork=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (_spec(hostPID=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (_spec(hostIPC=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
-    (_spec(volumes=[{"name": "h", "hostPath": {"path": "/"}}]), "spec.volumes of an executor must not use hostPath: h"),
+    (
+        _spec(volumes=[{"name": "h", "hostPath": {"path": "/"}}]),
+        "spec.volumes of an executor must be emptyDir, configMap or secret, or belong to an injector of the chart's "
+        "admission.injectors: h",
+    ),
 ]
 
 
@@ -71,10 +81,10 @@ BAD_EXECUTORS = [
 def test_an_executor_without_evidence_is_refused(
     light_cluster: Cluster, namespace: str, change: Any, message: str
 ) -> None:
-    user = driver_account(light_cluster, namespace)
+    """Whoever makes it; what its driver may do stands in test_drivers.py."""
     bad = copy.deepcopy(executor(namespace))
     change(bad)
-    code, out = create(light_cluster, bad, user)
+    code, out = create(light_cluster, bad, "")
     assert code != 0
     assert message in out
 
@@ -178,10 +188,35 @@ def test_an_attestor_takes_the_finalizer_off(light_cluster: Cluster, kept: str) 
 
 def test_other_changes_of_such_a_pod_are_free(light_cluster: Cluster, kept: str) -> None:
     light_cluster.kubectl("label", "pod", "w-12345678-1-exec-1", "-n", kept, "a=b", "--as=dev")
+    light_cluster.kubectl("annotate", "pod", "w-12345678-1-exec-1", "-n", kept, "hudioperator.io/a=b", "--as=dev")
     light_cluster.kubectl(
         "delete", "pod", "w-12345678-1-exec-1", "-n", kept, "--wait=false", "--force", "--grace-period=0", "--as=dev"
     )
     assert EVIDENCE in light_cluster.get("pod", "w-12345678-1-exec-1", "-n", kept)["metadata"]["finalizers"]
+
+
+STRIPPED: dict[str, tuple[JsonDict, str]] = {
+    "role": ({"metadata": {"labels": {"hudioperator.io/role": None}}}, " (hudioperator.io/role)"),
+    "manager": ({"metadata": {"labels": {"app.kubernetes.io/managed-by": "me"}}}, " (app.kubernetes.io/managed-by"),
+    "agent": ({"metadata": {"labels": {"hudioperator.io/agent": "hudi-agent-1"}}}, " (hudioperator.io/agent)"),
+    "spark": ({"metadata": {"labels": {"spark-role": "driver"}}}, " (spark-role)"),
+    "labels": ({"metadata": {"labels": None}}, "hudioperator.io/driver"),
+    "owner": ({"metadata": {"ownerReferences": None}}, "its labels, ownerReferences and images stay"),
+    "image": ({"spec": {"containers": [{"name": "executor", "image": "evil:1"}]}}, "and images stay as they are"),
+}
+
+
+@pytest.mark.parametrize("part", STRIPPED)
+def test_evidence_is_not_stripped(light_cluster: Cluster, kept: str, part: str) -> None:
+    """The operator finds a dead writer's executors by labels and owner: an editor leaves both."""
+    patch, message = STRIPPED[part]
+    command = ("patch", "pod", "w-12345678-1-exec-1", "-n", kept, "--type=strategic", "-p", json.dumps(patch))
+    done = light_cluster.run(*command, "--dry-run=server", "--as=dev")
+    assert done.returncode != 0, done.stdout
+    assert f"pod {kept}/w-12345678-1-exec-1 is evidence of a writer's life" in done.stdout
+    assert message in done.stdout
+    assert "dev needs the verb release-evidence on pods" in done.stdout
+    light_cluster.kubectl(*command, "--dry-run=server")
 
 
 def patch_status(cluster: Cluster, namespace: str, status: JsonDict, user: str, *groups: str) -> tuple[int, str]:
@@ -206,7 +241,7 @@ DEAD = {
     "phase": "Failed",
     "containerStatuses": [
         {
-            "name": "c",
+            "name": "executor",
             "image": "none",
             "imageID": "",
             "ready": False,
@@ -306,7 +341,10 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
         ("patch", "pods", "yes"),
         ("watch", "nodes", "yes"),
         ("get", "secrets/hudi-operator-etcd", "yes"),
-        ("get", "secrets/other", "no"),
+        # Which tables a Secret allows stands in its metadata.
+        ("get", "secrets/other", "yes"),
+        ("watch", "secrets", "no"),
+        ("delete", "secrets", "no"),
         ("list", "secrets", "no"),
         ("patch", "nodes", "no"),
         ("patch", "pods/status", "no"),
@@ -331,7 +369,11 @@ def test_the_operator_can_bind_the_drivers_role_and_no_other(light_cluster: Clus
     binding: JsonDict = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": "hudi-driver", "namespace": namespace},
+        "metadata": {
+            "name": "hudi-driver",
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": "hudi-operator"},
+        },
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "hudi-operator-driver"},
         "subjects": [{"kind": "ServiceAccount", "name": "hudi-driver", "namespace": namespace}],
     }

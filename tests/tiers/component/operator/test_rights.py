@@ -8,6 +8,7 @@ import subprocess
 
 import yaml
 
+from hudi_operator.api.references import ANNOTATION
 from tests.support import CACHE, ROOT
 from tests.support.harness.operator_world import EVIDENCE, World
 from tests.support.harness.servers import wait_for
@@ -57,6 +58,13 @@ def test_the_charts_rights_are_enough(world: World) -> None:
         world.cluster.kubectl("delete", "-f", "-", stdin=policies)
 
 
+def _stalled(world: World, message: str) -> None:
+    def found() -> bool:
+        return message in (world.condition("huditables", "flights", "Stalled") or {"message": ""})["message"]
+
+    wait_for(message, found, seconds=60)
+
+
 def _whole_life(world: World) -> None:
     """Create, write, die, settle, delete; with an account of the table's own."""
     token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
@@ -65,9 +73,27 @@ def _whole_life(world: World) -> None:
     world.operator_kubeconfig = world.directory / "token.kubeconfig"
     world.operator_kubeconfig.write_text(yaml.safe_dump(kubeconfig))
     world.operator_namespace = NAMESPACE
-    world.cluster.kubectl("-n", world.namespace, "create", "serviceaccount", "lake")
+    for kind in ("serviceaccount", "secret generic"):
+        world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")
+    world.settings = {"consent": {"secrets": "Required", "serviceAccounts": "Required"}}
     operator = world.start_operator()
-    table_id, agent, agent_inc = world.running_table(storage={"serviceAccountName": "lake"})
+    storage = {"serviceAccountName": "lake", "secretRefs": [{"name": "lake", "as": "Env"}]}
+    table_id = world.table(storage=storage)
+    # Its owner's word: first the account's alone, then the Secret's alone, then both.
+    for said, refusal in (
+        ("serviceaccount", "Secret lake allows no table"),
+        ("secret", "ServiceAccount lake allows no table"),
+    ):
+        world.cluster.kubectl("-n", world.namespace, "annotate", said, "lake", f"{ANNOTATION}=flights")
+        _stalled(world, refusal)
+        assert not world.pods("agent")
+        world.cluster.kubectl("-n", world.namespace, "annotate", said, "lake", f"{ANNOTATION}-")
+    for said in ("serviceaccount", "secret"):
+        world.cluster.kubectl("-n", world.namespace, "annotate", said, "lake", f"{ANNOTATION}=flights")
+    agent = world.pod("agent")
+    world.run_pod(agent)
+    agent_inc = world.register(table_id, agent, role="agent")
+    world.report_timeline(table_id, agent_inc)
     pod, inc = world.running_writer(table_id, executors={"instances": 1})
     assert pod["spec"]["serviceAccountName"] == "lake"
     world.cluster.kubectl("-n", world.namespace, "get", "rolebinding", "hudi-driver-lake")

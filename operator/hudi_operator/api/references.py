@@ -1,0 +1,125 @@
+"""ServiceAccounts, Secrets and images that a HudiTable or a HudiWriter names, and who may use them.
+
+The owner of a Secret or a ServiceAccount says in an annotation which HudiTables of its namespace
+may use it. The verb ``use``, which admission asks of the person who applies an object, is not
+enough: a GitOps tool has every verb, whoever wrote what it applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hudi_contract import naming
+from hudi_operator.api.spec import TableSpec, WriterSpec
+
+ANNOTATION = f"{naming.GROUP}/allowed-tables"
+"""Names of HudiTables, separated by commas, or ``*``."""
+SECRET, ACCOUNT = "Secret", "ServiceAccount"
+RESERVED = "hudi-operator-"
+"""How names of the operator's own Secrets begin. No table may name one."""
+
+
+class Named(NamedTuple):
+    """One Secret or ServiceAccount of the namespace."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``field`` of a spec names ``object``."""
+
+    field: str
+    object: Named
+    optional: bool = False
+    """Whether pods start without it."""
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What the API server says of an object that is named.
+
+    ``tables``: names in its annotation; None when it has none.
+    """
+
+    exists: bool
+    tables: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(cls, annotations: Mapping[str, str] | None) -> Consent:
+        """``annotations`` None: there is no such object."""
+        if annotations is None:
+            return cls(exists=False)
+        said = annotations.get(ANNOTATION)
+        return cls(True, None if said is None else tuple(name.strip() for name in said.split(",") if name.strip()))
+
+    def allows(self, table: str) -> bool:
+        """True when the annotation names the table."""
+        return self.tables is not None and ("*" in self.tables or table in self.tables)
+
+
+def of_table(table: TableSpec) -> tuple[Reference, ...]:
+    """Every Secret and ServiceAccount that a HudiTable names."""
+    storage = table.storage
+    found = [Reference("spec.storage.secretRefs", Named(SECRET, ref.name)) for ref in storage.secret_refs]
+    if storage.service_account_name:
+        found.append(Reference("spec.storage.serviceAccountName", Named(ACCOUNT, storage.service_account_name)))
+    if table.callback is not None and table.callback.secret:
+        found.append(Reference("spec.commitCallback.secretRef", Named(SECRET, table.callback.secret), optional=True))
+    return tuple(found)
+
+
+def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
+    """Every Secret that a HudiWriter names."""
+    if writer.kafka is None or not writer.kafka.security.secret:
+        return ()
+    return (Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)),)
+
+
+def problem(
+    references: Sequence[Reference], consents: Mapping[Named, Consent], table: TableSpec, required: Mapping[str, str]
+) -> str:
+    """Why pods with these references may not start (field, value, rule); empty when they may.
+
+    ``required``: by kind, ``Required``, ``Optional`` (an object without annotation may be used) or
+    ``Off``.
+    """
+    for field, named, optional in ((r.field, r.object, r.optional) for r in references):
+        if named.kind == SECRET and named.name.startswith(RESERVED):
+            return f"{field}: Secret {named.name}: names that begin with {RESERVED} are those of the operator's Secrets"
+        rule = required.get(named.kind, "Off")
+        consent = consents.get(named)
+        if rule == "Off" or (consent is not None and consent.allows(table.ref.name)):
+            continue
+        if consent is None:
+            return f"{field}: it is not known yet whether {named.kind} {named.name} allows this HudiTable"
+        if not consent.exists:
+            if optional:
+                continue
+            return f"{field}: {named.kind} {named.name} does not exist"
+        if consent.tables is None and rule == "Optional":
+            continue
+        said = f"allows only {', '.join(consent.tables) or 'none'}" if consent.tables is not None else "allows no table"
+        return (
+            f"{field}: {named.kind} {named.name} {said}: its owner allows this one with: kubectl annotate "
+            f"{named.kind.lower()} {named.name} -n {table.ref.namespace} --overwrite "
+            f"{ANNOTATION}={','.join([*(consent.tables or ()), table.ref.name])}"
+        )
+    return ""
+
+
+def image_problem(image: str, own: str, allowed: Sequence[str]) -> str:
+    """Why a HudiTable may not name this image; empty when it may, or names none.
+
+    ``own``: the operator's Spark image. A final ``*`` of an allowed one stands for anything.
+    """
+    if not image or image == own or any(_matches(image, pattern) for pattern in allowed):
+        return ""
+    return f"spec.image: {image} is none of the allowed images: {', '.join([own, *allowed])}"
+
+
+def _matches(image: str, pattern: str) -> bool:
+    return image.startswith(pattern[:-1]) if pattern.endswith("*") else image == pattern

@@ -1,0 +1,37 @@
+"""May a pod of this table start now? Asked again at each launch, whatever admission has allowed.
+
+An object may be older than a rule, and the owner of a Secret may withdraw it.
+"""
+
+from __future__ import annotations
+
+from hudi_operator.api import references
+from hudi_operator.api.spec import WriterSpec
+from hudi_operator.plan.core.view import View
+
+REFERENCE_NOT_ALLOWED = "ReferenceNotAllowed"
+IMAGE_NOT_ALLOWED = "ImageNotAllowed"
+
+
+def image_problem(view: View) -> str:
+    """Why no pod may start with the table's image; empty when it may."""
+    return references.image_problem(view.table.image, view.config.spark_image, view.config.allowed_images)
+
+
+def table_problem(view: View) -> str:
+    """Why no pod may start with what the HudiTable names; empty when it may."""
+    return references.problem(
+        references.of_table(view.table), view.observed.consents, view.table, view.config.consent.by_kind
+    )
+
+
+def problem(view: View) -> str:
+    """Why no pod of the table may start; empty when one may."""
+    return image_problem(view) or table_problem(view)
+
+
+def writer_problem(view: View, writer: WriterSpec) -> str:
+    """Why no driver may start with what the HudiWriter names; empty when it may."""
+    return references.problem(
+        references.of_writer(writer), view.observed.consents, view.table, view.config.consent.by_kind
+    )

@@ -1,0 +1,120 @@
+"""Mutations of what one team may do: launch checks of the operator, and the chart's policies."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.mutation import Edit, mutation
+
+LAUNCH = "tests/tiers/unit/plan/test_launch.py"
+CRDS = "tests/tiers/component/crds"
+TEMPLATES = "charts/hudi-operator/templates"
+
+TENANTS = (
+    mutation(
+        "an-agent-starts-without-the-owners-word",
+        "F121",
+        "a withdrawn Secret is given to the next agent",
+        o("plan/agent/agents", "    if refused := launch.problem(view):\n", "    if refused := view.unreadable:\n"),
+        f"{LAUNCH}::test_a_word_that_is_withdrawn_counts_at_the_next_launch",
+    ),
+    mutation(
+        "silence-is-consent",
+        "F121",
+        "a Secret that names no table may be used by any",
+        o(
+            "api/references",
+            '        if consent.tables is None and rule == "Optional":\n',
+            "        if consent.tables is None:\n",
+        ),
+        f"{LAUNCH}::test_without_it_nothing_is_made",
+        f"{LAUNCH}::test_rules_of_an_installation",
+    ),
+    mutation(
+        "any-image-starts",
+        "F120",
+        "an image that was allowed when the table was applied starts for ever",
+        o(
+            "plan/gate/stalled",
+            "    return _stall(launch.IMAGE_NOT_ALLOWED, launch.image_problem(view))\n",
+            '    return _stall(launch.IMAGE_NOT_ALLOWED, "")\n',
+        ),
+        f"{LAUNCH}::test_an_image_that_is_not_allowed_starts_nothing",
+    ),
+    mutation(
+        "an-unlisted-namespace-has-any-path",
+        "F127",
+        "paths are limited in listed namespaces only",
+        o(
+            "plan/gate/stalled",
+            'config.path_prefixes.get(namespace, config.path_prefixes.get("*"))',
+            "config.path_prefixes.get(namespace)",
+        ),
+        f"{LAUNCH}::test_paths_of_namespaces_that_are_not_listed",
+    ),
+    mutation(
+        "drivers-are-known-by-name",
+        "F122",
+        "the account of a table's own is not confined",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "authorizer.group('hudioperator.io').resource('executors').namespace(request.namespace).check('create').allowed()",
+            "request.userInfo.username.endsWith(':hudi-driver')",
+        ),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "labels-of-evidence-are-free",
+        "F124",
+        "an editor takes labels and owner off a pod that is evidence",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "      (size(variables.changed) == 0 && !variables.owners && !variables.images) ||\n",
+            "      size(variables.before) > 0 ||\n",
+        ),
+        f"{CRDS}/test_policies.py::test_evidence_is_not_stripped",
+    ),
+    mutation(
+        "a-driver-ends-any-pod",
+        "F123",
+        "a driver deletes other drivers and their executors",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "variables.requester != '' && variables.driver == variables.requester && variables.role == 'executor'",
+            "variables.requester != '' || variables.driver == variables.requester",
+        ),
+        f"{CRDS}/test_drivers.py::test_a_driver_ends_its_own_executors_only",
+    ),
+    mutation(
+        "an-editor-fences-by-lease",
+        "F125",
+        "whoever may edit a table may take its safety away",
+        Edit(
+            f"{TEMPLATES}/admission-references.yaml",
+            "name(object.metadata.name).check('lease-only').allowed()",
+            "name(object.metadata.name).check('update').allowed()",
+        ),
+        f"{CRDS}/test_references.py::test_a_decision_needs_a_verb_of_its_own",
+    ),
+    mutation(
+        "the-operator-deletes-any-pod",
+        "F126",
+        "the holder of the operator's token changes and deletes everybody's pods",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "      ('spark-role' in variables.old && variables.old['spark-role'] == 'executor')\n",
+            "      !('spark-role' in variables.old && variables.old['spark-role'] == 'executor')\n",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_may_not_change",
+    ),
+    mutation(
+        "releases-share-a-role",
+        "F128",
+        "the role of drivers has one name in all releases",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            '{{ include "hudi-operator.fullname" . }}-driver\n',
+            "hudi-operator-driver\n",
+        ),
+        f"{CRDS}/test_chart.py::test_two_releases_share_no_name",
+    ),
+)

@@ -1,0 +1,324 @@
+"""What a driver may start, asked with the token of its pod.
+
+The driver's pod, its ConfigMap and the template of its executors are the operator's own; Spark's
+part is added as Spark 3.5 does it.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.manifests import configmaps, namespace, pods
+from hudi_operator.model.config import OperatorConfig
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
+
+CONFIG = OperatorConfig()
+KAFKA = {
+    "bootstrapServers": ["kafka:9093"],
+    "topics": ["t"],
+    "value": {"format": "Binary"},
+    "security": {"protocol": "SSL", "secretRef": {"name": "kafka-tls"}},
+}
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver with its own token, and one of its executors as Spark makes it."""
+
+    cluster: Cluster
+    namespace: str
+    name: str
+    executor: JsonDict
+
+    def creates(self, obj: JsonDict) -> tuple[int, str]:
+        done = self.cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(obj))
+        return done.returncode, done.stdout
+
+    def changed(self, change: Callable[[JsonDict], Any]) -> JsonDict:
+        """The executor with a change."""
+        made = copy.deepcopy(self.executor)
+        change(made)
+        return made
+
+
+def _spec(kind: type[Any], obj: JsonDict) -> Any:
+    obj["metadata"].update(uid=str(uuid.uuid4()), generation=1)
+    return kind.from_object(obj)
+
+
+def _driver(
+    admin: Cluster, namespace_: str, directory: Path, *, account: str = "", name: str = "backfill", instances: int = 1
+) -> Driver:
+    """What the operator makes for an attempt, and the token of its pod."""
+    storage: JsonDict = {"secretRefs": [{"name": "lake", "as": "S3"}]} | (
+        {"serviceAccountName": account} if account else {}
+    )
+    own: TableSpec = _spec(TableSpec, table(namespace_, storage=storage))
+    load: WriterSpec = _spec(
+        WriterSpec, writer(namespace_, name, source={"kafka": KAFKA}, executors={"instances": instances})
+    )
+    if account:
+        admin.run("create", "serviceaccount", account, "-n", namespace_)
+    admin.apply(*namespace.namespace_objects(namespace_, CONFIG, {}, [account]))
+    driver, config = pods.driver_pod(own, load, 1, CONFIG), configmaps.attempt_config(own, load, 1, CONFIG, run=1)
+    for made in (driver, config):
+        del made["metadata"]["ownerReferences"]
+    admin.apply(config, driver)
+    stored = admin.get("pod", driver["metadata"]["name"], "-n", namespace_)
+    return Driver(
+        _as_pod(admin, stored, directory), namespace_, stored["metadata"]["name"], _executor(own, load, stored)
+    )
+
+
+def _as_pod(admin: Cluster, stored: JsonDict, directory: Path) -> Cluster:
+    """The cluster in the name of a pod's own token."""
+    meta = stored["metadata"]
+    bound = ("--bound-object-kind=Pod", f"--bound-object-name={meta['name']}", f"--bound-object-uid={meta['uid']}")
+    token = admin.kubectl("create", "token", stored["spec"]["serviceAccountName"], "-n", meta["namespace"], *bound)
+    return admin.with_token(token.strip(), directory / f"{meta['name']}.kubeconfig")
+
+
+def _executor(own: TableSpec, load: WriterSpec, driver: JsonDict) -> JsonDict:
+    made: JsonDict = yaml.safe_load(pods.executor_template(own, load, 1, CONFIG))
+    name = driver["metadata"]["name"]
+    made["metadata"] |= {
+        "name": f"{name}-exec-1",
+        "namespace": driver["metadata"]["namespace"],
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": driver["metadata"]["uid"], "controller": True}
+        ],
+    }
+    made["metadata"]["labels"] |= {"spark-role": "executor", "spark-exec-id": "1", "spark-app-selector": "spark-1"}
+    container = made["spec"]["containers"][0]
+    container |= {"args": ["executor"], "resources": {"requests": {"cpu": "100m", "memory": "1408Mi"}}}
+    container["ports"] = [{"name": "blockmanager", "containerPort": 7079}]
+    container["env"] = [*container["env"], {"name": "SPARK_EXECUTOR_ID", "value": "1"}]
+    container["volumeMounts"] = [*container["volumeMounts"], {"name": "spark-local-dir-1", "mountPath": "/var/data"}]
+    made["spec"]["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
+    account = own.storage.service_account_name or "hudi-agent"
+    made["spec"] |= {"serviceAccountName": account, "serviceAccount": account, "hostname": f"{name}-exec-1"}
+    return made
+
+
+@pytest.fixture(scope="module", params=["", "lake"], ids=["hudi-driver", "account-of-the-table"])
+def driver(light_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Driver:
+    """Nobody changes it: each request is a dry run."""
+    name = f"drivers-{request.param or 'default'}"
+    light_cluster.kubectl("create", "namespace", name)
+    wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
+    return _driver(light_cluster, name, tmp_path_factory.mktemp("driver"), account=request.param)
+
+
+def test_a_driver_starts_its_executors(driver: Driver) -> None:
+    assert driver.creates(driver.executor) == (0, f"pod/{driver.name}-exec-1 created (server dry run)\n")
+
+
+def _in_spec(**fields: Any) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["spec"].update(fields)
+
+
+def _volume(**source: Any) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["spec"]["volumes"].append({"name": "more", **source})
+
+
+def _container(**fields: Any) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["spec"]["containers"][0].update(fields)
+
+
+def _security(**fields: Any) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["spec"]["containers"][0]["securityContext"].update(fields)
+
+
+def _label(name: str, value: str) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["metadata"]["labels"].update({name: value})
+
+
+MORE = {"name": "more", "image": "evil:1"}
+# Of several policies that refuse a request the API server names any one.
+OTHERS_WORDS = {
+    "a-token": "must be emptyDir, configMap or secret",
+    "no-executor": "makes and deletes its own executors only",
+}
+ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
+    "privileged-init-container": (
+        _in_spec(initContainers=[{**MORE, "securityContext": {"privileged": True}}]),
+        "has containers that are neither its own nor those of an injector in the chart's admission.injectors: more",
+    ),
+    "another-container": (
+        lambda obj: obj["spec"]["containers"].append(MORE),
+        "has containers that are neither its own nor those of an injector",
+    ),
+    "sys-admin": (_security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), "capabilities of a container"),
+    "privileged": (
+        _security(privileged=True, allowPrivilegeEscalation=True),
+        "securityContext.privileged of each container",
+    ),
+    "root": (_security(runAsUser=0), "no root user"),
+    "escalation": (_security(allowPrivilegeEscalation=True), "must run as the operator sets it"),
+    "host-network": (_in_spec(hostNetwork=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
+    "host-path": (_volume(hostPath={"path": "/"}), "must be emptyDir, configMap or secret"),
+    "host-port": (_container(ports=[{"containerPort": 80, "hostPort": 80}]), "may have no hostPort"),
+    "node": (_in_spec(nodeName="node1"), "spec.nodeName of an executor must be empty, not node1"),
+    "a-claim": (
+        _volume(persistentVolumeClaim={"claimName": "of-others"}),
+        "must be emptyDir, configMap or secret, or belong to an injector",
+    ),
+    "a-projected-token": (
+        _volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),
+        "must be emptyDir, configMap or secret",
+    ),
+    "another-account": (_in_spec(serviceAccountName="default", serviceAccount="default"), "spec.serviceAccountName of"),
+    "a-token": (_in_spec(automountServiceAccountToken=True), "automountServiceAccountToken false"),
+    "another-image": (_container(image="evil:1"), "must be 'hudi-operator/spark:dev'"),
+    "a-secret-as-volume": (
+        _volume(secret={"secretName": "hudi-operator-etcd"}),
+        "may use the Secrets [kafka-tls, lake], not hudi-operator-etcd",
+    ),
+    "a-secret-as-variables": (
+        _container(envFrom=[{"secretRef": {"name": "of-others"}}]),
+        "may use the Secrets [kafka-tls, lake], not of-others",
+    ),
+    "a-secret-as-variable": (
+        _container(env=[{"name": "X", "valueFrom": {"secretKeyRef": {"name": "of-others", "key": "k"}}}]),
+        "may use the Secrets [kafka-tls, lake], not of-others",
+    ),
+    "a-config-map": (_volume(configMap={"name": "of-others"}), "may use the ConfigMap"),
+    "another-table": (_label("hudioperator.io/table", "other"), "hudioperator.io/table of an executor of"),
+    "an-agent": (_label("hudioperator.io/agent", "hudi-agent-1"), "metadata.labels of an executor must be those of"),
+    "no-executor": (_label("hudioperator.io/role", "agent"), "metadata.labels of an executor must be those of"),
+    "without-evidence": (lambda obj: obj["metadata"].pop("finalizers"), "must contain hudioperator.io/evidence"),
+    "of-another-driver": (
+        lambda obj: (
+            _label("hudioperator.io/driver", "other-1")(obj),
+            obj["metadata"]["ownerReferences"][0].update(name="other-1"),
+        ),
+        "makes and deletes its own executors only: this pod has the labels hudioperator.io/driver 'other-1'",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_driver_starts_nothing_else(driver: Driver, attack: str) -> None:
+    change, message = ATTACKS[attack]
+    code, out = driver.creates(driver.changed(change))
+    assert code != 0, out
+    assert message in out or OTHERS_WORDS.get(attack, message) in out
+
+
+def test_a_pod_without_labels_is_not_overlooked(driver: Driver) -> None:
+    """An account of a table's own was free to start any pod that has no label of an executor."""
+    code, out = driver.creates(pod("free", driver.namespace, hostPID=True))
+    assert code != 0
+    assert "of an executor" in out or "makes and deletes its own executors only" in out
+
+
+def test_a_driver_without_executors_has_none(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """Its pod mounts no token; somebody who reads the account's token elsewhere gains nothing."""
+    alone = _driver(light_cluster, namespace, tmp_path, instances=0)
+    code, out = alone.creates(alone.executor)
+    assert code != 0
+    assert f"the image of an executor of {alone.name} must be ''" in out
+
+
+def test_a_token_that_is_no_pods_starts_nothing(driver: Driver, light_cluster: Cluster, tmp_path: Path) -> None:
+    account = light_cluster.get("pod", driver.name, "-n", driver.namespace)["spec"]["serviceAccountName"]
+    token = light_cluster.kubectl("create", "token", account, "-n", driver.namespace).strip()
+    loose = light_cluster.with_token(token, tmp_path / "loose.kubeconfig")
+    out = loose.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(driver.executor))
+    assert out.returncode != 0
+    assert "the pod '' makes and deletes its own executors only" in out.stdout
+
+
+def test_a_driver_ends_its_own_executors_only(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    one = _driver(light_cluster, namespace, tmp_path, name="one")
+    two = _driver(light_cluster, namespace, tmp_path, name="two")
+    for driver in (one, two):
+        driver.cluster.kubectl("create", "-f", "-", stdin=yaml.safe_dump(driver.executor))
+    light_cluster.apply(pod("bystander", namespace))
+    victims = (f"{two.name}-exec-1", two.name, one.name, "bystander")
+    for victim in victims:
+        refused = one.cluster.run("delete", "pod", victim, "-n", namespace, "--wait=false")
+        assert refused.returncode != 0
+        assert f"the pod '{one.name}' makes and deletes its own executors only" in refused.stdout
+    assert one.cluster.run("delete", "pods", "--all", "-n", namespace, "--wait=false").returncode != 0
+    left = {p["metadata"]["name"]: p for p in light_cluster.get("pods", "-n", namespace)["items"]}
+    assert not any("deletionTimestamp" in left[victim]["metadata"] for victim in victims)
+    one.cluster.kubectl("delete", "pods", "-l", f"hudioperator.io/driver={one.name},spark-role=executor", "-n", namespace, "--wait=false")  # fmt: skip # noqa: E501
+    assert "deletionTimestamp" in light_cluster.get("pod", f"{one.name}-exec-1", "-n", namespace)["metadata"]
+
+
+def test_what_executors_are_compared_with_is_the_operators(driver: Driver, light_cluster: Cluster) -> None:
+    """A tenant with rights on ConfigMaps cannot widen, remove or forge it."""
+    where = ("-n", driver.namespace, "--as=tenant", "--dry-run=server")
+    light_cluster.kubectl("create", "role", "files", "--verb=*", "--resource=configmaps", "-n", driver.namespace)
+    light_cluster.kubectl("create", "rolebinding", "files", "--role=files", "--user=tenant", "-n", driver.namespace)
+    light_cluster.kubectl("create", "configmap", "mine", *where)
+    for attempt in (
+        ("delete", "configmap", driver.name),
+        ("label", "configmap", driver.name, "app.kubernetes.io/managed-by-"),
+        ("annotate", "configmap", driver.name, "a=b"),
+    ):
+        done = light_cluster.run(*attempt, *where)
+        assert done.returncode != 0
+        assert "are made, changed and deleted by the operator; tenant needs the verb change" in done.stdout
+    forged = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "forged",
+            "namespace": driver.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver"},
+        },
+    }
+    done = light_cluster.run("create", "-f", "-", *where, stdin=yaml.safe_dump(forged))
+    assert "are made, changed and deleted by the operator" in done.stdout
+
+
+def test_containers_of_an_injector(bare_cluster: Cluster, tmp_path: Path) -> None:
+    """A cluster-wide list names them with image and capabilities."""
+    from tests.tiers.component.crds.cluster import install
+
+    mesh = "admission.injectors[0]"
+    install(
+        bare_cluster,
+        f"--set={mesh}.name=mesh-init,{mesh}.image=mesh.example/init:*,{mesh}.capabilities={{NET_ADMIN}}",
+        f"--set={mesh}.volumes={{mesh-token}}",
+    )
+    bare_cluster.kubectl("create", "namespace", "lake")
+    wait_until(lambda: bare_cluster.run("get", "serviceaccount", "default", "-n", "lake").returncode == 0)
+    driver = _driver(bare_cluster, "lake", tmp_path)
+    mesh_init = {
+        "name": "mesh-init",
+        "image": "mesh.example/init:7",
+        "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}},
+    }
+    token = {"name": "mesh-token", "projected": {"sources": [{"serviceAccountToken": {"path": "t", "audience": "m"}}]}}
+
+    def injected(container: JsonDict, volume: JsonDict = token) -> Callable[[JsonDict], None]:
+        def change(obj: JsonDict) -> None:
+            obj["spec"]["initContainers"] = [container]
+            obj["spec"]["volumes"].append(volume)
+
+        return change
+
+    assert driver.creates(driver.changed(injected(mesh_init)))[0] == 0
+    for other, message in (
+        ({**mesh_init, "image": "evil:1"}, "neither its own nor those of an injector"),
+        ({**mesh_init, "name": "mine"}, "neither its own nor those of an injector"),
+        ({**mesh_init, "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}, "capabilities of a container"),
+        ({**mesh_init, "securityContext": {"privileged": True}}, "securityContext.privileged"),
+    ):
+        code, out = driver.creates(driver.changed(injected(other)))
+        assert code != 0
+        assert message in out
+    stolen = {"name": "mesh-token", "projected": {"sources": [{"secret": {"name": "of-others"}}]}}
+    assert "must be emptyDir" in driver.creates(driver.changed(injected(mesh_init, stolen)))[1]

@@ -1,0 +1,302 @@
+"""What the operator's account may write, and what somebody who holds its token may not.
+
+RBAC says which kinds of objects it may write, the chart's policies which of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.manifests import configmaps, namespace, pods
+from hudi_operator.model.config import OperatorConfig
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
+
+OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
+CONFIG = OperatorConfig()
+MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A namespace with a table, and with objects that are none of the operator's."""
+
+    cluster: Cluster
+    namespace: str
+    made: dict[str, JsonDict]
+    """What the operator makes for an attempt, by kind and name."""
+
+    def sends(self, *command: str, obj: JsonDict | None = None) -> tuple[int, str]:
+        """One request in the operator's name (dry run)."""
+        stdin = ("-f", "-") if obj is not None else ("-n", self.namespace)
+        done = self.cluster.run(
+            *command, *stdin, "--dry-run=server", f"--as={OPERATOR}", stdin=yaml.safe_dump(obj) if obj else ""
+        )
+        return done.returncode, done.stdout
+
+    def patches(self, what: str, patch: JsonDict, *more: str) -> tuple[int, str]:
+        return self.sends("patch", *what.split("/"), "--type=merge", "-p", json.dumps(patch), *more)
+
+
+def _made(namespace_: str) -> dict[str, JsonDict]:
+    def read(kind: type[Any], obj: JsonDict) -> Any:
+        obj["metadata"].update(uid=str(uuid.uuid4()), generation=1)
+        return kind.from_object(obj)
+
+    storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "serviceAccountName": "lake"}
+    own: TableSpec = read(TableSpec, table(namespace_, storage=storage, agent={"executors": {"instances": 1}}))
+    load: WriterSpec = read(WriterSpec, writer(namespace_, executors={"instances": 1}))
+    agent = own.agent_name(CONFIG.spark_image)
+    files = {"ca.crt": b"a", "tls.crt": b"b", "tls.key": b"c"}
+    objects = [
+        *namespace.namespace_objects(namespace_, CONFIG, files, ["lake"]),
+        configmaps.attempt_config(own, load, 1, CONFIG, run=1),
+        configmaps.agent_config(own, agent, 1, CONFIG),
+        pods.driver_pod(own, load, 1, CONFIG),
+        pods.agent_pod(own, agent, 1, CONFIG),
+    ]
+    for obj in objects:
+        obj["metadata"].pop("ownerReferences", None)
+    return {f"{o['kind']}/{o['metadata']['name']}": o for o in objects}
+
+
+@pytest.fixture(scope="module")
+def tenant(light_cluster: Cluster) -> Tenant:
+    """Nobody changes it: each request is a dry run."""
+    name = "operators-account"
+    light_cluster.kubectl("create", "namespace", name)
+    wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
+    for kind in ("secret generic", "configmap", "serviceaccount"):
+        light_cluster.kubectl("create", *kind.split(), "of-a-person", "-n", name)
+    light_cluster.kubectl("create", "rolebinding", "of-a-person", "--clusterrole=view", "--user=ann", "-n", name)
+    light_cluster.apply(pod("of-a-person", name), table(name), writer(name))
+    made = _made(name)
+    light_cluster.kubectl("create", "serviceaccount", "lake", "-n", name)
+    light_cluster.apply(*(o for o in made.values() if o["kind"] in ("ServiceAccount", "ConfigMap")))
+    light_cluster.apply(made[_name(made, "Pod", "backfill")])
+    return Tenant(light_cluster, name, made)
+
+
+def _name(made: dict[str, JsonDict], kind: str, prefix: str) -> str:
+    return next(name for name in made if name.startswith(f"{kind}/{prefix}"))
+
+
+def test_what_it_makes_is_accepted(tenant: Tenant) -> None:
+    for name, obj in tenant.made.items():
+        code, out = tenant.sends("apply", "--server-side", "--force-conflicts", obj=obj)
+        assert code == 0, f"{name}: {out}"
+
+
+def test_what_it_changes_is_accepted(tenant: Tenant) -> None:
+    driver = _name(tenant.made, "Pod", "backfill")
+    for what, patch in (
+        (driver, {"metadata": {"finalizers": None}}),
+        ("huditable/flights", {"metadata": {"finalizers": ["hudioperator.io/settle"]}}),
+        ("hudiwriter/backfill", {"metadata": {"finalizers": ["hudioperator.io/settle"]}}),
+    ):
+        code, out = tenant.patches(what, patch)
+        assert code == 0, f"{what}: {out}"
+    code, out = tenant.patches("huditable/flights", {"status": {"observedGeneration": 1}}, "--subresource=status")
+    assert code == 0, out
+    for what in (driver, _name(tenant.made, "ConfigMap", "backfill")):
+        assert tenant.sends("delete", *what.split("/"))[0] == 0
+
+
+def _of(kind: str, prefix: str = "", **changes: Any) -> Callable[[Tenant], JsonDict]:
+    """One of the operator's own objects, with changes to its spec or to its whole."""
+
+    def make(tenant: Tenant) -> JsonDict:
+        obj = copy.deepcopy(tenant.made[_name(tenant.made, kind, prefix)])
+        obj["metadata"]["name"] = "changed"
+        (obj["spec"] if kind == "Pod" else obj).update(changes)
+        return obj
+
+    return make
+
+
+def _container(**fields: Any) -> Callable[[Tenant], JsonDict]:
+    def make(tenant: Tenant) -> JsonDict:
+        obj = _of("Pod", "backfill")(tenant)
+        obj["spec"]["containers"][0].update(fields)
+        return obj
+
+    return make
+
+
+def _volume(volume: JsonDict) -> Callable[[Tenant], JsonDict]:
+    def make(tenant: Tenant) -> JsonDict:
+        obj = _of("Pod", "backfill")(tenant)
+        obj["spec"]["volumes"].append(volume)
+        return obj
+
+    return make
+
+
+def _meta(of: Callable[[Tenant], JsonDict], **fields: Any) -> Callable[[Tenant], JsonDict]:
+    def make(tenant: Tenant) -> JsonDict:
+        obj = of(tenant)
+        obj["metadata"].update(fields)
+        return obj
+
+    return make
+
+
+def _plain(kind: str, name: str = "changed", labels: Any = MANAGED, **fields: Any) -> Callable[[Tenant], JsonDict]:
+    def make(tenant: Tenant) -> JsonDict:
+        meta = {"name": name, "namespace": tenant.namespace, "labels": labels}
+        return {"apiVersion": "v1", "kind": kind, "metadata": meta, **fields}
+
+    return make
+
+
+def _binding(role: JsonDict, *subjects: JsonDict) -> Callable[[Tenant], JsonDict]:
+    def make(tenant: Tenant) -> JsonDict:
+        group = "rbac.authorization.k8s.io"
+        return {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "changed", "namespace": tenant.namespace, "labels": MANAGED},
+            "roleRef": {"apiGroup": group, **role},
+            "subjects": [
+                {"namespace": tenant.namespace, **s} if s["kind"] == "ServiceAccount" else s for s in subjects
+            ],
+        }
+
+    return make
+
+
+DRIVERS = {"kind": "ClusterRole", "name": "hudi-operator-driver"}
+DRIVER = _of("Pod", "backfill")
+ELSEWHERE = _of("Pod", "backfill", serviceAccountName="default", automountServiceAccountToken=False)
+CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
+    "a-pod-of-its-own-making": (_plain("Pod", spec=pod("x")["spec"]), "makes pods of drivers and agents only"),
+    "a-pod-without-evidence": (_meta(DRIVER, finalizers=[]), "makes pods of drivers and agents only"),
+    "a-pod-in-kube-system": (_meta(ELSEWHERE, namespace="kube-system"), "makes no pods in namespace kube-system"),
+    "a-pod-beside-itself": (_meta(ELSEWHERE, namespace="hudi-system"), "makes no pods in namespace hudi-system"),
+    "a-pod-of-another-image": (_container(image="evil:1"), "starts no image but those that the chart allows"),
+    "a-privileged-pod": (_container(securityContext={"privileged": True}), "securityContext.privileged"),
+    "a-pod-as-root": (_container(securityContext={"runAsUser": 0}), "no root user"),
+    "a-pod-on-the-hosts-network": (_of("Pod", "backfill", hostNetwork=True), "hostNetwork, hostPID and hostIPC"),
+    "a-pod-on-a-node": (_of("Pod", "backfill", nodeName="n1"), "spec.nodeName of a pod of the operator must be empty"),
+    "a-pod-with-the-hosts-files": (
+        _volume({"name": "h", "hostPath": {"path": "/"}}),
+        "must be emptyDir, configMap or secret",
+    ),
+    "a-pod-with-another-container": (
+        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "hudi-operator/spark:dev"}]),
+        "has containers that are neither its own",
+    ),
+    "a-config-map-of-a-person": (_plain("ConfigMap", labels={}), "is none that the operator has made"),
+    "a-config-map-in-kube-system": (
+        _meta(_plain("ConfigMap"), namespace="kube-system"),
+        "writes nothing in namespace kube-system",
+    ),
+    "an-account": (_plain("ServiceAccount"), "makes the ServiceAccounts hudi-driver and hudi-agent only"),
+    "a-secret-of-another-name": (_plain("Secret"), "makes Secrets of type Opaque whose names begin with"),
+    "a-token-of-an-account": (
+        _meta(
+            _plain("Secret", "hudi-operator-x", type="kubernetes.io/service-account-token"),
+            annotations={"kubernetes.io/service-account.name": "of-a-person"},
+        ),
+        "makes Secrets of type Opaque",
+    ),
+    "a-secret-beside-itself": (
+        _meta(_plain("Secret", "hudi-operator-x"), namespace="hudi-system"),
+        "writes no Secret in namespace hudi-system",
+    ),
+    "a-binding-of-cluster-admin": (
+        _binding({"kind": "ClusterRole", "name": "cluster-admin"}, {"kind": "ServiceAccount", "name": "hudi-driver"}),
+        "forbidden",
+    ),
+    "a-binding-of-a-person": (
+        _binding(DRIVERS, {"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}),
+        "binds ServiceAccounts of a table's namespace to the role hudi-operator-driver, and nothing else",
+    ),
+    "a-binding-of-an-account-elsewhere": (
+        _binding(DRIVERS, {"kind": "ServiceAccount", "name": "default", "namespace": "kube-system"}),
+        "binds ServiceAccounts of a table's namespace",
+    ),
+    "a-cluster-role-binding": (
+        lambda tenant: {
+            **_binding(DRIVERS, {"kind": "ServiceAccount", "name": "hudi-driver"})(tenant),
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "changed"},
+        },
+        "forbidden",
+    ),
+    "a-table": (lambda tenant: table(tenant.namespace, "another"), "forbidden"),
+    "a-namespace": (lambda _: {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "more"}}, "forbidden"),
+}
+
+
+@pytest.mark.parametrize("case", CREATES)
+def test_it_may_not_create(tenant: Tenant, case: str) -> None:
+    make, message = CREATES[case]
+    code, out = tenant.sends("create", obj=make(tenant))
+    assert code != 0, out
+    assert message in out
+
+
+def _patch_driver(patch: JsonDict, *more: str) -> Callable[[Tenant], tuple[int, str]]:
+    return lambda tenant: tenant.patches(_name(tenant.made, "Pod", "backfill"), patch, *more)
+
+
+def _patch(what: str, patch: JsonDict, *more: str) -> Callable[[Tenant], tuple[int, str]]:
+    return lambda tenant: tenant.patches(what, patch, *more)
+
+
+def _delete(what: str) -> Callable[[Tenant], tuple[int, str]]:
+    return lambda tenant: tenant.sends("delete", *what.split("/"))
+
+
+def _token(tenant: Tenant) -> tuple[int, str]:
+    """No dry run is needed: it is refused."""
+    done = tenant.cluster.run("create", "token", "hudi-driver", "-n", tenant.namespace, f"--as={OPERATOR}")
+    return done.returncode, done.stdout
+
+
+LABELLED = {"metadata": {"labels": MANAGED}}
+CHANGES: dict[str, tuple[Callable[[Tenant], tuple[int, str]], str]] = {
+    "a-persons-pod": (_patch("pod/of-a-person", LABELLED), "is none that the operator or one of its drivers has made"),
+    "a-persons-pod-deleted": (_delete("pod/of-a-person"), "is none that the operator or one of its drivers has made"),
+    "the-image-of-a-pod": (
+        _patch_driver({"spec": {"activeDeadlineSeconds": 1}}),
+        "changes nothing of a pod but its finalizers",
+    ),
+    "the-labels-of-a-pod": (_patch_driver(LABELLED | {"metadata": {"labels": {"a": "b"}}}), "but its finalizers"),
+    "the-status-of-a-pod": (_patch_driver({"status": {"phase": "Failed"}}, "--subresource=status"), "forbidden"),
+    "a-persons-config-map": (_patch("configmap/of-a-person", LABELLED), "is none that the operator has made"),
+    "a-persons-config-map-deleted": (_delete("configmap/of-a-person"), "is none that the operator has made"),
+    "a-persons-account": (_patch("serviceaccount/of-a-person", LABELLED), "forbidden"),
+    "a-persons-secret": (_patch("secret/of-a-person", LABELLED), "forbidden"),
+    "a-persons-secret-deleted": (_delete("secret/of-a-person"), "forbidden"),
+    "a-persons-binding": (_patch("rolebinding/of-a-person", LABELLED), "forbidden"),
+    "the-spec-of-a-table": (_patch("huditable/flights", {"spec": {"suspend": True}}), "changes nothing of huditables"),
+    "an-annotation-of-a-table": (
+        _patch("huditable/flights", {"metadata": {"annotations": {"a": "b"}}}),
+        "changes nothing of huditables but their status and the finalizer",
+    ),
+    "a-finalizer-of-others": (
+        _patch("huditable/flights", {"metadata": {"finalizers": ["example.org/other"]}}),
+        "changes nothing of huditables",
+    ),
+    "the-spec-of-a-writer": (_patch("hudiwriter/backfill", {"spec": {"suspend": True}}), "nothing of hudiwriters"),
+    "a-table-deleted": (_delete("huditable/flights"), "forbidden"),
+    "a-token": (_token, "forbidden"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_it_may_not_change(tenant: Tenant, case: str) -> None:
+    send, message = CHANGES[case]
+    code, out = send(tenant)
+    assert code != 0, out
+    assert message in out

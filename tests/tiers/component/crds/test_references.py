@@ -1,0 +1,183 @@
+"""Who may name which account, Secret, ConfigMap, table and image, and who may decide what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.crds import schema
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, render, table, writer
+
+KAFKA = {
+    "bootstrapServers": ["kafka:9093"],
+    "topics": ["t"],
+    "value": {"format": "Binary"},
+    "security": {"protocol": "SSL", "secretRef": {"name": "kafka-tls"}},
+}
+CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
+CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
+REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
+    "account": ("huditables", {"storage": {"serviceAccountName": "default-admin"}}, "serviceaccounts", "default-admin"),
+    "secret": ("huditables", {"storage": {"secretRefs": [{"name": "any", "as": "Env"}]}}, "secrets", "any"),
+    "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
+    "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
+    "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
+    "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
+    "table": ("hudiwriters", {"tableRef": {"name": "lake"}}, "huditables", "lake"),
+}
+MAKE = {"huditables": table, "hudiwriters": writer}
+
+
+def allow(cluster: Cluster, namespace: str, name: str, *rules: JsonDict) -> None:
+    """Give ann these rights."""
+    meta = {"name": name, "namespace": namespace}
+    group = "rbac.authorization.k8s.io"
+    cluster.apply(
+        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": list(rules)},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": meta,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "ann"}],
+        },
+    )
+
+
+@pytest.fixture
+def author(light_cluster: Cluster, namespace: str) -> str:
+    """A namespace where ann has the rights on tables and writers, and no others."""
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    tables = {"apiGroups": ["hudioperator.io"], "resources": ["huditables", "hudiwriters"], "verbs": verbs}
+    allow(light_cluster, namespace, "author", tables)
+    return namespace
+
+
+def grant(cluster: Cluster, namespace: str, verb: str, resource: str, name: str = "") -> None:
+    """Give ann one verb."""
+    group = "hudioperator.io" if resource.startswith("hudi") else ""
+    rule: JsonDict = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+    named = {"resourceNames": [name]} if name else {}
+    allow(cluster, namespace, f"{verb}-{resource}-{name}".rstrip("-"), {**rule, **named})
+
+
+@pytest.mark.parametrize("case", REFERENCES)
+def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author: str, case: str) -> None:
+    plural, spec, resource, name = REFERENCES[case]
+    if plural == "hudiwriters" and resource != "huditables":
+        grant(light_cluster, author, "use", "huditables")
+    made = MAKE[plural](author, **spec)
+    refused = light_cluster.refused(made, user="ann")
+    assert f"user 'ann' needs the verb use on {resource} '{name}' in namespace {author}" in refused
+    grant(light_cluster, author, "use", resource, "another")
+    assert "needs the verb use" in light_cluster.refused(made, user="ann")
+    grant(light_cluster, author, "use", resource, name)
+    light_cluster.apply(made, user="ann")
+
+
+def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: str) -> None:
+    """Somebody else's table, with a Secret that ann may not use."""
+    storage: JsonDict = {"secretRefs": [{"name": "any", "as": "Env"}]}
+    light_cluster.apply(table(author, storage=storage))
+    for change in (
+        {"image": "hudi-operator/spark:dev"},
+        {"storage": {**storage, "options": {"fs.s3a.endpoint": "http://mine"}}},
+        {"commitCallback": {"url": "https://mine.example/"}},
+        {"agent": {"env": [{"name": "A", "value": "b"}]}},
+    ):
+        message = light_cluster.refused(table(author, **{"storage": storage, **change}), user="ann")
+        assert "needs the verb use on secrets 'any'" in message
+    for change in ({"suspend": True}, {"savepoints": [{"name": "before"}]}):
+        light_cluster.apply(table(author, storage=storage, **change), user="ann")
+    light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
+
+
+def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: str) -> None:
+    spec = {"storage": {"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env"}]}}
+    message = light_cluster.refused(table(author, **spec))
+    assert (
+        "Secret 'hudi-operator-etcd': names that begin with hudi-operator- are those of the operator's own" in message
+    )
+    kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": "hudi-operator-etcd"}}}
+    assert "are those of the operator's own" in light_cluster.refused(writer(author, source={"kafka": kafka}))
+
+
+@pytest.mark.parametrize(("plural", "policy"), [("huditables", "table"), ("hudiwriters", "writer")])
+def test_every_field_is_thought_of(plural: str, policy: str) -> None:
+    """A new field of a spec is judged, or stands among those that are free."""
+    policies = {o["metadata"]["name"]: o for o in render() if o["kind"] == "ValidatingAdmissionPolicy"}
+    found = policies[f"hudi-operator-{policy}-references"]
+    said = found["metadata"]["annotations"]
+    judged, free = (said[f"hudioperator.io/{name}"].split(",") for name in ("fields", "free-fields"))
+    assert sorted([*judged, *free]) == sorted(schema(plural, "spec")["properties"])
+    (condition,) = found["spec"]["matchConditions"]
+    assert [f for f in judged if f"object.spec.{f} != oldObject.spec.{f}" not in condition["expression"]] == []
+
+
+# ---- images
+
+
+def test_an_image_must_be_allowed(light_cluster: Cluster, namespace: str) -> None:
+    message = light_cluster.refused(table(namespace, image="evil:1"))
+    assert "spec.image: 'evil:1' is none of the images that this cluster allows: hudi-operator/spark:dev" in message
+    light_cluster.apply(table(namespace, image="hudi-operator/spark:dev"))
+
+
+def test_images_are_allowed_by_pattern(bare_cluster: Cluster) -> None:
+    from tests.tiers.component.crds.cluster import install
+
+    install(bare_cluster, "--set=config.allowedImages={registry.example/lake/*,exact:1}")
+    for image in ("registry.example/lake/spark:7", "exact:1"):
+        bare_cluster.apply(table("default", image=image))
+    for image in ("registry.example/lakes/spark:7", "exact:12", "registry.example/other"):
+        assert "is none of the images" in bare_cluster.refused(table("default", image=image))
+
+
+# ---- decisions
+
+
+INSTANT = "20260101000000000"
+DECISIONS: dict[str, tuple[JsonDict, str, str]] = {
+    "lease-only": ({"fencing": {"mode": "LeaseOnly"}}, "lease-only", "spec.fencing.mode: LeaseOnly"),
+    "node-deletion": ({"fencing": {"trustNodeDeletion": True}}, "trust-nodes", "spec.fencing.trustNodeDeletion"),
+    "taint": ({"fencing": {"trustOutOfServiceTaint": True}}, "trust-nodes", "spec.fencing.trustOutOfServiceTaint"),
+    "rollback": (
+        {"adoption": {"rollbackInstants": [INSTANT]}},
+        "rollback-instants",
+        "spec.adoption.rollbackInstants",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECISIONS)
+@pytest.mark.parametrize("first", [True, False], ids=["create", "update"])
+def test_a_decision_needs_a_verb_of_its_own(light_cluster: Cluster, author: str, case: str, first: bool) -> None:
+    spec, verb, field = DECISIONS[case]
+    if not first:
+        light_cluster.apply(table(author), user="ann")
+    refused = light_cluster.refused(table(author, **spec), user="ann")
+    assert f"{field}: user 'ann' needs the verb {verb} on huditables in namespace {author}" in refused
+    light_cluster.apply(table(author, **spec))
+    # It stands; others may edit the rest.
+    light_cluster.apply(table(author, **spec, suspend=True), user="ann")
+    light_cluster.kubectl("delete", "ht", "flights", "-n", author)
+    grant(light_cluster, author, verb, "huditables")
+    light_cluster.apply(table(author, **spec), user="ann")
+
+
+def test_unfreezing_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:
+    light_cluster.apply(table(author), user="ann")
+
+    def unfreeze(revision: str) -> Any:
+        annotation = f"hudioperator.io/unfreeze={revision}"
+        return light_cluster.run("annotate", "ht", "flights", annotation, "--overwrite", "-n", author, "--as=ann")
+
+    refused = unfreeze("7")
+    assert refused.returncode != 0
+    assert "the annotation hudioperator.io/unfreeze: user 'ann' needs the verb unfreeze on huditables" in refused.stdout
+    light_cluster.kubectl("annotate", "ht", "flights", "-n", author, "hudioperator.io/unfreeze=7")
+    light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
+    assert unfreeze("8").returncode != 0
+    grant(light_cluster, author, "unfreeze", "huditables")
+    assert unfreeze("8").returncode == 0

@@ -1,0 +1,220 @@
+"""A pod starts only with Secrets and accounts whose owners allow it, and with an allowed image.
+
+That is asked again at each launch. Who runs goes on, and nothing that exists is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hudi_operator.api import references
+from hudi_operator.api.references import Consent, Named
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.model.config import ConsentConfig, OperatorConfig
+from hudi_operator.model.facts import Observed
+from hudi_operator.plan.gate.stalled import path_problem
+from tests.support.world import simulated_world
+from tests.support.world.simulated_world import World, finished
+
+REQUIRED = ConsentConfig(secrets="Required", service_accounts="Required")
+SECRET, ACCOUNT = Named("Secret", "lake"), Named("ServiceAccount", "irsa")
+STORAGE = {"secretRefs": [{"name": "lake", "as": "Env"}], "serviceAccountName": "irsa"}
+ALLOWED = {SECRET: Consent(True, ("flights",)), ACCOUNT: Consent(True, ("*",))}
+KAFKA = {
+    "bootstrapServers": ["kafka:9093"],
+    "topics": ["t"],
+    "value": {"format": "Binary"},
+    "security": {"protocol": "SSL", "secretRef": {"name": "tls"}},
+}
+
+
+class Owners(World):
+    """A world with what Secrets and accounts say of who may use them."""
+
+    said: Mapping[Named, Consent] = ALLOWED
+
+    def observe(self) -> Observed:
+        return replace(super().observe(), consents=self.said)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Owners:
+    monkeypatch.setattr(simulated_world, "CONFIG", OperatorConfig(consent=REQUIRED, allowed_images=("lake/*",)))
+    return Owners()
+
+
+def looks(world: World, times: int = 6) -> None:
+    for _ in range(times):
+        world.reconcile()
+        world.tick()
+
+
+def stalled(world: World, obj: Any) -> tuple[str, str]:
+    found = world.condition(obj, "Stalled")
+    return found["reason"], found["message"]
+
+
+def test_with_its_owners_word_it_runs(world: Owners) -> None:
+    world.make_table(storage=STORAGE)
+    world.make_writer("load")
+    world.run(finished("load"))
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({**ALLOWED, SECRET: Consent(True)}, "spec.storage.secretRefs: Secret lake allows no table: its owner allows"),
+        ({**ALLOWED, SECRET: Consent(True, ())}, "Secret lake allows only none"),
+        ({**ALLOWED, SECRET: Consent(True, ("orders",))}, "Secret lake allows only orders: its owner allows this one"),
+        ({**ALLOWED, SECRET: Consent(exists=False)}, "spec.storage.secretRefs: Secret lake does not exist"),
+        ({ACCOUNT: Consent(True, ("*",))}, "it is not known yet whether Secret lake allows this HudiTable"),
+        (
+            {**ALLOWED, ACCOUNT: Consent(True)},
+            "spec.storage.serviceAccountName: ServiceAccount irsa allows no table: its owner allows this one with: "
+            "kubectl annotate serviceaccount irsa -n lake --overwrite hudioperator.io/allowed-tables=flights",
+        ),
+    ],
+)
+def test_without_it_nothing_is_made(world: Owners, said: dict[Named, Consent], message: str) -> None:
+    world.said = said
+    world.make_table(storage=STORAGE)
+    world.make_writer("load")
+    looks(world)
+    assert stalled(world, world.table)[0] == "ReferenceNotAllowed"
+    assert message in stalled(world, world.table)[1]
+    assert not world.pods
+    assert not world.kv
+    # The word is given later.
+    world.said = ALLOWED
+    world.run(finished("load"))
+
+
+def test_a_word_that_is_withdrawn_counts_at_the_next_launch(world: Owners) -> None:
+    """What a dead writer and a dead agent have left stays: nothing starts, nothing is deleted."""
+    world.make_table(storage=STORAGE)
+    world.make_writer("load")
+    world.run(lambda w: any(p.role == "writer" and p.alive for p in w.processes))
+    before = set(world.pods)
+    world.said = {**ALLOWED, SECRET: Consent(True)}
+    looks(world, 1)
+    running = [p for p in world.processes if p.alive]
+    assert {p.role for p in running} == {"agent", "writer"}, "who runs goes on"
+    for process in running:
+        world.kill(process)
+    for _ in range(60):
+        looks(world, 1)
+    assert stalled(world, world.table)[0] == "ReferenceNotAllowed"
+    assert not [p for p in world.pods if p not in before], "nothing new starts"
+    world.said = ALLOWED
+    world.run(finished("load"), seconds=600)
+
+
+def test_a_writers_own_secret(world: Owners) -> None:
+    world.make_table(storage=STORAGE)
+    world.make_writer("load", source={"kafka": KAFKA})
+    world.make_writer("other")
+    world.said = {**ALLOWED, Named("Secret", "tls"): Consent(True, ("orders",))}
+    world.run(finished("other"))
+    assert stalled(world, world.writers["load"])[0] == "ReferenceNotAllowed"
+    assert (
+        "spec.source.kafka.security.secretRef: Secret tls allows only orders"
+        in stalled(world, world.writers["load"])[1]
+    )
+    assert not any(name.startswith("load") for name in world.created)
+    world.said = {**ALLOWED, Named("Secret", "tls"): Consent(True, ("orders", "flights"))}
+    world.run(finished("load"))
+
+
+def test_an_image_that_is_not_allowed_starts_nothing(world: Owners) -> None:
+    world.make_table(storage=STORAGE, image="evil:1")
+    looks(world)
+    reason, message = stalled(world, world.table)
+    assert reason == "ImageNotAllowed"
+    assert "spec.image: evil:1 is none of the allowed images: hudi-operator/spark:dev, lake/*" in message
+    assert not world.pods
+    world.edit(world.table, image="lake/spark:1")
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+
+
+@pytest.mark.parametrize(
+    ("image", "allowed", "answer"),
+    [
+        ("", (), True),
+        ("own:1", (), True),
+        ("own:2", (), False),
+        ("a/b:1", ("a/*",), True),
+        ("ab/b:1", ("a/*",), False),
+        ("a/b:1", ("a/b:1",), True),
+        ("a/b:12", ("a/b:1",), False),
+        ("x", ("*",), True),
+    ],
+)
+def test_images(image: str, allowed: tuple[str, ...], answer: bool) -> None:
+    assert (references.image_problem(image, "own:1", allowed) == "") is answer
+
+
+def spec(**fields: Any) -> TableSpec:
+    meta = {"namespace": "lake", "name": "flights", "uid": "u"}
+    body = {"path": "s3a://lake/t", "recordKeyFields": ["id"], **fields}
+    return TableSpec.from_object({"kind": "HudiTable", "metadata": meta, "spec": body})
+
+
+def test_a_secret_without_which_pods_start_may_be_missing() -> None:
+    table = spec(commitCallback={"url": "https://example.org/", "secretRef": {"name": "receiver"}})
+    named = references.of_table(table)
+    for consent, word in ((Consent(exists=False), ""), (Consent(True), "allows no table")):
+        found = references.problem(named, {Named("Secret", "receiver"): consent}, table, REQUIRED.by_kind)
+        assert (word in found) if word else not found
+
+
+def test_rules_of_an_installation() -> None:
+    table = spec(storage=STORAGE)
+    silent = {SECRET: Consent(True), ACCOUNT: Consent(True)}
+    named = references.of_table(table)
+    optional = ConsentConfig(secrets="Optional", service_accounts="Optional")
+    assert references.problem(named, silent, table, REQUIRED.by_kind)
+    assert not references.problem(named, silent, table, optional.by_kind)
+    assert references.problem(named, {**silent, SECRET: Consent(True, ())}, table, optional.by_kind)
+    assert not references.problem(named, {}, table, ConsentConfig().by_kind)
+
+
+def test_the_operators_own_secret_is_never_used() -> None:
+    """Whatever the rules say, and whatever stands at it."""
+    table = spec(storage={"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env"}]})
+    said = {Named("Secret", "hudi-operator-etcd"): Consent(True, ("*",))}
+    found = references.problem(references.of_table(table), said, table, ConsentConfig().by_kind)
+    assert "Secret hudi-operator-etcd: names that begin with hudi-operator- are those of the operator's" in found
+
+
+@pytest.mark.parametrize(
+    ("annotations", "consent"),
+    [
+        (None, Consent(exists=False)),
+        ({}, Consent(True)),
+        ({references.ANNOTATION: ""}, Consent(True, ())),
+        ({references.ANNOTATION: " flights, orders,"}, Consent(True, ("flights", "orders"))),
+        ({references.ANNOTATION: "*"}, Consent(True, ("*",))),
+    ],
+)
+def test_the_annotation(annotations: dict[str, str] | None, consent: Consent) -> None:
+    assert Consent.read(annotations) == consent
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "allowed"),
+    [
+        ({}, True),
+        ({"*": ()}, False),
+        ({"*": ("*",)}, True),
+        ({"*": (), "lake": ("s3a://lake/",)}, True),
+        ({"*": ("*",), "lake": ("s3a://other/",)}, False),
+        ({"*": ("s3a://lake/",)}, True),
+    ],
+)
+def test_paths_of_namespaces_that_are_not_listed(prefixes: dict[str, tuple[str, ...]], allowed: bool) -> None:
+    problem = path_problem("s3a://lake/t", "lake", OperatorConfig(path_prefixes=prefixes))
+    assert (problem == "") is allowed, problem
