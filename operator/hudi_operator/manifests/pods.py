@@ -18,6 +18,7 @@ from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import PodFacts
 
 JsonDict = dict[str, Any]
 
@@ -26,6 +27,7 @@ AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
 _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
 _CALLBACK_VOLUME = "callback"
+_SPARK_KEY_VOLUME = "spark-key"
 _JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
@@ -68,6 +70,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
         container["ports"] = _driver_ports()
+        _add_spark_key(name, volumes, mounts)
     pod = _pod(table, writer.ref.namespace, name, labels, container, volumes)
     pod["metadata"]["ownerReferences"] = [owner(naming.WRITER_KIND, writer.ref)]
     pod["spec"].update(
@@ -100,10 +103,12 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
 
 
 def _executor(
-    table: TableSpec, config_map: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
+    table: TableSpec, driver: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
 ) -> JsonDict:
+    """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
     env = [*_common_env(table.storage), *settings.env]
-    volumes, mounts = _volumes(config_map=config_map, with_job=False, with_etcd=False)
+    volumes, mounts = _volumes(config_map=driver, with_job=False, with_etcd=False)
+    _add_spark_key(driver, volumes, mounts)
     container = _container(
         spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config
     )
@@ -144,6 +149,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
         container["ports"] = _driver_ports()
+        _add_spark_key(name, volumes, mounts)
     labels = naming.agent_labels(agent=agent, generation=generation, table="" if own is None else table.ref.name)
     pod = _pod(table, table.ref.namespace, name, labels, container, volumes)
     # The agent serves several tables: their options come with the assignments.
@@ -260,6 +266,29 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
         volumes.append({"name": _ETCD_VOLUME, "secret": {"secretName": namespace.ETCD_SECRET, "defaultMode": 0o440}})
         mounts.append({"name": _ETCD_VOLUME, "mountPath": _ETCD_DIR, "readOnly": True})
     return volumes, mounts
+
+
+def _add_spark_key(driver: str, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """The key of the connections between ``driver`` and its executors, as a file in all of them."""
+    source = {"secretName": naming.spark_key_name(driver), "defaultMode": 0o440}
+    volumes.append({"name": _SPARK_KEY_VOLUME, "secret": source})
+    mounts.append({"name": _SPARK_KEY_VOLUME, "mountPath": spark_conf.SPARK_KEY_DIR, "readOnly": True})
+
+
+def spark_key(pod: PodFacts) -> JsonDict:
+    """The Secret with the key of this pod and its executors; whoever creates it adds the key.
+
+    It belongs to the pod, so Kubernetes deletes it with the pod, and the operator needs no right
+    to read or delete Secrets.
+    """
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+    metadata = {
+        "name": naming.spark_key_name(pod.name),
+        "namespace": pod.namespace,
+        "labels": naming.common_labels(_SPARK_KEY_VOLUME),
+        "ownerReferences": [owner],
+    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "immutable": True}
 
 
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:

@@ -611,6 +611,7 @@ class World:
         if executor:
             more = {
                 "master": "local-cluster[1,1,512]",
+                "authenticate.secret": "of-tests",
                 "plugins": spark_conf.PLUGIN,
                 "executor.memory": "512m",
                 "executor.extraJavaOptions": JAVA_OPTIONS,

@@ -361,6 +361,54 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     assert settings["spark.kubernetes.executor.limit.cores"] == "2"
 
 
+def test_every_driver_authenticates_and_encrypts() -> None:
+    """F150: also without executors, since a driver listens on its pod's address then, too."""
+    wanted = {
+        "spark.authenticate": "true",
+        "spark.network.crypto.enabled": "true",
+        "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+        "spark.network.crypto.authEngineVersion": "2",
+        "spark.network.crypto.saslFallback": "false",
+        "spark.io.encryption.enabled": "true",
+    }
+    own = table(agent={"executors": {"instances": 1}})
+    for settings in (
+        spark_conf.spark_defaults(table(), writer(), 1, CONFIG),
+        spark_conf.spark_defaults(table(), writer(**EXECUTORS), 1, CONFIG),
+        spark_conf.agent_defaults(table(), CONFIG),
+        spark_conf.agent_defaults(own, CONFIG, agent_pod="hudi-agent-0123456789-2"),
+    ):
+        assert {name: settings.get(name) for name in wanted} == wanted
+        distributed = settings["spark.master"].startswith("k8s:")
+        assert settings.get("spark.authenticate.secret.file") == ("/etc/hudi/spark-key/key" if distributed else None)
+        assert "spark.authenticate.secret" not in settings
+
+
+def test_a_driver_and_its_executors_mount_one_key_as_a_file() -> None:
+    own = table(agent={"executors": {"instances": 1}})
+    agent, agent_pod = "hudi-agent-0123456789", "hudi-agent-0123456789-2"
+    for name, *sharing in (
+        ("load-01234567-3", pods.driver_pod(table(), writer(**EXECUTORS), 3, CONFIG), executor_pod()),
+        (
+            agent_pod,
+            pods.agent_pod(own, agent, 2, CONFIG),
+            yaml.safe_load(pods.agent_executor_template(own, agent, 2, CONFIG)),
+        ),
+    ):
+        for pod in sharing:
+            container = pod["spec"]["containers"][0]
+            assert {
+                "name": "spark-key",
+                "secret": {"secretName": f"{name}-spark-key", "defaultMode": 0o440},
+            } in pod["spec"]["volumes"]
+            assert {"name": "spark-key", "mountPath": "/etc/hudi/spark-key", "readOnly": True} in container[
+                "volumeMounts"
+            ]
+            assert "spark-key" not in json.dumps([container["env"], container.get("envFrom")])
+    for pod in (pods.driver_pod(table(), writer(), 3, CONFIG), pods.agent_pod(table(), agent, 2, CONFIG)):
+        assert "spark-key" not in [volume["name"] for volume in pod["spec"]["volumes"]], "nobody shares its key"
+
+
 def test_a_bloom_index_does_not_go_by_ranges() -> None:
     """F102: files name their least and greatest key by two orders."""
     name = "hoodie.bloom.index.prune.by.ranges"
