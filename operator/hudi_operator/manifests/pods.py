@@ -36,11 +36,9 @@ _DOWNWARD = {
     "NODE_NAME": "spec.nodeName",
     "POD_IP": "status.podIP",
 }
-_S3_KEYS = (
-    ("AWS_ACCESS_KEY_ID", "accessKeyId", False),
-    ("AWS_SECRET_ACCESS_KEY", "secretAccessKey", False),
-    ("AWS_SESSION_TOKEN", "sessionToken", True),
-)
+_S3_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")
+_S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
+_S3_VOLUME, _SECRET_VOLUME = "s3", "secret"
 
 
 def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
@@ -59,6 +57,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         *writer.driver.env,
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True)
+    _add_credentials(table.storage, volumes, mounts)
     _add_kafka_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
     if code:
@@ -108,6 +107,7 @@ def _executor(
     """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
     env = [*_common_env(table.storage), *settings.env]
     volumes, mounts = _volumes(config_map=driver, with_job=False, with_etcd=False)
+    _add_credentials(table.storage, volumes, mounts)
     _add_spark_key(driver, volumes, mounts)
     container = _container(
         spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config
@@ -137,6 +137,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
     volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
+    _add_credentials(table.storage, volumes, mounts)
     _add_callback_secret(table, volumes, mounts)
     env = [
         *_common_env(table.storage),
@@ -291,6 +292,25 @@ def spark_key(pod: PodFacts) -> JsonDict:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "immutable": True}
 
 
+def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """Credentials as files, which follow changes of their Secrets: no ``subPath``, which would not.
+
+    A Secret that does not exist does not keep a pod from its start: the store's client names it,
+    and finds it when it comes.
+    """
+    for number, ref in enumerate(storage.secret_refs):
+        source: JsonDict = {"secretName": ref.name, "optional": True, "defaultMode": 0o440}
+        if ref.as_kind == "S3":
+            name, path = _S3_VOLUME, _S3_DIR
+            source["items"] = [{"key": key, "path": key} for key in _S3_KEYS]
+        elif ref.as_kind == "Files":
+            name, path = f"{_SECRET_VOLUME}-{number}", f"{_SECRETS_DIR}/{ref.name}"
+        else:
+            continue
+        volumes.append({"name": name, "secret": source})
+        mounts.append({"name": name, "mountPath": path, "readOnly": True})
+
+
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
     """The Secret of ``source.kafka`` as files, for driver and executors.
 
@@ -334,17 +354,9 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
         _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),
         _variable("TZ", "UTC"),
     ]
-    for ref in storage.secret_refs:
-        if ref.as_kind == "S3":
-            env += [_secret_variable(name, ref.name, key, optional=optional) for name, key, optional in _S3_KEYS]
+    if any(ref.as_kind == "S3" for ref in storage.secret_refs):
+        env.append(_variable("HUDI_OPERATOR_S3_CREDENTIALS", _S3_DIR))
     return env
-
-
-def _secret_variable(name: str, secret: str, key: str, *, optional: bool) -> JsonDict:
-    reference: JsonDict = {"name": secret, "key": key}
-    if optional:
-        reference["optional"] = True
-    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
 
 
 def _env_from(storage: StorageSpec) -> list[JsonDict]:

@@ -16,6 +16,7 @@ from hudi_operator.model.config import OperatorConfig
 
 GUARD = "io.hudioperator.GuardedFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"
+S3_CREDENTIALS = "io.hudioperator.S3Credentials"
 STATEMENTS = "io.hudioperator.StatementExtension"
 API_SERVER = "k8s://https://kubernetes.default.svc"
 DRIVER_SERVICE_ACCOUNT = "hudi-driver"
@@ -173,9 +174,7 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         "spark.hadoop.fs.s3a.connection.timeout": "60000",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
-        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = (
-            "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
-        )
+        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = S3_CREDENTIALS
     settings.update({f"spark.hadoop.{key}": value for key, value in storage.options.items()})
     return settings
 
