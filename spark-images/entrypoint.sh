@@ -15,6 +15,9 @@ executor)
     options+=("${!name}")
   done
   classpath="${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}${SPARK_CONF_DIR:-/opt/spark/conf}:$SPARK_HOME/jars/*"
+  # Spark reads the key of its connections from a file only where it knows its master to be Kubernetes,
+  # and does not tell an executor before the first connection.
+  options+=(-Dspark.master=k8s://https://kubernetes.default.svc)
   exec tini -- "$JAVA_HOME/bin/java" "${options[@]}" -Xms"$SPARK_EXECUTOR_MEMORY" -Xmx"$SPARK_EXECUTOR_MEMORY" \
     -cp "$classpath" org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
     --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \

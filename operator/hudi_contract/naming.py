@@ -106,6 +106,11 @@ def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
     return f"{writer_name[:40].rstrip('-.')}-{writer_uid[:8]}-{number}"
 
 
+def spark_key_name(pod: str) -> str:
+    """Secret with the key of the connections between this driver or agent pod and its executors."""
+    return f"{pod}-spark-key"
+
+
 def driver_number(pod_name: str) -> int | None:
     """Attempt number at the end of a driver pod's name.
 

@@ -31,6 +31,7 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         waiting=next((text for text in map(_waiting, _statuses(status)) if text), ""),
         pod_ip=status.get("podIP") or "",
         reason=status.get("reason") or "",
+        secrets=tuple(v["secret"].get("secretName", "") for v in spec.get("volumes") or () if v.get("secret")),
     )
 
 

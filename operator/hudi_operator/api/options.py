@@ -182,6 +182,7 @@ _ZONE = (
     "a writer's session is in UTC (F95): set the zone of a source's times in source.files.options.timeZone, that "
     "of a column with to_utc_timestamp in SQL"
 )
+_WIRE = "connections between a driver and its executors are authenticated and encrypted, and so are their files"
 _CALENDAR = "all writers of a table write dates in one calendar"
 OWNED_SPARK = (
     Rule("spark.hoodie.*", "use spec.hudiOptions"),
@@ -199,6 +200,11 @@ OWNED_SPARK = (
     Rule("spark.driver.host", _IDENTITY),
     Rule("spark.driver.port", _IDENTITY),
     Rule("spark.driver.bindaddress", _IDENTITY),
+    Rule("spark.authenticate*", _WIRE),
+    Rule("spark.network.crypto.*", _WIRE),
+    Rule("spark.network.sasl.*", _WIRE),
+    Rule("spark.network.auth.*", _WIRE),
+    Rule("spark.io.encryption.*", _WIRE),
     Rule("spark.executor.instances", "set it in spec.executors.instances"),
     Rule("spark.*.memoryoverhead*", "set it in driver.resources and executors.resources"),
     Rule("spark.dynamicallocation.*", _IDENTITY),

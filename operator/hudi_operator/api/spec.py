@@ -128,7 +128,7 @@ class SecretRef:
     """A Secret with credentials for the storage."""
 
     name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
-    as_kind: str = text(at="as", required=True, choices=("S3", "Env"))
+    as_kind: str = text(at="as", required=True, choices=("S3", "Files", "Env"))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ The next reconcile reads and decides again (I6).
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,8 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 EVENTS_SECONDS = 3.0
 """Maximum time for the events of one look."""
+KEY_BYTES = 32
+"""Length of a key that the operator makes."""
 
 
 @dataclass
@@ -55,6 +59,7 @@ class Executor:
             act.UpdateStatus: self._update_status,
             act.Apply: self._apply,
             act.CreatePod: self._create_pod,
+            act.CreateKey: self._create_key,
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
             act.DeleteObject: self._delete_object,
@@ -135,6 +140,11 @@ class Executor:
 
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
         if await self._kubernetes.create(action.manifest):
+            context.done.append(action)
+
+    async def _create_key(self, context: Context, action: act.CreateKey) -> None:
+        key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+        if await self._kubernetes.create({**action.manifest, "data": {action.entry: key}}):
             context.done.append(action)
 
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:

@@ -18,6 +18,7 @@ from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import PodFacts
 
 JsonDict = dict[str, Any]
 
@@ -26,6 +27,7 @@ AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
 _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
 _CALLBACK_VOLUME = "callback"
+_SPARK_KEY_VOLUME = "spark-key"
 _JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
@@ -34,11 +36,9 @@ _DOWNWARD = {
     "NODE_NAME": "spec.nodeName",
     "POD_IP": "status.podIP",
 }
-_S3_KEYS = (
-    ("AWS_ACCESS_KEY_ID", "accessKeyId", False),
-    ("AWS_SECRET_ACCESS_KEY", "secretAccessKey", False),
-    ("AWS_SESSION_TOKEN", "sessionToken", True),
-)
+_S3_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")
+_S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
+_S3_VOLUME, _SECRET_VOLUME = "s3", "secret"
 
 
 def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
@@ -57,6 +57,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         *writer.driver.env,
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True)
+    _add_credentials(table.storage, volumes, mounts)
     _add_kafka_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
     if code:
@@ -68,6 +69,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
         container["ports"] = _driver_ports()
+        _add_spark_key(name, volumes, mounts)
     pod = _pod(table, writer.ref.namespace, name, labels, container, volumes)
     pod["metadata"]["ownerReferences"] = [owner(naming.WRITER_KIND, writer.ref)]
     pod["spec"].update(
@@ -100,10 +102,13 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
 
 
 def _executor(
-    table: TableSpec, config_map: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
+    table: TableSpec, driver: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
 ) -> JsonDict:
+    """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
     env = [*_common_env(table.storage), *settings.env]
-    volumes, mounts = _volumes(config_map=config_map, with_job=False, with_etcd=False)
+    volumes, mounts = _volumes(config_map=driver, with_job=False, with_etcd=False)
+    _add_credentials(table.storage, volumes, mounts)
+    _add_spark_key(driver, volumes, mounts)
     container = _container(
         spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config
     )
@@ -132,6 +137,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
     volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
+    _add_credentials(table.storage, volumes, mounts)
     _add_callback_secret(table, volumes, mounts)
     env = [
         *_common_env(table.storage),
@@ -144,6 +150,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     container["envFrom"] = _env_from(table.storage)
     if with_executors:
         container["ports"] = _driver_ports()
+        _add_spark_key(name, volumes, mounts)
     labels = naming.agent_labels(agent=agent, generation=generation, table="" if own is None else table.ref.name)
     pod = _pod(table, table.ref.namespace, name, labels, container, volumes)
     # The agent serves several tables: their options come with the assignments.
@@ -262,6 +269,48 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
     return volumes, mounts
 
 
+def _add_spark_key(driver: str, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """The key of the connections between ``driver`` and its executors, as a file in all of them."""
+    source = {"secretName": naming.spark_key_name(driver), "defaultMode": 0o440}
+    volumes.append({"name": _SPARK_KEY_VOLUME, "secret": source})
+    mounts.append({"name": _SPARK_KEY_VOLUME, "mountPath": spark_conf.SPARK_KEY_DIR, "readOnly": True})
+
+
+def spark_key(pod: PodFacts) -> JsonDict:
+    """The Secret with the key of this pod and its executors; whoever creates it adds the key.
+
+    It belongs to the pod, so Kubernetes deletes it with the pod, and the operator needs no right
+    to read or delete Secrets.
+    """
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+    metadata = {
+        "name": naming.spark_key_name(pod.name),
+        "namespace": pod.namespace,
+        "labels": naming.common_labels(_SPARK_KEY_VOLUME),
+        "ownerReferences": [owner],
+    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "immutable": True}
+
+
+def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """Credentials as files, which follow changes of their Secrets: no ``subPath``, which would not.
+
+    A Secret that does not exist does not keep a pod from its start: the store's client names it,
+    and finds it when it comes.
+    """
+    for number, ref in enumerate(storage.secret_refs):
+        source: JsonDict = {"secretName": ref.name, "optional": True, "defaultMode": 0o440}
+        if ref.as_kind == "S3":
+            name, path = _S3_VOLUME, _S3_DIR
+            source["items"] = [{"key": key, "path": key} for key in _S3_KEYS]
+        elif ref.as_kind == "Files":
+            name, path = f"{_SECRET_VOLUME}-{number}", f"{_SECRETS_DIR}/{ref.name}"
+        else:
+            continue
+        volumes.append({"name": name, "secret": source})
+        mounts.append({"name": name, "mountPath": path, "readOnly": True})
+
+
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
     """The Secret of ``source.kafka`` as files, for driver and executors.
 
@@ -305,17 +354,9 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
         _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),
         _variable("TZ", "UTC"),
     ]
-    for ref in storage.secret_refs:
-        if ref.as_kind == "S3":
-            env += [_secret_variable(name, ref.name, key, optional=optional) for name, key, optional in _S3_KEYS]
+    if any(ref.as_kind == "S3" for ref in storage.secret_refs):
+        env.append(_variable("HUDI_OPERATOR_S3_CREDENTIALS", _S3_DIR))
     return env
-
-
-def _secret_variable(name: str, secret: str, key: str, *, optional: bool) -> JsonDict:
-    reference: JsonDict = {"name": secret, "key": key}
-    if optional:
-        reference["optional"] = True
-    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
 
 
 def _env_from(storage: StorageSpec) -> list[JsonDict]:

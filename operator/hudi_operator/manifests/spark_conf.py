@@ -16,6 +16,7 @@ from hudi_operator.model.config import OperatorConfig
 
 GUARD = "io.hudioperator.GuardedFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"
+S3_CREDENTIALS = "io.hudioperator.S3Credentials"
 STATEMENTS = "io.hudioperator.StatementExtension"
 API_SERVER = "k8s://https://kubernetes.default.svc"
 DRIVER_SERVICE_ACCOUNT = "hudi-driver"
@@ -26,6 +27,8 @@ EXECUTOR_TEMPLATE = f"{SPARK_CONF_DIR}/executor-template.yaml"
 EXECUTOR_CONTAINER = "executor"
 DRIVER_PORT = 7078
 BLOCK_MANAGER_PORT = 7079
+SPARK_KEY_DIR = "/etc/hudi/spark-key"
+SPARK_KEY = "key"
 _SERVICE_ACCOUNT_CA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 _FILE_SYSTEMS = {
@@ -34,6 +37,21 @@ _FILE_SYSTEMS = {
     "abfs": "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem",
     "abfss": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
     "hdfs": "org.apache.hadoop.hdfs.DistributedFileSystem",
+}
+
+WIRE = {
+    # A driver listens on two ports of the pod's address even when all its tasks run inside it. In
+    # local mode Spark makes a key that only this process knows, so nobody can connect.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    # The default cipher, CTR, does not notice changed bytes.
+    "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+    # Version 2 derives the keys of a connection from the whole handshake.
+    "spark.network.crypto.authEngineVersion": "2",
+    # Otherwise a client may ask for SASL instead, which does not encrypt.
+    "spark.network.crypto.saslFallback": "false",
+    # Shuffle and spill files, with a key that executors get over such a connection.
+    "spark.io.encryption.enabled": "true",
 }
 
 _TABLE_PATH = "spark.hadoop.hudi.operator.guard.path"
@@ -156,9 +174,7 @@ def _storage_defaults(storage: StorageSpec) -> dict[str, str]:
         "spark.hadoop.fs.s3a.connection.timeout": "60000",
     }
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
-        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = (
-            "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
-        )
+        settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = S3_CREDENTIALS
     settings.update({f"spark.hadoop.{key}": value for key, value in storage.options.items()})
     return settings
 
@@ -167,6 +183,7 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
     settings = {
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        **WIRE,
         "spark.sql.extensions": f"{STATEMENTS},org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
@@ -214,6 +231,8 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.submit.deployMode": "client",
         "spark.driver.port": str(DRIVER_PORT),
         "spark.blockManager.port": str(BLOCK_MANAGER_PORT),
+        # Not in the environment, where Spark puts its key otherwise.
+        "spark.authenticate.secret.file": f"{SPARK_KEY_DIR}/{SPARK_KEY}",
         "spark.executor.instances": str(executors.instances),
         "spark.executor.cores": str(executors.cores),
         "spark.executor.memory": quantity.spark_size(executors.memory),

@@ -68,6 +68,8 @@ class PodFacts:
     """``status.reason``: why the kubelet ended the whole pod (Evicted,
     DeadlineExceeded); empty otherwise.
     """
+    secrets: tuple[str, ...] = ()
+    """Names of the Secrets that it mounts."""
 
 
 @dataclass(frozen=True)

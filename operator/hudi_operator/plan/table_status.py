@@ -19,6 +19,7 @@ from hudi_contract.words import AgentError, FencingMode, GateState, Result
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents, table_services
+from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
@@ -426,6 +427,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         *callbacks.delivered(view),
         *_bucket(view),
         duplicates.allowed(view),
+        credentials.renewed(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 

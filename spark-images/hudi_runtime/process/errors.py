@@ -7,12 +7,17 @@ exception of Spark or Hudi that wraps it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
+
+S3_CREDENTIALS = "HUDI_OPERATOR_S3_CREDENTIALS"
+"""Environment variable: folder of the Secret with the S3 keys."""
 
 
 class RuntimeFailure(Exception):
@@ -275,15 +280,25 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose names suggest a secret.
+    """Values of environment variables whose names suggest a secret, and the S3 keys of now.
 
     They must never appear in a message.
     """
     found = os.environ if environ is None else environ
     name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
-    return tuple(
-        value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/")
-    )
+    values = [value for key, value in found.items() if name.search(key) and not value.startswith("/")]
+    return tuple(value for value in (*values, *s3_keys(found).values()) if len(value) >= 6)
+
+
+def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """S3 keys by the name of their file, from the mounted Secret; none without one."""
+    found = os.environ if environ is None else environ
+    folder = Path(found.get(S3_CREDENTIALS, ""))
+    keys: dict[str, str] = {}
+    for name in ("accessKeyId", "secretAccessKey", "sessionToken"):
+        with contextlib.suppress(OSError):
+            keys[name] = (folder / name).read_text().strip()
+    return {name: value for name, value in keys.items() if value} if found.get(S3_CREDENTIALS) else {}
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:

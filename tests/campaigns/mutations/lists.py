@@ -22,6 +22,7 @@ from tests.campaigns.mutations import (
     in_publication,
     in_records,
     in_restore,
+    in_secrets,
     in_services,
     in_settling,
     in_statements,
@@ -96,6 +97,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_duplicates.REMOVAL,
     *in_inserts.KEYS,
     *in_options.OPTIONS,
+    *in_secrets.KEYS,
 )
 
 NO_PLACE = {

@@ -10,6 +10,8 @@ from tests.support.harness.lost_executor import EXECUTOR
 
 EXECUTORS = {
     "spark.master": "local-cluster[1,1,512]",
+    # Spark reads keys from files on Kubernetes alone.
+    "spark.authenticate.secret": "of-tests",
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.extraClassPath": CLASS_PATH,

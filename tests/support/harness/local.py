@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -489,8 +490,7 @@ class World:
             "POD_UID": f"uid-{name}",
             "NODE_NAME": "node",
             "POD_IP": "127.0.0.1",
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+            "HUDI_OPERATOR_S3_CREDENTIALS": str(mount_keys(folder / "s3", ACCESS_KEY, SECRET_KEY)),
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
@@ -611,6 +611,7 @@ class World:
         if executor:
             more = {
                 "master": "local-cluster[1,1,512]",
+                "authenticate.secret": "of-tests",
                 "plugins": spark_conf.PLUGIN,
                 "executor.memory": "512m",
                 "executor.extraJavaOptions": JAVA_OPTIONS,
@@ -696,6 +697,24 @@ class World:
             self._spark = builder.getOrCreate()
             self._spark.sparkContext.setLogLevel("ERROR")
         return self._spark
+
+
+def mount_keys(folder: Path, access_key: str, secret_key: str) -> Path:
+    """S3 keys in files, as a kubelet mounts a Secret and replaces it; returns the folder."""
+    version = folder / f"..{time.monotonic_ns()}"
+    version.mkdir(parents=True)
+    (version / "accessKeyId").write_text(access_key)
+    (version / "secretAccessKey").write_text(secret_key)
+    for name in ("accessKeyId", "secretAccessKey"):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(f"..data/{name}")
+    new = folder / "..data_tmp"
+    new.symlink_to(version.name)
+    new.rename(folder / "..data")
+    for old in folder.glob("..[0-9]*"):
+        if old != version:
+            shutil.rmtree(old)
+    return folder
 
 
 def committed(folder: Path) -> bool:

@@ -74,6 +74,11 @@ class Cluster:
         )
         wait_for("kubectl proxy", self._answers)
 
+    @property
+    def address(self) -> str:
+        """Of the API server, for clients that do not authenticate."""
+        return f"http://127.0.0.1:{self._port}"
+
     def _answers(self) -> bool:
         try:
             self.request("GET", "/version")

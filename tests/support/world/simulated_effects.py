@@ -90,6 +90,17 @@ class Effects(Store):
         self.pods[meta["name"]] = Pod(
             meta["name"], uid, dict(meta["labels"]), owners, list(meta["finalizers"]), grace, beside=self.beside
         )
+        mounted = [v["secret"]["secretName"] for v in a.manifest["spec"]["volumes"] if "secret" in v]
+        self.pods[meta["name"]].secrets = tuple(mounted)
+
+    def _do_CreateKey(self, a: act.CreateKey) -> None:
+        meta = a.manifest["metadata"]
+        assert not self.terminating, "nothing can be created in a terminating namespace"
+        (owner,) = meta["ownerReferences"]
+        pod = self.pods.get(owner["name"])
+        assert pod is not None
+        assert (pod.uid, pod.phase) == (owner["uid"], "Pending"), "a key of a pod that has begun without one"
+        self.keys.add(meta["name"])
 
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
         """F5: when an attempt starts, no older one of its writer can hold or get the lock."""

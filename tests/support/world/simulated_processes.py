@@ -47,7 +47,8 @@ class Processes(Store):
         node = self.nodes.get(pod.node)
         if node is None or not node.ready:
             return
-        if pod.phase == "Pending" and pod.deleting_since is None:
+        key = naming.spark_key_name(pod.name)
+        if pod.phase == "Pending" and pod.deleting_since is None and (key not in pod.secrets or key in self.keys):
             pod.phase = "Running"
             pod.process = self._start(pod)
         if pod.deleting_since is not None and pod.process is not None and pod.process.alive:

@@ -58,6 +58,8 @@ class Pod:
     itself; empty: none.
     """
     beside_ended: bool = False
+    secrets: tuple[str, ...] = ()
+    """Names of the Secrets that it mounts."""
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
     collected: bool = False
@@ -154,6 +156,8 @@ class Store:
     completed: set[str] = field(default_factory=set)
     rolled_back: set[str] = field(default_factory=set)
     created: list[str] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    """Names of Secrets with a key that the operator has made."""
     events: list[act.EmitEvent] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     terminating: bool = False
@@ -330,6 +334,7 @@ class Store:
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
             owner_uids=pod.owner_uids,
+            secrets=pod.secrets,
             created_at="2026-01-01T00:00:00Z",
         )
 

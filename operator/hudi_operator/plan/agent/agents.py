@@ -22,7 +22,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.plan.core import launch
+from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
     IDLE_SECONDS,
     Action,
@@ -148,7 +148,8 @@ def plan_agent(view: View) -> PartialPlan:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
             actions.append(PutAdmit(view.table.table_id, current, Role.AGENT))
-        return PartialPlan(tuple(actions), ("waiting for the agent",) if not serving(view) else ())
+        waiting = ("waiting for the agent",) if not serving(view) else ()
+        return PartialPlan(tuple(actions), waiting, late=spark_keys.create(pod))
     wait, timer = _backoff(view)
     if wait > 0:
         actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])

@@ -75,6 +75,19 @@ class CreatePod(Action):
 
 
 @dataclass(frozen=True)
+class CreateKey(Action):
+    """Create a Secret with a new random key, which nobody but its pods ever sees.
+
+    AlreadyExists is success: the key that exists is the one that the pods have mounted.
+    """
+
+    manifest: JsonDict
+    """Without ``data``."""
+    entry: str
+    """Name of the key's entry in ``data``."""
+
+
+@dataclass(frozen=True)
 class DeletePod(Action):
     """Delete a pod with a grace period > 0 and its uid as precondition; never force.
 

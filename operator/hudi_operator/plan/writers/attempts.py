@@ -23,7 +23,7 @@ from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.plan.agent.agents import ensure_namespace
-from hudi_operator.plan.core import launch
+from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
     IDLE_SECONDS,
     Action,
@@ -119,7 +119,7 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _without_pod(view, writer.spec, active, entries)
     if stopping(view, writer.spec) or ending_for_change.asks(view, active):
         return _stop(view, writer.spec, active, entries)
-    return Progress(tuple(entries), before=ending_for_change.timers(view, active))
+    return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=spark_keys.create(active.pod))
 
 
 # ---- the status entry of an attempt

@@ -122,6 +122,11 @@ def test_values_have_one_line() -> None:
         "spark.sql.parquet.output.committer.class",
         "spark.shuffle.manager",
         "spark.shuffle.sort.io.plugin.class",
+        "spark.authenticate",
+        "spark.authenticate.secret.file",
+        "spark.network.crypto.saslFallback",
+        "spark.network.sasl.serverAlwaysEncrypt",
+        "spark.io.encryption.enabled",
     ],
 )
 def test_owned_spark_settings(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -183,3 +184,18 @@ def test_missing_definitions_are_named_and_waited_for(kinds: list[str] | None, s
     problem = asyncio.run(_api_problem(Api("37", kinds)))  # type: ignore[arg-type]
     assert said in problem
     assert bool(problem) == bool(said)
+
+
+def test_each_key_is_random_and_one_that_exists_stays() -> None:
+    made: list[dict[str, Any]] = []
+
+    class Cluster(Recorder):
+        async def create(self, manifest: dict[str, Any]) -> bool:
+            made.append(manifest)
+            return len(made) < 3
+
+    done = perform(executor(Cluster()), *(act.CreateKey({"kind": "Secret"}, "key") for _ in range(3)))
+    keys = [base64.b64decode(manifest["data"]["key"]) for manifest in made]
+    assert [len(key) for key in keys] == [32, 32, 32]
+    assert len(set(keys)) == 3
+    assert len(done) == 2, "nothing was changed by the third"

@@ -95,9 +95,33 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
         "HUDI_CONF_DIR",
         "SPARK_CONF_DIR",
     } <= env.keys()
-    assert env["AWS_ACCESS_KEY_ID"]["valueFrom"]["secretKeyRef"] == {"name": "creds", "key": "accessKeyId"}
-    assert env["AWS_SESSION_TOKEN"]["valueFrom"]["secretKeyRef"]["optional"] is True
+    assert not [name for name in env if name.startswith("AWS_")]
     assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+
+
+@pytest.mark.parametrize("kind", ["driver", "executor", "agent"])
+def test_credentials_that_change_are_files_that_follow(kind: str) -> None:
+    """F151: an environment keeps the keys of its process's start, and so does a `subPath`."""
+    refs = [{"name": "creds", "as": "S3"}, {"name": "google", "as": "Files"}, {"name": "more", "as": "Env"}]
+    mine, load = table(storage={"secretRefs": refs}), writer(**EXECUTORS)
+    pod = {
+        "driver": lambda: pods.driver_pod(mine, load, 3, CONFIG),
+        "executor": lambda: yaml.safe_load(pods.executor_template(mine, load, 3, CONFIG)),
+        "agent": lambda: pods.agent_pod(mine, "hudi-agent-0123456789", 2, CONFIG),
+    }[kind]()
+    container = pod["spec"]["containers"][0]
+    volumes = {volume["name"]: volume.get("secret") for volume in pod["spec"]["volumes"]}
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    keys = [{"key": key, "path": key} for key in ("accessKeyId", "secretAccessKey", "sessionToken")]
+    for path, expected in (
+        ("/etc/hudi/s3", {"secretName": "creds", "items": keys, "optional": True, "defaultMode": 0o440}),
+        ("/etc/hudi/secrets/google", {"secretName": "google", "optional": True, "defaultMode": 0o440}),
+    ):
+        assert volumes[mounts[path]["name"]] == expected
+        assert "subPath" not in mounts[path]
+    assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+    env = {item["name"]: item.get("value") for item in container["env"]}
+    assert env["HUDI_OPERATOR_S3_CREDENTIALS"] == "/etc/hudi/s3"
 
 
 def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
@@ -332,10 +356,10 @@ def test_a_user_cannot_replace_the_storage_wrapper_or_the_plugin() -> None:
     assert settings["spark.sql.shuffle.partitions"] == "9"
 
 
-def test_storage_options_reach_hadoop_and_keys_come_from_the_environment() -> None:
+def test_storage_options_reach_hadoop_and_keys_come_from_files() -> None:
     settings = spark_conf.spark_defaults(table(), writer(), 1, CONFIG)
     assert settings["spark.hadoop.fs.s3a.endpoint"] == "http://s3:9000"
-    assert settings["spark.hadoop.fs.s3a.aws.credentials.provider"].endswith("EnvironmentVariableCredentialsProvider")
+    assert settings["spark.hadoop.fs.s3a.aws.credentials.provider"] == "io.hudioperator.S3Credentials"
     assert settings["spark.hadoop.fs.s3a.directory.marker.retention"] == "keep"
     assert settings["spark.master"] == "local[1]"
     own = spark_conf.spark_defaults(table(storage={"serviceAccountName": "irsa"}), writer(), 1, CONFIG)
@@ -359,6 +383,54 @@ def test_executors_run_under_a_client_mode_driver() -> None:
     settings = spark_conf.spark_defaults(table(), writer(**limited), 3, CONFIG)
     assert settings["spark.executor.memoryOverhead"] == "1024m"
     assert settings["spark.kubernetes.executor.limit.cores"] == "2"
+
+
+def test_every_driver_authenticates_and_encrypts() -> None:
+    """F150: also without executors, since a driver listens on its pod's address then, too."""
+    wanted = {
+        "spark.authenticate": "true",
+        "spark.network.crypto.enabled": "true",
+        "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+        "spark.network.crypto.authEngineVersion": "2",
+        "spark.network.crypto.saslFallback": "false",
+        "spark.io.encryption.enabled": "true",
+    }
+    own = table(agent={"executors": {"instances": 1}})
+    for settings in (
+        spark_conf.spark_defaults(table(), writer(), 1, CONFIG),
+        spark_conf.spark_defaults(table(), writer(**EXECUTORS), 1, CONFIG),
+        spark_conf.agent_defaults(table(), CONFIG),
+        spark_conf.agent_defaults(own, CONFIG, agent_pod="hudi-agent-0123456789-2"),
+    ):
+        assert {name: settings.get(name) for name in wanted} == wanted
+        distributed = settings["spark.master"].startswith("k8s:")
+        assert settings.get("spark.authenticate.secret.file") == ("/etc/hudi/spark-key/key" if distributed else None)
+        assert "spark.authenticate.secret" not in settings
+
+
+def test_a_driver_and_its_executors_mount_one_key_as_a_file() -> None:
+    own = table(agent={"executors": {"instances": 1}})
+    agent, agent_pod = "hudi-agent-0123456789", "hudi-agent-0123456789-2"
+    for name, *sharing in (
+        ("load-01234567-3", pods.driver_pod(table(), writer(**EXECUTORS), 3, CONFIG), executor_pod()),
+        (
+            agent_pod,
+            pods.agent_pod(own, agent, 2, CONFIG),
+            yaml.safe_load(pods.agent_executor_template(own, agent, 2, CONFIG)),
+        ),
+    ):
+        for pod in sharing:
+            container = pod["spec"]["containers"][0]
+            assert {
+                "name": "spark-key",
+                "secret": {"secretName": f"{name}-spark-key", "defaultMode": 0o440},
+            } in pod["spec"]["volumes"]
+            assert {"name": "spark-key", "mountPath": "/etc/hudi/spark-key", "readOnly": True} in container[
+                "volumeMounts"
+            ]
+            assert "spark-key" not in json.dumps([container["env"], container.get("envFrom")])
+    for pod in (pods.driver_pod(table(), writer(), 3, CONFIG), pods.agent_pod(table(), agent, 2, CONFIG)):
+        assert "spark-key" not in [volume["name"] for volume in pod["spec"]["volumes"]], "nobody shares its key"
 
 
 def test_a_bloom_index_does_not_go_by_ranges() -> None:

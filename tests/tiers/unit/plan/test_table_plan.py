@@ -79,6 +79,19 @@ def test_one_writer_that_allows_duplicates_voids_the_promise(
     assert told[2] in found["message"]
 
 
+def test_credentials_that_cannot_change_are_told() -> None:
+    """F151."""
+    for refs, told in (
+        ([], ("True", "FilesOrIdentity", "")),
+        ([{"name": "a", "as": "S3"}, {"name": "b", "as": "Files"}], ("True", "FilesOrIdentity", "")),
+        ([{"name": "a", "as": "S3"}, {"name": "b", "as": "Env"}], ("False", "InEnvironment", "as Env: b: a change")),
+    ):
+        world = ready_world(storage={"secretRefs": refs})
+        found = world.condition(world.table, "CredentialsRenewed")
+        assert (found["status"], found["reason"]) == told[:2]
+        assert told[2] in found["message"]
+
+
 def test_one_bad_writer_does_not_stop_the_others() -> None:
     world = ready_world()
     world.make_writer("bad", priority="high")

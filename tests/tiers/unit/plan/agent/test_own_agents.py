@@ -128,6 +128,30 @@ def test_executors_of_an_agent_that_left_by_itself_end() -> None:
     assert not [pod.name for pod in world.pods.values() if pod.finalizers]
 
 
+def test_a_pod_that_may_have_executors_gets_a_key_of_its_own_before_it_starts() -> None:
+    """F150: what the kubelet waits for is made whenever it is missing, and only for such pods."""
+    world = World()
+    world.executors_per_agent = 1
+    world.make_table(agent=AGENT)
+    world.run(lambda w: bool(w.pods))
+    (pod,) = world.pods.values()
+    for _ in range(2):  # an operator that does not know whether it has made the key says the same again
+        (action,) = [a for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.CreateKey)]
+        assert action.entry == "key"
+        assert action.manifest["metadata"]["name"] == f"{pod.name}-spark-key"
+        assert action.manifest["metadata"]["ownerReferences"] == [
+            {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+        ]
+        assert "data" not in action.manifest
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    world.make_writer("alone")
+    world.make_writer("many", executors={"instances": 1})
+    world.run(lambda w: finished("alone")(w) and finished("many")(w))
+    (mine,) = {name for name in world.created if name.startswith("many-")}
+    assert world.keys == {f"{pod.name}-spark-key", f"{mine}-spark-key"}
+    assert not [a for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.CreateKey)]
+
+
 def test_other_settings_are_another_agent_which_follows_in_order() -> None:
     """The old one is told to leave before the new one is made.
 

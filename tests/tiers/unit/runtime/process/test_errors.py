@@ -268,6 +268,14 @@ def test_redaction_of_known_values() -> None:
     assert "s3cr3tvalue" not in redact("signed with s3cr3tvalue", secrets=secrets)
 
 
+def test_keys_in_files_are_known_values_as_they_are_now(tmp_path: Path) -> None:
+    environ = {"HUDI_OPERATOR_S3_CREDENTIALS": str(tmp_path)}
+    assert errors.environment_secrets(environ) == ()
+    for secret in ("first-key", "second-key"):
+        (tmp_path / "secretAccessKey").write_text(f"{secret}\n")
+        assert errors.environment_secrets(environ) == (secret,)
+
+
 def test_equal_failures_give_equal_messages() -> None:
     text = (
         "denied (Service: Amazon S3; Status Code: 403; Error Code: X; Request ID: AB1; S3 Extended Request ID: "

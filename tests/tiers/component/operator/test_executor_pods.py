@@ -1,0 +1,146 @@
+"""Spark's executors on Kubernetes, as the operator renders them and the image starts them: with the
+key of their driver from a file they work, with another one they are refused (F150).
+
+Real: API server, Spark, the image's entry point. Played: the kubelet, which starts processes here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from hudi_operator.adapters.kubernetes_facts import pod_facts
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.manifests import namespace, pods, spark_conf
+from hudi_operator.model.config import OperatorConfig
+from tests.support import ROOT
+from tests.support.harness import spark_driver
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS
+from tests.support.harness.servers import Cluster, free_ports, wait_for
+
+JsonDict = dict[str, Any]
+NAMESPACE, HOST, MINUTES = "executor-pods", "127.0.0.1", 180.0
+CONFIG = OperatorConfig()
+
+
+def meta(name: str) -> JsonDict:
+    return {"namespace": NAMESPACE, "name": name, "uid": f"{name}-0123456", "generation": 1, "resourceVersion": "1"}
+
+
+TABLE = TableSpec.from_object(
+    {"kind": "HudiTable", "metadata": meta("flights"), "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["a"]}}
+)
+WRITER = WriterSpec.from_object(
+    {
+        "kind": "HudiWriter",
+        "metadata": meta("load"),
+        "spec": {
+            "tableRef": {"name": "flights"},
+            "source": {"files": {"format": "csv", "paths": ["s3a://in/"]}},
+            "executors": {"instances": 1, "memory": "512Mi"},
+        },
+    }
+)
+
+
+def start_executor(pod: JsonDict, place: Path, key: Path) -> subprocess.Popen[bytes]:
+    """What the kubelet and the image do; `key` is the mounted one."""
+    (container,) = pod["spec"]["containers"]
+    assert container["args"] == ["executor"]
+    known = {item["name"]: item.get("value", HOST) for item in container["env"]}  # what has no value is the address
+    mounted = f"-Dspark.authenticate.secret.file={place / 'key'}"
+    assert mounted in known.values(), "an executor is not told where its key is"
+    for name, value in known.items():
+        known[name] = value.replace(mounted, f"-Dspark.authenticate.secret.file={key}")
+    tini = place / "bin" / "tini"
+    tini.parent.mkdir(exist_ok=True)
+    tini.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    tini.chmod(0o755)
+    java = Path(os.environ.get("JAVA_HOME") or Path(os.path.realpath("/usr/bin/java")).parents[1])
+    environment = {
+        **known,
+        "PATH": f"{tini.parent}:{os.environ['PATH']}",
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_DIRS": str(place / "spark"),
+        "SPARK_USER": "spark",
+    }
+    with (place / "executors.log").open("ab") as log:
+        return subprocess.Popen(
+            ["bash", str(ROOT / "spark-images/entrypoint.sh"), "executor"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            cwd=place,
+        )
+
+
+def test_an_executor_needs_the_key_of_its_driver(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.kubectl("create", "namespace", NAMESPACE)
+    for made in namespace.namespace_objects(NAMESPACE, CONFIG, {}):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(made))
+    driver_pod = pods.driver_pod(TABLE, WRITER, 1, CONFIG)
+    driver_pod["metadata"]["ownerReferences"][0].pop("blockOwnerDeletion")
+    cluster.kubectl("create", "-f", "-", stdin=json.dumps(driver_pod))
+    key, wrong = tmp_path / "key", tmp_path / "wrong"
+    for file in (key, wrong):
+        file.write_bytes(secrets.token_bytes(32))
+    (tmp_path / "template.yaml").write_text(pods.executor_template(TABLE, WRITER, 1, CONFIG))
+    rpc, blocks = free_ports(2)
+    settings = spark_conf.spark_defaults(TABLE, WRITER, 1, CONFIG) | {
+        "spark.master": f"k8s://{cluster.address}",
+        "spark.driver.host": HOST,
+        "spark.driver.bindAddress": HOST,
+        "spark.driver.port": str(rpc),
+        "spark.blockManager.port": str(blocks),
+        "spark.driver.memory": "600m",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.driver.extraClassPath": CLASS_PATH,
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        "spark.executor.extraClassPath": CLASS_PATH,
+        "spark.authenticate.secret.file": str(key),
+        "spark.kubernetes.executor.podTemplateFile": str(tmp_path / "template.yaml"),
+        "spark.local.dir": str(tmp_path / "spark"),
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+    }
+    for name in ("spark.plugins", "spark.kubernetes.authenticate.caCertFile", "spark.sql.extensions"):
+        del settings[name]  # needs a table, the certificate of a pod's API server, Hudi
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    with (tmp_path / "driver.log").open("wb") as log:
+        driver = subprocess.Popen(
+            [sys.executable, spark_driver.__file__, str(tmp_path / "settings.json")],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=tmp_path,
+        )
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=spark-role%3Dexecutor"
+
+        def executor() -> JsonDict | None:
+            assert driver.poll() is None, (tmp_path / "driver.log").read_text()[-6000:]
+            items = (cluster.request("GET", path) or {"items": []})["items"]
+            return items[0] if items else None
+
+        pod = wait_for("an executor pod", executor, seconds=MINUTES)
+        assert not [item for item in pod["spec"]["containers"][0]["env"] if "AUTH_SECRET" in item["name"]]
+        assert pod_facts(pod).secrets == (f"{WRITER.driver_pod(1)}-spark-key",)
+        stranger = start_executor(pod, tmp_path, wrong)
+        started.append(stranger)
+        assert stranger.wait(MINUTES) != 0
+        assert driver.poll() is None
+        started.append(start_executor(pod, tmp_path, key))
+        output, _ = driver.communicate(timeout=MINUTES)
+        logs = "\n".join((tmp_path / name).read_text()[-6000:] for name in ("driver.log", "executors.log"))
+        assert b"counts [143, 143, 143, 143, 143, 143, 142]" in output, logs
+    finally:
+        for process in (driver, *started):
+            process.kill()
+            process.wait()
