@@ -28,6 +28,9 @@ from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Read
 from hudi_runtime.read.update import Base, Update
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
+VIEW = "source"
+"""The view that `transform.sql` reads."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -77,12 +80,24 @@ def batches(spark: SparkSession, job: Job, table: Table, context: Context, done:
 def transform(frame: DataFrame, sql: str | None) -> DataFrame:
     """The user's SELECT over the view `source`, in the session of the rows.
 
-    A program may have created another session, and views belong to a session (F96).
+    A program may have created another session, and views belong to a session (F96). A view `source`
+    of its own stays what it is. The view is not replaced by Spark's own means, which remove the
+    rows of the view before from the cache, as rows of the program they may be in use (F167).
     """
     if not sql:
         return frame
-    frame.createOrReplaceTempView("source")
-    return frame.sparkSession.sql(sql)
+    session: Any = frame.sparkSession
+    catalog = session._jsparkSession.sessionState().catalog()
+    own = catalog.getRawTempView(VIEW)
+    catalog.dropTempView(VIEW)
+    frame.createTempView(VIEW)
+    try:
+        made: DataFrame = session.sql(sql)
+    finally:
+        catalog.dropTempView(VIEW)
+        if own.isDefined():
+            catalog.createTempView(VIEW, own.get(), True)
+    return made
 
 
 def _file_batches(

@@ -187,10 +187,28 @@ VALUES = (
         "rows of a session that the program has made are left out, and those of the batch before are written twice",
         a(
             "read/sources",
-            "    return frame.sparkSession.sql(sql)\n",
-            "    return SparkSession.builder.getOrCreate().sql(sql)\n",
+            "        made: DataFrame = session.sql(sql)\n",
+            "        made: DataFrame = SparkSession.builder.getOrCreate().sql(sql)\n",
         ),
         f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
+    ),
+    mutation(
+        "the-programs-view-is-replaced",
+        "F167",
+        "a view `source` of the program is the batch before, and its other rows are never written",
+        a("read/sources", "        if own.isDefined():\n", "        if False:\n"),
+        f"{FILES}::test_a_view_of_the_program_stays_what_it_is",
+    ),
+    mutation(
+        "the-programs-cache-is-emptied",
+        "F167",
+        "the next batch takes rows of the program out of the cache, and they come out otherwise",
+        a(
+            "read/sources",
+            "    catalog.dropTempView(VIEW)\n    frame.createTempView(VIEW)\n",
+            "    frame.createOrReplaceTempView(VIEW)\n",
+        ),
+        f"{FILES}::test_rows_that_the_program_has_cached_stay_cached",
     ),
     mutation(
         "a-run-of-a-deleted-writer",

@@ -265,6 +265,34 @@ def test_a_frame_of_another_session_is_transformed_itself(world: World) -> None:
     assert [tuple(row) for row in second.collect()] == [(2, "TWO")]
 
 
+def test_a_view_of_the_program_stays_what_it_is(world: World) -> None:
+    """F167: a program's own view `source` was that of the batch before from the second batch on, so
+    its other rows were never written.
+    """
+    spark = world.spark()
+    spark.createDataFrame([(1, "one"), (2, "two")], "id int, v string").createOrReplaceTempView("source")
+    for wanted in ((1, "ONE"), (2, "TWO")):
+        batch = spark.sql(f"SELECT * FROM source WHERE id = {wanted[0]}")
+        found = sources.transform(batch, "SELECT id, upper(v) AS v FROM source")
+        assert [tuple(row) for row in found.collect()] == [wanted]
+    spark.catalog.dropTempView("source")
+    assert sources.transform(spark.range(1), "SELECT id FROM source").count() == 1
+    assert not spark.catalog.tableExists("source")
+
+
+def test_rows_that_the_program_has_cached_stay_cached(world: World) -> None:
+    """F167: the next batch took them out of the cache, and rows that come out otherwise each time
+    were others in later batches.
+    """
+    spark = world.spark()
+    cached = spark.range(3).selectExpr("id", "uuid() AS v").cache()
+    known = {row.id: row.v for row in cached.collect()}
+    for number in known:
+        sources.transform(cached.where(f"id = {number}") if number else cached, "SELECT id, v FROM source").collect()
+    assert {row.id: row.v for row in cached.collect()} == known
+    cached.unpersist()
+
+
 def test_odd_files_are_each_committed_once(world: World, agent: Process) -> None:
     """F85, F87, with a real writer that commits file by file."""
     table = world.table("odd-files")
