@@ -82,7 +82,7 @@ def transform(frame: DataFrame, sql: str | None) -> DataFrame:
 
     A program may have created another session, and views belong to a session (F96). A view `source`
     of its own stays what it is. The view is not replaced by Spark's own means, which remove the
-    rows of the view before from the cache, as rows of the program they may be in use (F167).
+    rows of the view before from the cache: the program may still use them (F167).
     """
     if not sql:
         return frame

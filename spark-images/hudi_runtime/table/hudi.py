@@ -23,6 +23,8 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
         "hoodie.datasource.query.incremental.format": "latest_state",
         "hoodie.datasource.merge.type": "payload_combine",
         "hoodie.enable.data.skipping": "false",
+        "ignoreCorruptFiles": "false",
+        "ignoreMissingFiles": "false",
     }
 )
 """Options of each read of a table: what user code has set in the session would count otherwise

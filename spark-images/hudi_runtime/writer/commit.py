@@ -205,12 +205,14 @@ class Committer:
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
-        """Rows that come out otherwise each time are committed only if computed once (F106).
+        """Rows that come out otherwise each time are committed only if computed once (F106, F165).
 
-        Spark knows which rows these are. None of them can have been computed twice then.
+        Their plan shows which rows these are. None of them can have been computed twice then.
         """
         plan: Any = frame._jdf
-        return {} if plan.queryExecution().analyzed().deterministic() else {RECOMPUTED: str(self._recomputed)}
+        rules: Any = self._spark.sparkContext._jvm
+        repeats = rules.io.hudioperator.statements.RepeatablePlan.test(plan.queryExecution().analyzed())
+        return {} if repeats else {RECOMPUTED: str(self._recomputed)}
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed.

@@ -186,6 +186,48 @@ STATEMENTS = (
         t("RecomputedTest.whatMayHaveBeenComputedTwiceIsNot"),
     ),
     mutation(
+        "rows-of-two-computations-without-a-strategy",
+        "F106",
+        "the same in the mode that does not call the conflict strategy",
+        j("EtcdLockProvider", "            CommitChecks.requireComputedOnce(props);\n"),
+        t("NonBlockingTest.rowsThatMayHaveBeenComputedTwiceAreNotCommitted"),
+    ),
+    mutation(
+        "expressions-alone-make-rows-differ",
+        "F165",
+        "rows that depend on the order of a shuffle, or on a database, are taken for the same each time",
+        j("RepeatablePlan", "                && !isByOrder(plan)\n"),
+        "tests/tiers/hudi/test_recomputed.py::test_which_rows_come_out_otherwise",
+    ),
+    mutation(
+        "every-source-has-the-same-rows",
+        "F165",
+        "a query of a database is taken for the same rows each time",
+        j("RepeatablePlan", "                && (plan.children().nonEmpty() || hasSameRows(plan))\n"),
+        "tests/tiers/hudi/test_recomputed.py::test_which_rows_come_out_otherwise",
+    ),
+    mutation(
+        "nobody-asks-the-plan",
+        "F165",
+        "a writer asks only whether the expressions of a batch are deterministic",
+        a(
+            "writer/commit",
+            "rules.io.hudioperator.statements.RepeatablePlan.test(plan.queryExecution().analyzed())",
+            "plan.queryExecution().analyzed().deterministic()",
+        ),
+        "tests/tiers/hudi/test_recomputed.py::test_keys_that_are_made_anew_when_an_executor_is_lost",
+    ),
+    mutation(
+        "a-session-leaves-out-files",
+        "F166",
+        "keys are looked up without the files that cannot be read, when user code has set its session so",
+        a(
+            "table/hudi",
+            '        "ignoreCorruptFiles": "false",\n        "ignoreMissingFiles": "false",\n',
+        ),
+        "tests/tiers/hudi/test_reads.py::test_a_session_that_leaves_out_files_leaves_out_none_of_the_table",
+    ),
+    mutation(
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",

@@ -202,7 +202,7 @@ VALUES = (
     mutation(
         "the-programs-cache-is-emptied",
         "F167",
-        "the next batch takes rows of the program out of the cache, and they come out otherwise",
+        "the next batch takes rows of the program out of the cache, and they are computed anew",
         a(
             "read/sources",
             "    catalog.dropTempView(VIEW)\n    frame.createTempView(VIEW)\n",

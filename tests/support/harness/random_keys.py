@@ -45,11 +45,20 @@ def keys(spark, context):
     `arguments`: `marker`, a file that says that an executor was killed (with it nobody is killed
     any more).
     """
-    marker = context.arguments["marker"]
     key = udf(lambda: str(uuid.uuid4())).asNondeterministic()
     numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number").withColumn("id", key())
-    place = f"concat('p', conv(substring(id, 1, 1), 16, 10) % {PARTS}) AS p"
-    frame = numbers.selectExpr("id", place, "cast(number AS string) AS v", "1L AS ts")
+    yield _batch(spark, context, numbers, "conv(substring(id, 1, 1), 16, 10)")
+
+
+def numbered(spark, context):
+    """The same with the numbers of rows in the order in which a shuffle gives them."""
+    numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number").repartition(PARTS)
+    yield _batch(spark, context, numbers.selectExpr("row_number() OVER (ORDER BY 1) AS id", "number"), "id")
+
+
+def _batch(spark, context, numbers, place):
+    marker = context.arguments["marker"]
     if not Path(marker).exists():
         threading.Thread(target=_kill, args=(spark, marker), daemon=True).start()
-    yield frame
+    partition = f"concat('p', cast({place} AS int) % {PARTS}) AS p"
+    return numbers.selectExpr("cast(id AS string) AS id", partition, "cast(number AS string) AS v", "1L AS ts")

@@ -81,3 +81,28 @@ def test_settings_of_a_session_blind_nobody(world: World, agent: Process) -> Non
     assert blind.wait() == 0, blind.log()[-4000:]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([(1, "a", "3", 4), (2, "a", "3", 4)])
+
+
+def test_a_session_that_leaves_out_files_leaves_out_none_of_the_table(world: World, agent: Process) -> None:
+    """F166: a function lets its session pass over files that cannot be read, for the sake of its
+    own input. The look-up of keys passes over such files of the table, too, and a bulk insert,
+    which reads no file itself, writes a key once more.
+    """
+    table = world.table("left-out")
+    world.create(table, agent=AGENT, process=agent)
+    seed = table.writer("seed", python={"batches": [{"rows": rows([1, 2], "a", "0", 1)}]})
+    assert seed.wait() == 0, seed.log()[-4000:]
+    (name,) = table.data_files()
+    file = table.folder / name
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    content = file.read_bytes()
+    settings = {"spark.sql.files.ignoreCorruptFiles": "true", "spark.sql.files.ignoreMissingFiles": "true"}
+    known = {"settings": settings, "batches": [{"rows": rows([1], "a", "again", 3)}]}
+    for way, damage in {"corrupt": lambda: file.write_bytes(b"x" * len(content)), "missing": file.unlink}.items():
+        damage()
+        insert = table.writer(way, operation="bulk_insert", function="with_settings", python=known)
+        assert insert.wait() != 0, insert.log()[-4000:]
+        assert insert.termination()["commits"] == 0
+        file.write_bytes(content)
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited(rows([1, 2], "a", "0", 1))

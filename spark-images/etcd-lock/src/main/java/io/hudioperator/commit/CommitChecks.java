@@ -135,8 +135,8 @@ public final class CommitChecks {
         if (now == LostExecutors.UNKNOWN || !before.equals(Long.toString(now))) {
             throw ErrorCode.RECOMPUTED.exception(
                     "an executor was lost, or a stage was repeated, while a batch was written whose rows differ "
-                            + "each time they are computed (uuid(), rand(), a function that is not deterministic): "
-                            + "rows of it may be missing or there twice");
+                            + "each time they are computed (uuid(), rand(), a function that is not deterministic, "
+                            + "limit, row_number, a database): rows of it may be missing or there twice");
         }
     }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.EtcdLockProvider;
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.Session;
 import io.hudioperator.support.TestTable;
 import java.util.Map;
@@ -127,6 +128,17 @@ class NonBlockingTest {
         assertCode(ErrorCode.NO_GUARD, assertThrows(HoodieException.class, () -> lock(provider(false, Map.of()))));
         assertFalse(session.holdsLock());
         assertNull(table.lock());
+    }
+
+    /** F106. */
+    @Test
+    void rowsThatMayHaveBeenComputedTwiceAreNotCommitted() {
+        table.concurrency("NonBlocking");
+        long now = LostExecutors.recomputed();
+        Map<String, String> before = Map.of(CommitChecks.RECOMPUTED, Long.toString(now + 1));
+        assertCode(ErrorCode.RECOMPUTED, assertThrows(HoodieException.class, () -> lock(provider(true, before))));
+        assertNull(table.lock());
+        commit(Map.of(CommitChecks.RECOMPUTED, Long.toString(now)), Map.of());
     }
 
     @Test
