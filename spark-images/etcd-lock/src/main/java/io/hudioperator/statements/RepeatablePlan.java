@@ -83,7 +83,8 @@ public final class RepeatablePlan {
 
     private static boolean isByOrder(QueryPlan<?> plan) {
         if (plan instanceof Deduplicate) { // the columns beside the keys are those of whichever row came first
-            return ((Deduplicate) plan).keys().size() < ((Deduplicate) plan).output().size();
+            return ((Deduplicate) plan).keys().size()
+                    < ((Deduplicate) plan).output().size();
         }
         return BY_ORDER.contains(plan.getClass().getSimpleName()) || anyByPosition(plan.expressions());
     }
