@@ -29,8 +29,8 @@ public final class RepeatablePlan {
             "AttachDistributedSequence");
 
     /**
-     * Functions whose value depends on the order of their input, for some of them only among equals.
-     * Spark takes them for deterministic.
+     * Functions whose value depends on the order of their input, for some of them only among
+     * equals. Spark takes them for deterministic.
      */
     private static final Set<String> BY_POSITION = Set.of(
             "RowNumber",
