@@ -205,8 +205,8 @@ VALUES = (
         "the next batch takes rows of the program out of the cache, and they are computed anew",
         a(
             "read/sources",
-            "    catalog.dropTempView(VIEW)\n    frame.createTempView(VIEW)\n",
-            "    frame.createOrReplaceTempView(VIEW)\n",
+            "    finally:\n        catalog.dropTempView(VIEW)\n",
+            "    finally:\n        session.catalog.dropTempView(VIEW)\n",
         ),
         f"{FILES}::test_rows_that_the_program_has_cached_stay_cached",
     ),

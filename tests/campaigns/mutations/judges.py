@@ -24,7 +24,7 @@ LANES = (("unit", "model", "component"), ("java", "hudi"))
 """What may run side by side: the first lane has neither real time nor a JVM in it, but for a few
 tests of the operator with an etcd.
 """
-SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 300}
+SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 600}
 """What the first test may take, with all set-up."""
 EACH = {"unit": 5, "model": 60, "java": 10, "component": 60, "hudi": 200}
 """And each more."""

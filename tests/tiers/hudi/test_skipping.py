@@ -49,19 +49,22 @@ def test_what_a_reader_asks_for_is_found(world: World, agent: Process, kind: str
 
 
 def test_a_writer_finds_what_it_changes(world: World, agent: Process) -> None:
-    """With statistics, too: a writer reads all files of the partitions that it asks for."""
+    """With statistics, too: a writer reads all files of the partitions that it asks for.
+
+    The statement comes first: what is changed once stands in log files with exact statistics.
+    """
     stats: dict[str, Any] = {"indexes": ["ColumnStats"]}
     table = world.table("changed", type="MergeOnRead", metadataTable=stats)
     world.create(table, agent=AGENT, process=agent)
     commits(table, "w")
     wanted = f"d = 5 OR s IN ('{RARE}', '{LONG}')"
-    query = f"SELECT id, p, 'found' AS v, ts + 1 AS ts, d, s FROM own WHERE {wanted}"
-    writer = table.writer("changes", sql={"query": query, "views": [{"name": "own", "hudi": {"path": table.path}}]})
-    assert writer.wait() == 0, writer.log()[-4000:]
-    statement = f"UPDATE own SET v = concat(v, ' again'), ts = ts + 1 WHERE {wanted}"
+    statement = f"UPDATE own SET v = 'stated', ts = ts + 1 WHERE {wanted}"
     writer = table.writer("states", function="statement", python={"sql": statement})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    query = f"SELECT id, p, concat(v, ' and found') AS v, ts + 1 AS ts, d, s FROM own WHERE {wanted}"
+    writer = table.writer("changes", sql={"query": query, "views": [{"name": "own", "hudi": {"path": table.path}}]})
     assert writer.wait() == 0, writer.log()[-4000:]
     rows = world.spark().read.format("hudi").option("hoodie.enable.data.skipping", "false").load(table.path)
     assert {(row.id, row.v, row.ts) for row in rows.select("id", "v", "ts").collect()} == {
-        (key, "found again", 4) for key in (1, 2, 3)
+        (key, "stated and found", 4) for key in (1, 2, 3)
     }

@@ -29,8 +29,8 @@ public final class RepeatablePlan {
             "AttachDistributedSequence");
 
     /**
-     * Functions whose value depends on the order of their input, for some of them only among equals.
-     * Spark takes them for deterministic.
+     * Functions whose value depends on the order of their input, for some of them only among
+     * equals. Spark takes them for deterministic.
      */
     private static final Set<String> BY_POSITION = Set.of(
             "RowNumber",
@@ -83,7 +83,8 @@ public final class RepeatablePlan {
 
     private static boolean isByOrder(QueryPlan<?> plan) {
         if (plan instanceof Deduplicate) { // the columns beside the keys are those of whichever row came first
-            return ((Deduplicate) plan).keys().size() < ((Deduplicate) plan).output().size();
+            return ((Deduplicate) plan).keys().size()
+                    < ((Deduplicate) plan).output().size();
         }
         return BY_ORDER.contains(plan.getClass().getSimpleName()) || anyByPosition(plan.expressions());
     }
