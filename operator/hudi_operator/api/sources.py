@@ -37,9 +37,9 @@ class HudiSource:
     It is read in batches of commits (None: all at once).
     """
 
-    table: str = text(at="tableRef.name", unset="", required=True, at_least=1, at_most=63)
+    table: str = text(at="tableRef.name", unset="", required=True, at_least=1, at_most=63, matches=NAME)
     path: str = text(at_least=_PATH[0], at_most=_PATH[1])
-    start_from: str = text("Earliest", at_most=17)
+    start_from: str = text("Earliest", at_most=17, matches="^(Earliest|Latest|[0-9]{17})$")
     order: str = text("CompletionTime", choices=("CompletionTime", "Fenced", "OutOfOrder"))
     max_commits_per_batch: int | None = number(unset=None, at_least=1, at_most=10_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Snapshot"))
@@ -56,8 +56,8 @@ class View:
     A HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set).
     """
 
-    name: str = text(required=True, at_least=1, at_most=63)
-    table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63)
+    name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z_][a-z0-9_]*$")
+    table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63, matches=NAME)
     path: str = text(at="hudi.path", at_least=_PATH[0], at_most=_PATH[1])
     files: ViewFiles | None = record(ViewFiles, optional=True)
     """None when it is a Hudi table."""
@@ -78,7 +78,7 @@ class ConfigMapKey:
     """One key of a ConfigMap in the writer's namespace."""
 
     name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
-    key: str = text(required=True, at_least=1, at_most=253)
+    key: str = text(required=True, at_least=1, at_most=253, matches="^[A-Za-z0-9_][A-Za-z0-9_.-]*[.]py$")
 
 
 @dataclass(frozen=True)
@@ -86,5 +86,5 @@ class PythonSource:
     """A function ``(spark, context) -> DataFrame`` in a ConfigMap."""
 
     config_map: ConfigMapKey = record(ConfigMapKey, at="configMapKeyRef", required=True)
-    function: str = text(required=True, at_least=1, at_most=128)
+    function: str = text(required=True, at_least=1, at_most=128, matches="^[A-Za-z_][A-Za-z0-9_]*$")
     arguments: Mapping[str, str] = text_map(at_most=32, longest=8192)

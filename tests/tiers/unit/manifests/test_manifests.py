@@ -36,7 +36,7 @@ def table(**spec: Any) -> TableSpec:
         "partitionFields": ["month"],
         "orderingFields": ["ts"],
         "storage": {
-            "secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env"}],
+            "secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env", "prefix": "MORE_"}],
             "options": {"fs.s3a.endpoint": "http://s3:9000"},
         },
         **spec,
@@ -97,7 +97,7 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
     } <= env.keys()
     assert env["AWS_ACCESS_KEY_ID"]["valueFrom"]["secretKeyRef"] == {"name": "creds", "key": "accessKeyId"}
     assert env["AWS_SESSION_TOKEN"]["valueFrom"]["secretKeyRef"]["optional"] is True
-    assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+    assert container["envFrom"] == [{"prefix": "MORE_", "secretRef": {"name": "more"}}]
 
 
 def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
@@ -509,6 +509,23 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
         ("LD_PRELOAD", "set by the operator"),
         ("java_tool_options", "set by the operator"),
         ("AWS_SESSION_TOKEN", "set by the operator"),
+        ("BASH_ENV", "set by the operator"),
+        ("bashopts", "set by the operator"),
+        ("ENV", "set by the operator"),
+        ("SHELLOPTS", "set by the operator"),
+        ("PS4", "set by the operator"),
+        ("IFS", "set by the operator"),
+        ("HOME", "set by the operator"),
+        ("GCONV_PATH", "set by the operator"),
+        ("GLIBC_TUNABLES", "set by the operator"),
+        ("JAVA_TOOL_OPTIONS", "set by the operator"),
+        ("JDK_JAVA_OPTIONS", "set by the operator"),
+        ("CLASSPATH", "set by the operator"),
+        ("OPENSSL_CONF", "set by the operator"),
+        ("AWS_CONFIG_FILE", "set by the operator"),
+        ("AWS_PROFILE", "set by the operator"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "set by the operator"),
+        ("TMPDIR", "set by the operator"),
         ("A B", "not the name"),
     ],
 )
@@ -535,10 +552,19 @@ def test_names_of_variables_are_looked_at_again(section: str, name: str, said: s
         "-XX:OnOutOfMemoryError=/tmp/x",
         "-XX:CompileCommandFile=x",
         "-XX:SharedArchiveFile=x",
+        "-XX:Flags=1",
+        "-XX:VMOptionsFile=1",
+        "-XX:OnError=1",
+        "-XX:+EnableDynamicAgentLoading",
+        "-XX:+StartAttachListener",
+        "-XX:+ReadVMOptionsFile",
+        "-XX:-UnlockDiagnosticVMOptions",
+        "-XX:HeapDumpPath=/dev/termination-log",
+        "-XX:HeapDumpPath=/tmp/../dev/termination-log",
     ],
 )
 def test_jvm_options_that_lead_elsewhere_are_refused(option: str) -> None:
-    """F56: files with more options, code, commands."""
+    """F56, F131: files with more options, code, commands."""
     with pytest.raises(SpecError, match="is not a JVM option"):
         writer(driver={"javaOptions": [option]})
 
@@ -548,7 +574,7 @@ def test_the_crds_and_the_code_allow_the_same() -> None:
         text = path.read_text()
         for rule, number in (
             (f"'^{pod_settings.JAVA_OPTION}$'", text.count("is not a JVM option")),
-            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii")),
+            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii().matches")),
         ):
             assert text.count(rule) == number > 0, rule
     ordinary = [
@@ -566,3 +592,56 @@ def test_the_crds_and_the_code_allow_the_same() -> None:
 
 def test_the_config_map_of_an_attempt_is_immutable() -> None:
     assert configmaps.attempt_config(table(), writer(), 1, CONFIG, run=1)["immutable"] is True
+
+
+@pytest.mark.parametrize("value", ["$(AWS_SECRET_ACCESS_KEY)", "$$(POD_IP)", "$", "a$b", "${HOME}", "$(id)"])
+def test_a_value_of_a_variable_is_what_the_user_wrote(value: str) -> None:
+    """F131: the kubelet replaces `$(NAME)`; by its rule `$$` is one `$`, and nothing else is
+    replaced in the result.
+    """
+    env = {"env": [{"name": "A", "value": value}]}
+    spec = writer(driver=env, executors={"instances": 1, **env})
+    driver = pods.driver_pod(table(), spec, 1, CONFIG)["spec"]["containers"][0]["env"]
+    executor = yaml.safe_load(pods.executor_template(table(), spec, 1, CONFIG))["spec"]["containers"][0]["env"]
+    for found in (driver, executor):
+        (written,) = [each["value"] for each in found if each["name"] == "A"]
+        assert not re.search(r"(?<![$])([$]{2})*[$](?![$])", written), "a single $ may begin a reference"
+        assert written.replace("$$", "$") == value
+
+
+@pytest.mark.parametrize("prefix", ["L_", "LD_", "BASH_", "P_", "HUDI_OPERATOR_", "AWS_", "A_WS_", "JAVA_TOOL_", "S_"])
+def test_a_prefix_keeps_a_secret_from_setting_the_operators_variables(prefix: str) -> None:
+    """F131: whatever the keys of the Secret are."""
+    refs = [{"name": "more", "as": "Env", "prefix": prefix}]
+    for key in ("D_PRELOAD", "PRELOAD", "ENV", "ETCD_KEY", "OPTIONS", "PROFILE"):
+        if re.fullmatch(pod_settings.OWNED_ENV, (prefix + key).upper()):
+            with pytest.raises(SpecError, match=r"spec.storage.secretRefs\[0\].prefix: "):
+                table(storage={"secretRefs": refs})
+            return
+    assert table(storage={"secretRefs": refs}).storage.secret_refs[0].prefix == prefix
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ({"as": "Env"}, "as: Env needs prefix"),
+        ({"as": "S3", "prefix": "APP_"}, "prefix: only with as: Env"),
+        ({"as": "Env", "prefix": "APP"}, "prefix: 'APP' must match"),
+        ({"as": "Env", "prefix": "_"}, "prefix: has 1 characters"),
+        ({"as": "Env", "prefix": "BASH_FUNC_x%%_"}, "prefix: "),
+    ],
+)
+def test_a_secret_as_variables_needs_a_prefix(ref: JsonDict, said: str) -> None:
+    with pytest.raises(SpecError, match=rf"spec.storage.secretRefs\[0\]\.{said}"):
+        table(storage={"secretRefs": [{"name": "more", **ref}]})
+
+
+def test_every_class_of_names_is_closed_to_prefixes() -> None:
+    """What begins a class of OWNED_ENV is in the list that prefixes are compared with."""
+    for name in ("LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "SSL_CERT_FILE", "AWS_PROFILE",
+                 "HADOOP_CONF_DIR", "SHELLOPTS", "GRPC_VERBOSITY", "KUBECONFIG", "POD_IP"):  # fmt: skip
+        assert re.fullmatch(pod_settings.OWNED_ENV, name), name
+        for cut in range(1, len(name)):
+            prefix = name[:cut] + "_"
+            if name.startswith(prefix):
+                assert pod_settings.prefix_problem(prefix), prefix

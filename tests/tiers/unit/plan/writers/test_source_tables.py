@@ -5,6 +5,7 @@ access does not reach.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,7 +192,7 @@ def test_access_to_the_source(storage: dict[str, Any], message: str) -> None:
         ("gs://lake/bronze", {}, "has another scheme than s3a://lake/flights"),
         ("s3://lake//flights/", {}, "is the table that this writer writes to"),
         ("s3a://lake", {}, "must be scheme://bucket-or-host/path"),
-        ("s3a://lake/a/../b", {}, "are not allowed"),
+        ("s3a://lake/a/../b", {}, "must not contain '.' or '..'"),
         ("s3a://other/bronze", {NAMESPACE: ("s3a://lake/",)}, "not below a prefix that namespace lake may use"),
     ],
 )
@@ -256,3 +257,27 @@ def test_deletes_are_not_carried_from_tables_whose_files_do_not_tell(kind: str, 
         "HudiTable bronze, the source, is of type MergeOnRead with merge.mode Custom"
         in world.condition(world.writers["silver"], "Stalled")["message"]
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "field"),
+    [
+        ({"files": {"format": "csv", "paths": ["s3a://lake/x", "{path}"]}}, "spec.source.files.paths[1]"),
+        (
+            {"sql": {"query": "SELECT 1", "views": [{"name": "v", "files": {"format": "csv", "paths": ["{path}"]}}]}},
+            "spec.source.sql.views[0].files.paths[0]",
+        ),
+        ({"hudi": {"path": "{path}"}}, "spec.source.hudi.path"),
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["file:///etc/hudi/etcd/tls.key", "s3a://lake/team/../other", "s3a://user:password@lake/x", "s3a://else/x"]
+)
+def test_files_are_held_to_the_rules_for_tables(source: dict[str, Any], field: str, path: str) -> None:
+    """F130: a pod's own files, and what is not below the namespace's prefixes, are no source."""
+    world = World()
+    world.make_table()
+    world.make_writer("silver", source=json.loads(json.dumps(source).replace("{path}", path)))
+    config = replace(CONFIG, path_prefixes={NAMESPACE: ("s3a://lake",)})
+    said = source_tables.problem(build_view(world.observe(), config), WriterSpec.from_object(world.writers["silver"]))
+    assert said.startswith(f"{field}: ")
