@@ -12,6 +12,84 @@ JsonDict = dict[str, Any]
 
 _PATH = (1, 1024)
 
+READER_OPTIONS = (
+    "allowBackslashEscapingAnyCharacter",
+    "allowComments",
+    "allowNonNumericNumbers",
+    "allowNumericLeadingZeros",
+    "allowSingleQuotes",
+    "allowUnquotedControlChars",
+    "allowUnquotedFieldNames",
+    "avroSchema",
+    "basePath",
+    "charset",
+    "charToEscapeQuoteEscaping",
+    "columnNameOfCorruptRecord",
+    "columnPruning",
+    "comment",
+    "dateFormat",
+    "datetimeRebaseMode",
+    "delimiter",
+    "dropFieldIfAllNull",
+    "emptyValue",
+    "enableDateTimeParsingFallback",
+    "encoding",
+    "enforceSchema",
+    "escape",
+    "header",
+    "ignoreCorruptFiles",
+    "ignoreExtension",
+    "ignoreLeadingWhiteSpace",
+    "ignoreMissingFiles",
+    "ignoreTrailingWhiteSpace",
+    "inferSchema",
+    "int96RebaseMode",
+    "lineSep",
+    "locale",
+    "maxCharsPerColumn",
+    "maxColumns",
+    "mergeSchema",
+    "mode",
+    "modifiedAfter",
+    "modifiedBefore",
+    "multiLine",
+    "nanValue",
+    "negativeInf",
+    "nullValue",
+    "pathGlobFilter",
+    "positionalFieldMatching",
+    "positiveInf",
+    "preferDate",
+    "prefersDecimal",
+    "primitivesAsString",
+    "quote",
+    "recursiveFileLookup",
+    "samplingRatio",
+    "sep",
+    "timestampFormat",
+    "timestampNTZFormat",
+    "timeZone",
+    "unescapedQuoteHandling",
+)
+"""Options of Spark's readers that may be set, in any case. Spark hands the others on to Hadoop's
+configuration: file systems, their classes and endpoints; `path` and `avroSchemaUrl` name files
+(F132). The CRD has the same list.
+"""
+_KNOWN = frozenset(name.lower() for name in READER_OPTIONS)
+
+
+def options_problem(options: Mapping[str, str], field: str) -> str:
+    """Why one of a reader's options may not be set (field, name and rule); empty when all may."""
+    unknown = next((name for name in sorted(options) if name.lower() not in _KNOWN), None)
+    if unknown is not None:
+        return f"{field}.options[{unknown!r}]: is not an option of Spark's readers that may be set"
+    return ""
+
+
+def base_path(options: Mapping[str, str]) -> str | None:
+    """The folder from which names of folders are columns; None when it is not set."""
+    return next((value for name, value in options.items() if name.lower() == "basepath"), None)
+
 
 @dataclass(frozen=True)
 class ViewFiles:

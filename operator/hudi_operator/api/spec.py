@@ -16,7 +16,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
-from hudi_operator.api import merging
+from hudi_operator.api import merging, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.fields import NAME, NONCE, flag, number, read, record, records, text, text_map, texts
@@ -243,6 +243,8 @@ class TableSpec:
         for at, secret in enumerate(spec.storage.secret_refs):
             if found := secret.problem():
                 raise SpecError(f"spec.storage.secretRefs[{at}].{found}")
+        if found := storage_options.problem(spec.storage.options):
+            raise SpecError(found)
         if spec.agent is not None:
             check_pods(spec.agent.pod, "spec.agent")
             check_pods(spec.agent.executors, "spec.agent.executors")
@@ -385,6 +387,10 @@ class WriterSpec:
     def from_object(cls, obj: JsonDict) -> WriterSpec:
         """Read a HudiWriter. Raises SpecError."""
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
+        if spec.application is not None and "/../" in spec.application.main_file:
+            raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
+        if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
+            raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
         check_pods(spec.driver, "spec.driver")
         check_pods(spec.executors, "spec.executors")
         return spec

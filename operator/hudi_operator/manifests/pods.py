@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hudi_contract import naming
+from hudi_contract import naming, secret_names
 from hudi_operator.api import callback, kafka
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -314,6 +314,9 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
         _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),
         _variable("TZ", "UTC"),
     ]
+    prefixes = [ref.prefix for ref in storage.secret_refs if ref.prefix]
+    if prefixes:
+        env.append(_variable(secret_names.PREFIXES, ",".join(sorted(prefixes))))
     for ref in storage.secret_refs:
         if ref.as_kind == "S3":
             env += [_secret_variable(name, ref.name, key, optional=optional) for name, key, optional in _S3_KEYS]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from hudi_contract import naming
 from hudi_operator.api import merging
-from hudi_operator.api.sources import ViewFiles
+from hudi_operator.api.sources import ViewFiles, base_path, options_problem
 from hudi_operator.api.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View
@@ -68,7 +68,18 @@ def _files_problem(view: View, writer: WriterSpec) -> str:
     named = [(f"{field}.paths[{at}]", path) for field, files in sources for at, path in enumerate(files.paths)]
     namespace = view.table.ref.namespace
     problems = (path_problem(path, namespace, view.config, field=field, pattern=True) for field, path in named)
-    return next((found for found in problems if found), "")
+    return next((found for found in problems if found), "") or next(
+        (found for field, files in sources if (found := _reader_problem(view, field, files))), ""
+    )
+
+
+def _reader_problem(view: View, field: str, files: ViewFiles) -> str:
+    base = base_path(files.options)
+    return options_problem(files.options, field) or (
+        path_problem(base, view.table.ref.namespace, view.config, field=f"{field}.options['basePath']", pattern=True)
+        if base is not None
+        else ""
+    )
 
 
 def _deletes_problem(view: View, writer: WriterSpec) -> str:

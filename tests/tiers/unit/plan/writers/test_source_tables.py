@@ -281,3 +281,28 @@ def test_files_are_held_to_the_rules_for_tables(source: dict[str, Any], field: s
     config = replace(CONFIG, path_prefixes={NAMESPACE: ("s3a://lake",)})
     said = source_tables.problem(build_view(world.observe(), config), WriterSpec.from_object(world.writers["silver"]))
     assert said.startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("fs.s3a.impl", "x.Y", "options['fs.s3a.impl']: is not an option"),
+        ("fs.s3a.endpoint", "http://evil", "options['fs.s3a.endpoint']: is not an option"),
+        ("avroSchemaUrl", "file:///etc/hudi/etcd/tls.key", "options['avroSchemaUrl']: is not an option"),
+        ("path", "file:///etc/hudi/etcd/tls.key", "options['path']: is not an option"),
+        ("PATHS", "[]", "options['PATHS']: is not an option"),
+        ("__globPaths__", "true", "options['__globPaths__']: is not an option"),
+        ("BasePath", "file:///etc", "options['basePath']: scheme file is not allowed"),
+        ("basePath", "s3a://lake/landing", ""),
+        ("HEADER", "true", ""),
+    ],
+)
+def test_options_of_a_reader_are_an_allow_list(name: str, value: str, said: str) -> None:
+    """F132: Spark hands what it does not know on to Hadoop's configuration."""
+    world = World()
+    world.make_table()
+    files = {"format": "csv", "paths": ["s3a://lake/x"], "options": {name: value}}
+    world.make_writer("silver", source={"files": files})
+    found = source_tables.problem(build_view(world.observe(), CONFIG), WriterSpec.from_object(world.writers["silver"]))
+    assert found.startswith(f"spec.source.files.{said}" if said else "")
+    assert bool(found) == bool(said)
