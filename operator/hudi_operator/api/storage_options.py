@@ -24,7 +24,7 @@ REFERENCE = "${"
 
 
 def problem(options: Mapping[str, str]) -> str:
-    """Why one of these options may not be set (field and rule, never a value); empty when all may."""
+    """Why one of these options may not be set (field and rule, no value); empty when all may."""
     for name in sorted(options):
         shown, flat = f"{FIELD}[{name[:NAME_LIMIT]!r}]", name.lower()
         if len(name) > NAME_LIMIT or not re.fullmatch(NAME, name):

@@ -280,7 +280,7 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose names suggest a secret, and of all that come from Secrets.
+    """Values of variables whose names suggest a secret, and of all that come from Secrets.
 
     They must never appear in a message, and neither must a line of them, or a value within one that
     is JSON (F134).
