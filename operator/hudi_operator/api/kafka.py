@@ -80,7 +80,7 @@ class KafkaSource:
         at_least=1,
         at_most=16,
         length=(3, 253),
-        matches="^([A-Za-z0-9._-]+|[[][0-9A-Fa-f:]+[]]):[0-9]{1,5}$",
+        matches="^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:]+\\]):[0-9]{1,5}$",
     )
     value: Value = record(Value, required=True)
     topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249), matches="^[A-Za-z0-9._-]+$")

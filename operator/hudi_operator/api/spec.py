@@ -40,7 +40,7 @@ JsonDict = dict[str, Any]
 
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
-_COLUMN_NAME = r"^[^\s,:`]+$"
+_COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
 
 
 @dataclass(frozen=True)

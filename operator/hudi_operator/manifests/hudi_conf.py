@@ -23,6 +23,8 @@ WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
+_BLANKS = "".join(map(chr, range(33)))
+"""What Java trims; other blanks may be part of a column's name."""
 
 _CONCURRENCY_MODES = {
     # A single writer takes the lock as well: the agent's rollbacks and services run beside it.
@@ -191,7 +193,7 @@ def properties(options: Mapping[str, str]) -> str:
     for key, value in options.items():
         if not re.fullmatch(r"hoodie\.[!-<>-~]+", key) or "\n" in value or "\r" in value:
             raise ValueError(f"{key!r}: not one line of a file of Hudi's options")
-    return "".join(f"{key}={value.strip()}\n" for key, value in sorted(options.items()))
+    return "".join(f"{key}={value.strip(_BLANKS)}\n" for key, value in sorted(options.items()))
 
 
 def conf_hash(table: TableSpec) -> str:

@@ -173,6 +173,8 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # No files as tables: `SELECT * FROM text.`file:///…`` (F133).
         "spark.sql.runSQLOnFiles": "false",
+        # `${env:NAME}` in a statement would be that variable.
+        "spark.sql.variable.substitute": "false",
         "spark.redaction.regex": secret_names.PATTERN,
         "spark.sql.warehouse.dir": "/tmp/warehouse",
         "spark.hadoop.hadoop.tmp.dir": "/tmp/hadoop",
@@ -281,6 +283,6 @@ _LETTERS = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def _escaped(text: str, *, name: bool = False) -> str:
-    """Text as `java.util.Properties` reads it back; a name ends at the first ``=``, ``:`` or blank."""
+    """Text as `java.util.Properties` reads it back; a name ends at ``=``, ``:`` or a blank."""
     written = "".join(_LETTERS.get(each) or (f"\\{each}" if name and each in " :=#!" else each) for each in text)
     return f"\\{written}" if written.startswith(" ") and not name else written

@@ -82,7 +82,20 @@ def transform(frame: DataFrame, sql: str | None) -> DataFrame:
     if not sql:
         return frame
     frame.createOrReplaceTempView("source")
-    return frame.sparkSession.sql(sql)
+    return query(frame.sparkSession, sql, "transform.sql")
+
+
+def query(spark: SparkSession, sql: str, field: str) -> DataFrame:
+    """The rows of one query over views. Raises UserCodeError for anything else (F133).
+
+    It is judged as Spark's parser reads it, before it is analyzed: analysis runs commands, and
+    evaluates some functions.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    problem = str(jvm.io.hudioperator.statements.QueryRules.problem(spark._jsparkSession, sql))
+    if problem:
+        raise UserCodeError(f"{field}: {problem}; it must be one query over its views")
+    return spark.sql(sql)
 
 
 def _file_batches(
@@ -305,7 +318,7 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
             options = table.read_options(class_name=view.merger) if table.exists() else {}
             frame = spark.read.format("hudi").options(**SNAPSHOT, **options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
-    return spark.sql(source.query)
+    return query(spark, source.query, "source.sql.query")
 
 
 def _function(spark: SparkSession, source: PythonSource) -> Any:

@@ -23,6 +23,7 @@ from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
 from hudi_operator.model.config import AgentConfig, OperatorConfig
+from tests.support.hostile_specs import properties
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
@@ -681,3 +682,11 @@ def test_storage_options_are_asked_again_at_launch(name: str, value: str, said: 
     with pytest.raises(SpecError, match=rf"spec\.storage\.options\[.*({said})") as refused:
         table(storage={"options": {name: value}})
     assert value not in str(refused.value) or len(value) < 4
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=20), st.text(max_size=40), max_size=5))
+def test_java_reads_back_what_was_written(settings: dict[str, str]) -> None:
+    """F132: whatever is in a name or a value. The reader is compared with Java's own in
+    tests/tiers/hudi/test_queries.py.
+    """
+    assert properties(spark_conf.properties(settings)) == settings
