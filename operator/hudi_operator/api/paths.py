@@ -15,6 +15,8 @@ from hudi_contract import naming
 
 _WITH_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._-]+(:[0-9]+)?/+[^/].*", re.DOTALL)
 _AZURE = re.compile(r"abfss?://[a-z0-9-]+@[A-Za-z0-9.-]+/+[^/@][^@]*", re.DOTALL)
+_BUCKET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._-]+(:[0-9]+)?(/.*)?", re.DOTALL)
+_CONTAINER = re.compile(r"abfss?://[a-z0-9-]+@[A-Za-z0-9.-]+(/[^@]*)?", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9._=+,~:/@-]*")
 _PRINTABLE = re.compile(r"[^\x00-\x20\x7f]*")
 _UPWARDS = re.compile(r"[/{,][.]{1,2}(?=[/},]|\Z)")
@@ -24,8 +26,8 @@ _ESCAPE = re.compile(r"\\(?![][{}*?,\\])")
 def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool = False) -> str:
     """Why this is no path of one of the schemes (field, value and rule); empty when it is.
 
-    ``pattern``: it may be a glob pattern, as the paths of files may. A message never repeats a path
-    that may hold credentials.
+    ``pattern``: it may be a glob pattern or a whole bucket, as the paths of files may. A message
+    never repeats a path that may hold credentials.
     """
     path, scheme = spelled.strip(), naming.path_scheme(spelled)
     if scheme not in schemes:
@@ -34,9 +36,9 @@ def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool
     if ("@" in path and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
         return f"{field}: credentials in the path are not allowed"
     if scheme.startswith("abfs"):
-        if not _AZURE.fullmatch(path):
+        if not (_CONTAINER if pattern else _AZURE).fullmatch(path):
             return f"{field}: must be abfs[s]://CONTAINER@ACCOUNT.HOST/DIRECTORY, without credentials"
-    elif not _WITH_AUTHORITY.fullmatch(path):
+    elif not (_BUCKET if pattern else _WITH_AUTHORITY).fullmatch(path):
         return f"{field}: {path!r} must be scheme://bucket-or-host/path"
     if _UPWARDS.search(path):
         return f"{field}: {path!r} must not contain '.' or '..' as a part of it"

@@ -19,6 +19,9 @@ TABLES = [
     "abfss://container@account.dfs.core.windows.net/t",
 ]
 PATTERNS = [
+    "s3a://landing",
+    "s3a://landing/",
+    "abfss://c@a.dfs.core.windows.net/",
     "s3a://landing/2013/*.csv",
     "s3a://landing/{a,b}/x?.csv",
     "gs://landing/[0-9]x.csv",
@@ -31,7 +34,6 @@ NEVER = [
     "/etc/hudi/etcd/tls.key",
     "http://169.254.169.254/latest/meta-data",
     "jar:file:///x!/y",
-    "s3a://lake",
     "s3a:///t",
     "s3a://lake/../other",
     "s3a://lake/t/..",
@@ -41,7 +43,6 @@ NEVER = [
     "abfs://c@a.dfs.core.windows.net/t/../u",
     "abfs://c@a.dfs.core.windows.net/./u",
     "abfs://user:secret@a.dfs.core.windows.net/t",
-    "abfs://c@a.dfs.core.windows.net",
     "abfs://c@a.dfs.core.windows.net/t\nu",
     "abfs://c@a.dfs.core.windows.net/t@u",
     "s3a://lake/t\nx",
@@ -49,6 +50,9 @@ NEVER = [
     "s3a://lake/a b",
 ]
 NO_TABLE = [
+    "s3a://lake",
+    "s3a://lake/",
+    "abfs://c@a.dfs.core.windows.net",
     "s3a://lake/%2e%2e/t",
     "abfs://c@a.dfs.core.windows.net/%2e%2e/u",
     "abfss://c@a.dfs.core.windows.net/t?sig=x",
