@@ -7,12 +7,15 @@ exception of Spark or Hudi that wraps it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_contract import secret_names
 from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
+from hudi_contract.secret_names import is_secret
 
 
 class RuntimeFailure(Exception):
@@ -101,6 +104,8 @@ _CODES: Mapping[str, FailureClass] = {
     ErrorCode.BAD_RECORD: FailureClass.BAD_DATA,
     ErrorCode.BAD_DATA: FailureClass.BAD_DATA,
 }
+_SHORTEST = 6
+"""Characters of the shortest secret: anything shorter would blank out ordinary words."""
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
@@ -263,7 +268,7 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
             r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|"
-            r"sas)[\w.-]*)"
+            r"private[._-]?key|api[._-]?key|pwd|sas)[\w.-]*)"
             r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
         ),
         r"\1\2<redacted>",
@@ -275,15 +280,39 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose names suggest a secret.
+    """Values of variables whose names suggest a secret, and of all that come from Secrets.
 
-    They must never appear in a message.
+    They must never appear in a message, and neither must a line of them, or a value within one that
+    is JSON (F134).
     """
     found = os.environ if environ is None else environ
-    name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
-    return tuple(
-        value for key, value in found.items() if name.search(key) and len(value) >= 6 and not value.startswith("/")
-    )
+    prefixes = tuple(filter(None, found.get(secret_names.PREFIXES, "").split(",")))
+    secrets: dict[str, None] = {}
+    for name, value in found.items():
+        own = name.startswith("HUDI_OPERATOR_")  # names and places of files, and no secret
+        if not own and ((prefixes and name.startswith(prefixes)) or is_secret(name)):
+            secrets.update(dict.fromkeys(_parts(value)))
+    return tuple(secrets)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The value, each of its lines, and what JSON has under names that suggest a secret."""
+    lines = value.splitlines()
+    yield from (part for part in (value, *(line.strip() for line in lines)) if len(part) >= _SHORTEST)
+    if not value.lstrip().startswith(("{", "[")):
+        return
+    try:
+        waiting: list[tuple[str, object]] = [("", json.loads(value))]
+    except ValueError:
+        return
+    while waiting:
+        name, found = waiting.pop()
+        if isinstance(found, dict):
+            waiting.extend((str(key), each) for key, each in found.items())
+        elif isinstance(found, list):
+            waiting.extend((name, each) for each in found)
+        elif isinstance(found, str) and is_secret(name):
+            yield from (part for part in (found, *found.splitlines()) if len(part) >= _SHORTEST)
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
