@@ -133,7 +133,7 @@ def prepare(screen: Screen) -> World:
     cluster.apply((EXAMPLES / "namespace.yaml").read_text())
     key = secrets.token_hex(16)
     secret(NAMESPACE, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
-    secret(NAMESPACE, "tailnum-key", {"TAILNUM_KEY": key})
+    secret(NAMESPACE, "tailnum-key", {"KEY": key})
     watch, forward = etcd_watch(screen, table=table_id(path))
     world = World(screen, lake, path, key, cluster.PodLogs(NAMESPACE, OUT / "logs"), watch, forward)
     world.watch.start()

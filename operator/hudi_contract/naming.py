@@ -152,7 +152,7 @@ def agent_name(
     access: list[Any] = [
         namespace,
         service_account,
-        sorted([r["name"], r["as"]] for r in secret_refs),
+        sorted([r["name"], r["as"], *([r["prefix"]] if r.get("prefix") else [])] for r in secret_refs),
         dict(storage_options),
         image,
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_contract.assignment import CallbackOrder
-from hudi_operator.api.fields import flag, number, text
+from hudi_operator.api.fields import NAME, flag, number, text
 
 WHERE = "spec.commitCallback"
 SECRET_DIR = "/etc/hudi/callback"  # noqa: S105 - a folder
@@ -13,6 +13,11 @@ SECRET_KEYS = ("bearerToken", "headers", "ca.crt")
 """Keys of the Secret that are mounted into the pod. ``token`` is not one of them: a Secret with a
 service account token is not for callbacks.
 """
+
+_URL = (
+    "^https?://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?"
+    "(/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?([?][A-Za-z0-9._~!$&()*+,;=:@%/?-]*)?$"
+)
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,8 @@ class Callback:
     ``secret``: name of the Secret with headers, token and CA; empty when there is none.
     """
 
-    url: str = text(required=True, at_least=10, at_most=1024)
-    secret: str = text(at="secretRef.name", unset="", required=True, at_least=1, at_most=253)
+    url: str = text(required=True, at_least=10, at_most=1024, matches=_URL)
+    secret: str = text(at="secretRef.name", unset="", required=True, at_least=1, at_most=253, matches=NAME)
     timeout_seconds: int = number(10, at_least=1, at_most=60)
     table_services: bool = flag(False)
     """Whether compaction, log compaction and clustering are delivered, too."""

@@ -21,6 +21,12 @@ NAME = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 """Pattern of Kubernetes object names."""
 SIZE = "^[1-9][0-9]{0,5}[MG]i$"
 """The CRDs have the same check as a rule with its own message."""
+NONCE = "^[A-Za-z0-9._:-]*$"
+"""Pattern of a value that only says that something is wanted again."""
+RULE = "matches"
+"""Keyword of a declaration whose regular expression is a rule in the CRD, not the schema's
+``pattern``.
+"""
 VALUE_LIMIT = 80
 """Maximum number of characters of a value in a message."""
 _METADATA = "hudi_operator.crd"
@@ -77,13 +83,15 @@ def text(
     at_least: int | None = None,
     at_most: int | None = None,
     pattern: str = "",
+    matches: str = "",
     form: str = "",
 ) -> Any:
     """A string. ``at_least`` and ``at_most`` are numbers of characters.
 
-    ``form`` is a format of OpenAPI.
+    ``form`` is a format of OpenAPI. ``matches`` is a regular expression for the whole string: the
+    CRD has it as a rule of its own, with its own message.
     """
-    schema = _string(choices=choices, at_least=at_least, at_most=at_most, pattern=pattern, form=form)
+    schema = _string(choices=choices, at_least=at_least, at_most=at_most, pattern=pattern, matches=matches, form=form)
     return _declare(
         at,
         schema,
@@ -142,13 +150,14 @@ def texts(
     at_most: int,
     length: tuple[int | None, int] | None = None,
     choices: tuple[str, ...] = (),
+    matches: str = "",
 ) -> Any:
     """A list of ``at_least`` to ``at_most`` strings.
 
-    Each string has a number of characters within ``length``.
+    Each string has a number of characters within ``length``, and ``matches`` as in `text`.
     """
     shortest, longest = length or (None, None)
-    items = _string(choices=choices, at_least=shortest, at_most=longest)
+    items = _string(choices=choices, at_least=shortest, at_most=longest, matches=matches)
     bounds = {} if at_least is None else {"minItems": at_least}
     return _declare(
         at,
@@ -191,6 +200,7 @@ def _string(
     at_least: int | None = None,
     at_most: int | None = None,
     pattern: str = "",
+    matches: str = "",
     form: str = "",
 ) -> JsonDict:
     said = {
@@ -198,6 +208,7 @@ def _string(
         "maxLength": at_most,
         "enum": list(choices) or None,
         "pattern": pattern or None,
+        RULE: matches or None,
         "format": form or None,
     }
     return {"type": "string"} | {keyword: value for keyword, value in said.items() if value is not None}
@@ -346,8 +357,10 @@ def check(value: object, schema: Mapping[str, Any], where: str) -> object:
         _count(len(value), schema.get("minLength"), schema.get("maxLength"), "characters", where)
         if "enum" in schema and value not in schema["enum"]:
             raise SpecError(f"{where}: {_shown(value)} must be one of {', '.join(schema['enum'])}")
-        if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
-            raise SpecError(f"{where}: {_shown(value)} must match {schema['pattern']}")
+        for keyword in ("pattern", RULE):
+            # ASCII: what the API server's regular expressions mean by \\s, too.
+            if keyword in schema and not re.fullmatch(schema[keyword], value, re.ASCII):
+                raise SpecError(f"{where}: {_shown(value)} must match {schema[keyword]}")
     elif kind == "integer":
         least, most = schema.get("minimum"), schema.get("maximum")
         if least is not None and value < least:

@@ -42,6 +42,10 @@ classes, files or credentials, or that determine which records are read, are exc
 the same list.
 """
 
+_START = (
+    "^(Earliest|Latest|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2}))$"
+)
+
 
 @dataclass(frozen=True)
 class Security:
@@ -71,11 +75,17 @@ class KafkaSource:
     ``max_offsets_per_commit`` None: no bound.
     """
 
-    bootstrap_servers: tuple[str, ...] = texts(required=True, at_least=1, at_most=16, length=(3, 253))
+    bootstrap_servers: tuple[str, ...] = texts(
+        required=True,
+        at_least=1,
+        at_most=16,
+        length=(3, 253),
+        matches="^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:]+\\]):[0-9]{1,5}$",
+    )
     value: Value = record(Value, required=True)
-    topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249))
+    topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249), matches="^[A-Za-z0-9._-]+$")
     topic_pattern: str = text(at_least=1, at_most=249)
-    start_from: str = text("Earliest", at_most=32)
+    start_from: str = text("Earliest", at_most=32, matches=_START)
     """``Earliest``, ``Latest`` or a time (RFC 3339)."""
     max_offsets_per_commit: int | None = number(unset=None, at_least=1, at_most=1_000_000_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Earliest"))

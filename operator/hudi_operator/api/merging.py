@@ -36,9 +36,21 @@ class Merge:
     """``IgnoreNulls``: a batch may have only some columns. Empty: a version replaces
     the whole row.
     """
-    strategy_id: str = text(at="custom.strategyId", unset="", required=True, at_most=36)
+    strategy_id: str = text(
+        at="custom.strategyId",
+        unset="",
+        required=True,
+        at_most=36,
+        matches="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    )
     """With ``Custom``: the strategy id of the class, which is stored in the table's properties."""
-    class_name: str = text(at="custom.className", unset="", required=True, at_most=255)
+    class_name: str = text(
+        at="custom.className",
+        unset="",
+        required=True,
+        at_most=255,
+        matches="^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_$]*)+$",
+    )
     """With ``Custom``: a HoodieRecordMerger class in the image."""
 
     @property

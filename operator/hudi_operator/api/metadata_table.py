@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudi_operator.api.fields import flag, text, texts
+from hudi_operator.api.fields import NONCE, flag, text, texts
 
 COLUMN_STATS = "ColumnStats"
 INDEXES = (COLUMN_STATS,)
@@ -33,7 +33,7 @@ class MetadataTable:
     enabled: bool = flag(True)
     indexes: tuple[str, ...] = texts(at_most=len(INDEXES), choices=INDEXES)
     """Indexes besides the list of files, which always exists."""
-    rebuild: str = text(at_most=64)
+    rebuild: str = text(at_most=64, matches=NONCE)
     """A value other than the last one deletes and rebuilds the metadata table."""
 
     @property

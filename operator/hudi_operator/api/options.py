@@ -13,8 +13,10 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_contract.secret_names import is_secret
 from hudi_operator.api import merging
 from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.storage_options import REFERENCE
 
 
 @dataclass(frozen=True)
@@ -341,11 +343,14 @@ def _problem(
     options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str
 ) -> str:
     for name in sorted(options):
-        shown = f"{field}[{name!r}] = {str(options[name])[:VALUE_LIMIT]!r}"
+        value = "<redacted>" if is_secret(name) else str(options[name])[:VALUE_LIMIT]
+        shown = f"{field}[{name!r}] = {value!r}"
         if _dirty(name):
             return f"{shown}: not a plain option name"
         if "\n" in options[name] or "\r" in options[name]:
             return f"{shown}: a value has one line"
+        if REFERENCE in options[name]:
+            return f"{shown}: the value contains {REFERENCE}, which Spark replaces by variables and other settings"
         forms = {normal(name), "".join(name.split()).lower()}
         rule = next((r for r in owned for form in forms if fnmatch.fnmatchcase(form, r.pattern)), None)
         if rule is not None:

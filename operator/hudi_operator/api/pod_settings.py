@@ -86,20 +86,157 @@ class OwnAgent:
         return {"table": table, **asdict(self)}
 
 
-_PATHS = "XX:(HeapDumpPath|ErrorFile)=[A-Za-z0-9._/%-]+"
-_WORDS = "XX:(NativeMemoryTracking|CompilationMode|ShenandoahGCMode|ShenandoahGCHeuristics)=[A-Za-z-]+"
-_NUMBERS = "XX:[A-Za-z0-9]+=[0-9]+([.][0-9]+)?[kKmMgGtT]?"
-JAVA_OPTION = f"-(XX:[+-][A-Za-z0-9]+|{_NUMBERS}|{_PATHS}|{_WORDS}|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)"
-"""JVM options that the CRDs allow. Options with a path are excluded in general: the JVM reads
-further options from some files (VMOptionsFile, Flags), code from others, and runs a few (F56).
+_SWITCHES = (
+    "AlwaysPreTouch",
+    "CrashOnOutOfMemoryError",
+    "DisableExplicitGC",
+    "ExitOnOutOfMemoryError",
+    "HeapDumpOnOutOfMemoryError",
+    "OptimizeStringConcat",
+    "ParallelRefProcEnabled",
+    "PerfDisableSharedMem",
+    "PrintCommandLineFlags",
+    "PrintFlagsFinal",
+    "ScavengeBeforeFullGC",
+    "ShowCodeDetailsInExceptionMessages",
+    "TieredCompilation",
+    "UnlockExperimentalVMOptions",
+    "UseAdaptiveSizePolicy",
+    "UseCompressedClassPointers",
+    "UseCompressedOops",
+    "UseContainerSupport",
+    "UseCountedLoopSafepoints",
+    "UseDynamicNumberOfGCThreads",
+    "UseG1GC",
+    "UseGCOverheadLimit",
+    "UseNUMA",
+    "UseParallelGC",
+    "UseSerialGC",
+    "UseShenandoahGC",
+    "UseStringDeduplication",
+    "UseThreadPriorities",
+    "UseTransparentHugePages",
+    "UseZGC",
+    "ZUncommit",
+)
+_AMOUNTS = (
+    "ActiveProcessorCount",
+    "CICompilerCount",
+    "CompressedClassSpaceSize",
+    "ConcGCThreads",
+    "G1HeapRegionSize",
+    "G1MaxNewSizePercent",
+    "G1MixedGCCountTarget",
+    "G1NewSizePercent",
+    "G1PeriodicGCInterval",
+    "G1ReservePercent",
+    "GCTimeRatio",
+    "InitialCodeCacheSize",
+    "InitialRAMPercentage",
+    "InitiatingHeapOccupancyPercent",
+    "MaxDirectMemorySize",
+    "MaxGCPauseMillis",
+    "MaxHeapFreeRatio",
+    "MaxInlineSize",
+    "MaxMetaspaceSize",
+    "MaxNewSize",
+    "MaxRAMPercentage",
+    "MaxTenuringThreshold",
+    "MetaspaceSize",
+    "MinHeapFreeRatio",
+    "MinRAMPercentage",
+    "NewRatio",
+    "NewSize",
+    "ParallelGCThreads",
+    "ReservedCodeCacheSize",
+    "SoftRefLRUPolicyMSPerMB",
+    "SurvivorRatio",
+    "ThreadStackSize",
+    "TieredStopAtLevel",
+    "ZCollectionInterval",
+    "ZUncommitDelay",
+)
+_PATHS = "XX:(HeapDumpPath|ErrorFile)=/tmp(/[A-Za-z0-9_%-][A-Za-z0-9._%-]*)+"
+_WORDS = "XX:(NativeMemoryTracking|ShenandoahGCMode|ShenandoahGCHeuristics)=[A-Za-z-]+"
+_NUMBERS = f"XX:({'|'.join(_AMOUNTS)})=[0-9]+([.][0-9]+)?[kKmMgGtT]?"
+JAVA_OPTION = (
+    f"-(XX:[+-]({'|'.join(_SWITCHES)})|{_NUMBERS}|{_PATHS}|{_WORDS}|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)"
+)
+"""JVM options that the CRDs allow, by name: memory, collectors, threads, what is told of them. The
+JVM reads further options from some files (VMOptionsFile, Flags; a number names one, too), code from
+others, and runs commands (F56, F131).
 """
+ALLOWED_JAVA = (
+    "-XX: options for memory, garbage collection and threads by name, -XX:HeapDumpPath= and -XX:ErrorFile= below "
+    "/tmp, -Xss, -Xlog:, -Xint"
+)
 ENV_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 OWNED_ENV = (
-    "(HUDI_.*|SPARK_.*|HADOOP_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|LD_.*|PYTHON.*|PYSPARK_.*|PATH|POD_.*|"
-    "NODE_NAME|TZ"
-    "|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))"
+    "(HUDI_.*|SPARK_.*|HADOOP_.*|HIVE_.*|YARN_.*|CLASSPATH|JAVA_.*|_JAVA_.*|JDK_.*|JRE_.*|JVM_.*|.*_JAVA_OPTIONS"
+    "|LD_.*|GLIBC_.*|MALLOC_.*|GCONV_PATH|LOCPATH|NLSPATH|RES_OPTIONS|HOSTALIASES|LOCALDOMAIN|NIS_PATH|TZDIR"
+    "|PYTHON.*|PYSPARK_.*|PY4J_.*|ARROW_.*|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|IFS|CDPATH|GLOBIGNORE"
+    "|PATH|HOME|PWD|OLDPWD|USER|LOGNAME|TMP|TMPDIR|TEMP|TINI_.*|OPENSSL_.*|SSL_.*|GRPC_.*|POD_.*|NODE_NAME|TZ|_"
+    "|KUBERNETES_.*|KUBECONFIG"
+    "|AWS_(ACCESS_KEY.*|SECRET.*|SESSION_TOKEN|SECURITY_TOKEN|PROFILE|.*CONFIG_FILE|.*CREDENTIALS.*|CONTAINER_.*"
+    "|ROLE_.*|WEB_IDENTITY_.*|CA_BUNDLE|ENDPOINT_URL.*))"
 )
-"""Variables that define a pod's role, compared case-insensitively."""
+"""Variables that define a pod's role, or from which the loader, the C library, a shell, Python or
+the JVM take code, options or a place (F131): whole classes of names, compared case-insensitively.
+"""
+ENV_PREFIX = "^[A-Za-z][A-Za-z0-9_]*_$"
+"""A prefix for the keys of a Secret as variables."""
+_RESERVED = (
+    "HUDI_",
+    "SPARK_",
+    "HADOOP_",
+    "HIVE_",
+    "YARN_",
+    "CLASSPATH",
+    "JAVA_",
+    "_JAVA_",
+    "JDK_",
+    "JRE_",
+    "JVM_",
+    "LD_",
+    "GLIBC_",
+    "MALLOC_",
+    "GCONV_PATH",
+    "LOCPATH",
+    "NLSPATH",
+    "RES_OPTIONS",
+    "HOSTALIASES",
+    "LOCALDOMAIN",
+    "NIS_PATH",
+    "TZDIR",
+    "PYTHON",
+    "PYSPARK_",
+    "PY4J_",
+    "ARROW_",
+    "BASH",
+    "SHELL",
+    "PROMPT_COMMAND",
+    "TMPDIR",
+    "TINI_",
+    "OPENSSL_",
+    "SSL_",
+    "GRPC_",
+    "POD_",
+    "NODE_NAME",
+    "KUBERNETES_",
+    "KUBECONFIG",
+    "AWS_",
+)
+"""What begins each class of OWNED_ENV, in a form that a prefix can be compared with."""
+
+
+def prefix_problem(prefix: str) -> str:
+    """Why variables may not begin with this prefix; empty when they may.
+
+    Whatever the Secret's keys are, none of its variables may be one that the operator owns.
+    """
+    name = prefix.upper()
+    taken = next((each for each in _RESERVED if name.startswith(each) or each.startswith(name)), "")
+    return f"{prefix!r}: variables that begin with {taken} are the operator's" if taken else ""
 
 
 def check_pods(settings: PodSettings, where: str) -> None:
@@ -109,8 +246,7 @@ def check_pods(settings: PodSettings, where: str) -> None:
     """
     for option in settings.java_options:
         if not re.fullmatch(JAVA_OPTION, option):
-            allowed = "-XX:+NAME, -XX:-NAME, -XX:NAME=NUMBER, -XX:HeapDumpPath= and -XX:ErrorFile=, -Xss, -Xlog:, -Xint"
-            raise SpecError(f"{where}.javaOptions: {option!r} is not a JVM option that may be set here: {allowed}")
+            raise SpecError(f"{where}.javaOptions: {option!r} is not a JVM option that may be set here: {ALLOWED_JAVA}")
     for variable in settings.env:
         name = str(variable["name"])
         if not re.fullmatch(ENV_NAME, name):

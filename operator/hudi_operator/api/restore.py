@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudi_operator.api.fields import text
+from hudi_operator.api.fields import NONCE, text
 
 
 @dataclass(frozen=True)
@@ -12,4 +12,4 @@ class Restore:
     """One request. Equal nonces are the same request, whatever the other fields are."""
 
     savepoint: str = text(required=True, at_least=1, at_most=63)
-    nonce: str = text(required=True, at_least=1, at_most=64)
+    nonce: str = text(required=True, at_least=1, at_most=64, matches=NONCE)

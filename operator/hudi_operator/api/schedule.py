@@ -24,7 +24,7 @@ class Schedule:
     """
 
     cron: str = text(required=True, at_least=9, at_most=128)
-    time_zone: str = text("Etc/UTC", at_least=1, at_most=64)
+    time_zone: str = text("Etc/UTC", at_least=1, at_most=64, matches="^[A-Za-z][A-Za-z0-9_+/-]*$")
 
     def problem(self, field: str) -> str:
         """Why the schedule cannot be used (field, value, rule); empty when it can."""

@@ -111,7 +111,7 @@ class Clustering(Section):
 
     small_file_size: str = size(unset="300Mi")
     target_file_size: str = size(unset="1Gi")
-    sort_columns: tuple[str, ...] = texts(at_least=1, at_most=16, length=(1, 256))
+    sort_columns: tuple[str, ...] = texts(at_least=1, at_most=16, length=(1, 256), matches="^[^, ]+$")
     layout: str = text(unset="Linear", choices=tuple(LAYOUTS))
     partition_pattern: str = text(at_least=1, at_most=512)
     skip_newest_partitions: int | None = number(unset=None, at_least=1, at_most=10_000)

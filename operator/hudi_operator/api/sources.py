@@ -12,6 +12,84 @@ JsonDict = dict[str, Any]
 
 _PATH = (1, 1024)
 
+READER_OPTIONS = (
+    "allowBackslashEscapingAnyCharacter",
+    "allowComments",
+    "allowNonNumericNumbers",
+    "allowNumericLeadingZeros",
+    "allowSingleQuotes",
+    "allowUnquotedControlChars",
+    "allowUnquotedFieldNames",
+    "avroSchema",
+    "basePath",
+    "charset",
+    "charToEscapeQuoteEscaping",
+    "columnNameOfCorruptRecord",
+    "columnPruning",
+    "comment",
+    "dateFormat",
+    "datetimeRebaseMode",
+    "delimiter",
+    "dropFieldIfAllNull",
+    "emptyValue",
+    "enableDateTimeParsingFallback",
+    "encoding",
+    "enforceSchema",
+    "escape",
+    "header",
+    "ignoreCorruptFiles",
+    "ignoreExtension",
+    "ignoreLeadingWhiteSpace",
+    "ignoreMissingFiles",
+    "ignoreTrailingWhiteSpace",
+    "inferSchema",
+    "int96RebaseMode",
+    "lineSep",
+    "locale",
+    "maxCharsPerColumn",
+    "maxColumns",
+    "mergeSchema",
+    "mode",
+    "modifiedAfter",
+    "modifiedBefore",
+    "multiLine",
+    "nanValue",
+    "negativeInf",
+    "nullValue",
+    "pathGlobFilter",
+    "positionalFieldMatching",
+    "positiveInf",
+    "preferDate",
+    "prefersDecimal",
+    "primitivesAsString",
+    "quote",
+    "recursiveFileLookup",
+    "samplingRatio",
+    "sep",
+    "timestampFormat",
+    "timestampNTZFormat",
+    "timeZone",
+    "unescapedQuoteHandling",
+)
+"""Options of Spark's readers that may be set, in any case. Spark hands the others on to Hadoop's
+configuration: file systems, their classes and endpoints; `path` and `avroSchemaUrl` name files
+(F132). The CRD has the same list.
+"""
+_KNOWN = frozenset(name.lower() for name in READER_OPTIONS)
+
+
+def options_problem(options: Mapping[str, str], field: str) -> str:
+    """Why one of a reader's options may not be set (field, name and rule); empty when all may."""
+    unknown = next((name for name in sorted(options) if name.lower() not in _KNOWN), None)
+    if unknown is not None:
+        return f"{field}.options[{unknown!r}]: is not an option of Spark's readers that may be set"
+    return ""
+
+
+def base_path(options: Mapping[str, str]) -> str | None:
+    """The folder from which names of folders are columns; None when it is not set."""
+    return next((value for name, value in options.items() if name.lower() == "basepath"), None)
+
 
 @dataclass(frozen=True)
 class ViewFiles:
@@ -37,9 +115,9 @@ class HudiSource:
     It is read in batches of commits (None: all at once).
     """
 
-    table: str = text(at="tableRef.name", unset="", required=True, at_least=1, at_most=63)
+    table: str = text(at="tableRef.name", unset="", required=True, at_least=1, at_most=63, matches=NAME)
     path: str = text(at_least=_PATH[0], at_most=_PATH[1])
-    start_from: str = text("Earliest", at_most=17)
+    start_from: str = text("Earliest", at_most=17, matches="^(Earliest|Latest|[0-9]{17})$")
     order: str = text("CompletionTime", choices=("CompletionTime", "Fenced", "OutOfOrder"))
     max_commits_per_batch: int | None = number(unset=None, at_least=1, at_most=10_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Snapshot"))
@@ -56,8 +134,8 @@ class View:
     A HudiTable of the namespace, a Hudi table at a path, or files (exactly one is set).
     """
 
-    name: str = text(required=True, at_least=1, at_most=63)
-    table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63)
+    name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z_][a-z0-9_]*$")
+    table: str = text(at="hudi.tableRef.name", unset="", required=True, at_least=1, at_most=63, matches=NAME)
     path: str = text(at="hudi.path", at_least=_PATH[0], at_most=_PATH[1])
     files: ViewFiles | None = record(ViewFiles, optional=True)
     """None when it is a Hudi table."""
@@ -78,7 +156,7 @@ class ConfigMapKey:
     """One key of a ConfigMap in the writer's namespace."""
 
     name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
-    key: str = text(required=True, at_least=1, at_most=253)
+    key: str = text(required=True, at_least=1, at_most=253, matches="^[A-Za-z0-9_][A-Za-z0-9_.-]*[.]py$")
 
 
 @dataclass(frozen=True)
@@ -86,5 +164,5 @@ class PythonSource:
     """A function ``(spark, context) -> DataFrame`` in a ConfigMap."""
 
     config_map: ConfigMapKey = record(ConfigMapKey, at="configMapKeyRef", required=True)
-    function: str = text(required=True, at_least=1, at_most=128)
+    function: str = text(required=True, at_least=1, at_most=128, matches="^[A-Za-z_][A-Za-z0-9_]*$")
     arguments: Mapping[str, str] = text_map(at_most=32, longest=8192)

@@ -16,14 +16,21 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
-from hudi_operator.api import merging
+from hudi_operator.api import merging, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
-from hudi_operator.api.fields import NAME, flag, number, read, record, records, text, text_map, texts
+from hudi_operator.api.fields import NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
-from hudi_operator.api.pod_settings import ExecutorSettings, OwnAgent, PodSettings, check_pods
+from hudi_operator.api.pod_settings import (
+    ENV_PREFIX,
+    ExecutorSettings,
+    OwnAgent,
+    PodSettings,
+    check_pods,
+    prefix_problem,
+)
 from hudi_operator.api.restore import Restore
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.services import Service, ServicesSpec, switched_on
@@ -33,6 +40,7 @@ JsonDict = dict[str, Any]
 
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
+_COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ class AdoptionSpec:
     """How to handle a table that already exists at the path."""
 
     policy: str = text("AdoptOrCreate", choices=("AdoptOrCreate", "Adopt", "Create"))
-    rollback_instants: tuple[str, ...] = texts(at_most=64, length=(None, 17))
+    rollback_instants: tuple[str, ...] = texts(at_most=64, length=(None, 17), matches="^[0-9]{14}([0-9]{3})?$")
     """Pending instants whose writers are dead, as attested by a person."""
 
 
@@ -129,13 +137,21 @@ class SecretRef:
 
     name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
     as_kind: str = text(at="as", required=True, choices=("S3", "Files", "Env"))
+    prefix: str = text(at_least=2, at_most=64, matches=ENV_PREFIX)
+    """What the names of the variables begin with; only with ``Env``."""
+
+    def problem(self) -> str:
+        """Why the Secret cannot be used like this; empty when it can."""
+        if (self.as_kind == "Env") != bool(self.prefix):
+            return "as: Env needs prefix" if not self.prefix else "prefix: only with as: Env"
+        return f"prefix: {told}" if self.prefix and (told := prefix_problem(self.prefix)) else ""
 
 
 @dataclass(frozen=True)
 class StorageSpec:
     """Access of a table's pods to its storage."""
 
-    service_account_name: str = text(at_least=1, at_most=63)
+    service_account_name: str = text(at_least=1, at_most=63, matches=NAME)
     secret_refs: tuple[SecretRef, ...] = records(SecretRef, at_most=8)
     options: Mapping[str, str] = text_map(at_most=32, longest=1024, pattern=_ONE_LINE)
 
@@ -144,7 +160,7 @@ class StorageSpec:
 class Savepoint:
     """A savepoint that the table should have."""
 
-    name: str = text(required=True, at_least=1, at_most=63)
+    name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,12 +169,14 @@ class TableSpec:
 
     ref: ObjectRef
     path: str = text(required=True, at_least=1, at_most=1024)
-    table_name: str = text(at_most=128)
+    table_name: str = text(at_most=128, matches="^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     """Unset: the object's name."""
     type: str = text("CopyOnWrite", choices=("CopyOnWrite", "MergeOnRead"))
-    record_key_fields: tuple[str, ...] = texts(required=True, at_least=1, at_most=16, length=_COLUMN)
-    partition_fields: tuple[str, ...] = texts(at_most=8, length=_COLUMN)
-    ordering_fields: tuple[str, ...] = texts(at_most=4, length=_COLUMN)
+    record_key_fields: tuple[str, ...] = texts(
+        required=True, at_least=1, at_most=16, length=_COLUMN, matches=_COLUMN_NAME
+    )
+    partition_fields: tuple[str, ...] = texts(at_most=8, length=_COLUMN, matches=_COLUMN_NAME)
+    ordering_fields: tuple[str, ...] = texts(at_most=4, length=_COLUMN, matches=_COLUMN_NAME)
     hive_style_partitioning: bool = flag(False)
     index_type: str = text(at="index.type", unset="", required=True, at_most=64)
     """Empty: Hudi's default."""
@@ -168,8 +186,8 @@ class TableSpec:
     """Which of two versions of a record is kept."""
     missing_columns: str = text("Null", at="schema.missingColumns", choices=("Null", "Refuse"))
     """How a batch that lacks a column of the table is handled."""
-    image: str = text(at_least=1, at_most=512)
-    hudi_version: str = text(HUDI_VERSION, at_most=32)
+    image: str = text(at_least=1, at_most=512, matches="^[A-Za-z0-9][A-Za-z0-9._:/@-]*$")
+    hudi_version: str = text(HUDI_VERSION, at_most=32, matches="^1[.]2[.][0-9]+$")
     """Required release of Hudi in the image."""
     concurrency_mode: str = text(
         "Optimistic", at="concurrency.mode", choices=("SingleWriter", "Optimistic", "NonBlocking")
@@ -222,6 +240,11 @@ class TableSpec:
         """Read a HudiTable. Raises SpecError."""
         ref = ObjectRef.from_object(obj)
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ref)
+        for at, secret in enumerate(spec.storage.secret_refs):
+            if found := secret.problem():
+                raise SpecError(f"spec.storage.secretRefs[{at}].{found}")
+        if found := storage_options.problem(spec.storage.options):
+            raise SpecError(found)
         if spec.agent is not None:
             check_pods(spec.agent.pod, "spec.agent")
             check_pods(spec.agent.executors, "spec.agent.executors")
@@ -281,7 +304,10 @@ class TableSpec:
         return naming.agent_name(
             namespace=self.ref.namespace,
             service_account=self.storage.service_account_name,
-            secret_refs=[{"name": r.name, "as": r.as_kind} for r in self.storage.secret_refs],
+            secret_refs=[
+                {"name": r.name, "as": r.as_kind, **({"prefix": r.prefix} if r.prefix else {})}
+                for r in self.storage.secret_refs
+            ],
             storage_options=self.storage.options,
             image=self.image or default_image,
             own=None if self.agent is None else self.agent.key(self.ref.name),
@@ -296,7 +322,7 @@ class TableSpec:
 class Application:
     """A user's program: ``main_file`` in the image, or a ConfigMap key (exactly one is set)."""
 
-    main_file: str = text(at_most=1024)
+    main_file: str = text(at_most=1024, matches=r"^local:///[^\x00-\x20]+[.]py$")
     config_map: ConfigMapKey | None = record(ConfigMapKey, at="configMapKeyRef", optional=True)
     """None when ``main_file`` is used."""
     arguments: tuple[str, ...] = texts(at_most=64, length=(None, 4096))
@@ -325,7 +351,7 @@ class WriterSpec:
     """One HudiWriter."""
 
     ref: ObjectRef
-    table: str = text(at="tableRef.name", required=True, way_required=True, at_least=1, at_most=63)
+    table: str = text(at="tableRef.name", required=True, way_required=True, at_least=1, at_most=63, matches=NAME)
     """Name of the HudiTable, in the same namespace."""
     files: FilesSource | None = record(FilesSource, at="source.files", optional=True)
     hudi: HudiSource | None = record(HudiSource, at="source.hudi", optional=True)
@@ -354,13 +380,17 @@ class WriterSpec:
     """Seconds between two reads of the source of a run without an end; None: a run ends when its
     source is exhausted.
     """
-    restart_nonce: str = text(at_most=64)
+    restart_nonce: str = text(at_most=64, matches=NONCE)
     suspend: bool = flag(False)
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> WriterSpec:
         """Read a HudiWriter. Raises SpecError."""
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
+        if spec.application is not None and "/../" in spec.application.main_file:
+            raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
+        if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
+            raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
         check_pods(spec.driver, "spec.driver")
         check_pods(spec.executors, "spec.executors")
         return spec

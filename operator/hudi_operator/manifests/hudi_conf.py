@@ -10,6 +10,7 @@ configured so that it stays out of the way".
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 from hudi_operator.api.metadata_table import MetadataTable
@@ -22,6 +23,8 @@ WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
+_BLANKS = "".join(map(chr, range(33)))
+"""What Java trims; other blanks may be part of a column's name."""
 
 _CONCURRENCY_MODES = {
     # A single writer takes the lock as well: the agent's rollbacks and services run beside it.
@@ -184,9 +187,13 @@ def _index(table: TableSpec) -> dict[str, str]:
 def properties(options: Mapping[str, str]) -> str:
     """Render the file, sorted, so that equal options give equal files.
 
-    Hudi splits lines at the first ``=`` and knows no escapes.
+    Hudi splits lines at the first ``=``, takes blanks at both ends away, and knows no escapes: what
+    cannot be written like that raises ValueError (F132).
     """
-    return "".join(f"{key}={' '.join(value.split())}\n" for key, value in sorted(options.items()))
+    for key, value in options.items():
+        if not re.fullmatch(r"hoodie\.[!-<>-~]+", key) or "\n" in value or "\r" in value:
+            raise ValueError(f"{key!r}: not one line of a file of Hudi's options")
+    return "".join(f"{key}={value.strip(_BLANKS)}\n" for key, value in sorted(options.items()))
 
 
 def conf_hash(table: TableSpec) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hudi_contract import naming
+from hudi_contract import naming, secret_names
 from hudi_operator.api import callback, kafka
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -54,7 +54,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         _variable("HUDI_OPERATOR_ROLE", "writer"),
         _variable("HUDI_OPERATOR_PRIORITY", str(writer.priority)),
         _variable("HUDI_OPERATOR_STOP_GRACE_SECONDS", str(writer.stop_grace_seconds)),
-        *writer.driver.env,
+        *_plain(writer.driver),
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True)
     _add_credentials(table.storage, volumes, mounts)
@@ -105,7 +105,7 @@ def _executor(
     table: TableSpec, driver: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
 ) -> JsonDict:
     """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
-    env = [*_common_env(table.storage), *settings.env]
+    env = [*_common_env(table.storage), *_plain(settings)]
     volumes, mounts = _volumes(config_map=driver, with_job=False, with_etcd=False)
     _add_credentials(table.storage, volumes, mounts)
     _add_spark_key(driver, volumes, mounts)
@@ -143,7 +143,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
         *_common_env(table.storage),
         *_etcd_env(config),
         _variable("HUDI_OPERATOR_ROLE", "agent"),
-        *(own.pod.env if own is not None else ()),
+        *(_plain(own.pod) if own is not None else ()),
     ]
     resources = dict(config.agent.resources) if own is None else _resources(own.pod)
     container = _container("agent", "agent", env, mounts, resources, image=_image(table, config), config=config)
@@ -335,6 +335,15 @@ def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list
         mounts.append({"name": _CALLBACK_VOLUME, "mountPath": callback.SECRET_DIR, "readOnly": True})
 
 
+def _plain(settings: PodSettings) -> list[JsonDict]:
+    """The user's variables, with the values that the user wrote.
+
+    The kubelet replaces ``$(NAME)`` in a value by the variable of that name, which may be a
+    credential; ``$$`` is one ``$``.
+    """
+    return [_variable(each["name"], each["value"].replace("$", "$$")) for each in settings.env]
+
+
 def _variable(name: str, value: str) -> JsonDict:
     return {"name": name, "value": value}
 
@@ -354,13 +363,18 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
         _variable("SPARK_CONF_DIR", spark_conf.SPARK_CONF_DIR),
         _variable("TZ", "UTC"),
     ]
+    prefixes = [ref.prefix for ref in storage.secret_refs if ref.prefix]
+    if prefixes:
+        env.append(_variable(secret_names.PREFIXES, ",".join(sorted(prefixes))))
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
         env.append(_variable("HUDI_OPERATOR_S3_CREDENTIALS", _S3_DIR))
     return env
 
 
 def _env_from(storage: StorageSpec) -> list[JsonDict]:
-    return [{"secretRef": {"name": ref.name}} for ref in storage.secret_refs if ref.as_kind == "Env"]
+    return [
+        {"prefix": ref.prefix, "secretRef": {"name": ref.name}} for ref in storage.secret_refs if ref.as_kind == "Env"
+    ]
 
 
 def _etcd_env(config: OperatorConfig) -> list[JsonDict]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hudi_contract import secret_names
 from hudi_operator.api.pod_settings import ExecutorSettings, PodSettings
 from hudi_operator.api.spec import StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import quantity
@@ -187,6 +188,11 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         "spark.sql.extensions": f"{STATEMENTS},org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
+        # No files as tables: `SELECT * FROM text.`file:///…`` (F133).
+        "spark.sql.runSQLOnFiles": "false",
+        # `${env:NAME}` in a statement would be that variable.
+        "spark.sql.variable.substitute": "false",
+        "spark.redaction.regex": secret_names.PATTERN,
         "spark.sql.warehouse.dir": "/tmp/warehouse",
         "spark.hadoop.hadoop.tmp.dir": "/tmp/hadoop",
         # The tasks of a failed write must have ended before its instant is abandoned (F4).
@@ -289,6 +295,17 @@ def _section(resources: Mapping[str, object], kind: str) -> dict[str, object]:
 
 
 def properties(settings: Mapping[str, str]) -> str:
-    """Render as Java properties, sorted, so that equal settings give equal files."""
-    escaped = {key: value.replace("\\", "\\\\").replace("\n", "\\n") for key, value in settings.items()}
-    return "".join(f"{key}={value}\n" for key, value in sorted(escaped.items()))
+    """Render as Java properties, sorted, so that equal settings give equal files.
+
+    Whatever is in a name or a value, one setting is one line and means itself (F132).
+    """
+    return "".join(f"{_escaped(key, name=True)}={_escaped(value)}\n" for key, value in sorted(settings.items()))
+
+
+_LETTERS = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+
+def _escaped(text: str, *, name: bool = False) -> str:
+    """Text as `java.util.Properties` reads it back; a name ends at ``=``, ``:`` or a blank."""
+    written = "".join(_LETTERS.get(each) or (f"\\{each}" if name and each in " :=#!" else each) for each in text)
+    return f"\\{written}" if written.startswith(" ") and not name else written

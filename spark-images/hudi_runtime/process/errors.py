@@ -8,13 +8,16 @@ exception of Spark or Hudi that wraps it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hudi_contract import secret_names
 from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
+from hudi_contract.secret_names import is_secret
 
 S3_CREDENTIALS = "HUDI_OPERATOR_S3_CREDENTIALS"
 """Environment variable: folder of the Secret with the S3 keys."""
@@ -106,6 +109,8 @@ _CODES: Mapping[str, FailureClass] = {
     ErrorCode.BAD_RECORD: FailureClass.BAD_DATA,
     ErrorCode.BAD_DATA: FailureClass.BAD_DATA,
 }
+_SHORTEST = 6
+"""Characters of the shortest secret: anything shorter would blank out ordinary words."""
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
@@ -268,7 +273,7 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(
             r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|"
-            r"sas)[\w.-]*)"
+            r"private[._-]?key|api[._-]?key|pwd|sas)[\w.-]*)"
             r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
         ),
         r"\1\2<redacted>",
@@ -280,14 +285,21 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose names suggest a secret, and the S3 keys of now.
+    """Values of variables whose names suggest a secret, of all that come from Secrets, and S3 keys.
 
-    They must never appear in a message.
+    The S3 keys are those that the mounted Secret has now. They must never appear in a message, and
+    neither must a line of them, or a value within one that is JSON (F134).
     """
     found = os.environ if environ is None else environ
-    name = re.compile(r"(?i)secret|password|token|access_key|account_key|credential")
-    values = [value for key, value in found.items() if name.search(key) and not value.startswith("/")]
-    return tuple(value for value in (*values, *s3_keys(found).values()) if len(value) >= 6)
+    prefixes = tuple(filter(None, found.get(secret_names.PREFIXES, "").split(",")))
+    secrets: dict[str, None] = {}
+    for name, value in found.items():
+        own = name.startswith("HUDI_OPERATOR_")  # names and places of files, and no secret
+        if not own and ((prefixes and name.startswith(prefixes)) or is_secret(name)):
+            secrets.update(dict.fromkeys(_parts(value)))
+    for key in s3_keys(found).values():
+        secrets.update(dict.fromkeys(_parts(key)))
+    return tuple(secrets)
 
 
 def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -299,6 +311,26 @@ def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
         with contextlib.suppress(OSError):
             keys[name] = (folder / name).read_text().strip()
     return {name: value for name, value in keys.items() if value} if found.get(S3_CREDENTIALS) else {}
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The value, each of its lines, and what JSON has under names that suggest a secret."""
+    lines = value.splitlines()
+    yield from (part for part in (value, *(line.strip() for line in lines)) if len(part) >= _SHORTEST)
+    if not value.lstrip().startswith(("{", "[")):
+        return
+    try:
+        waiting: list[tuple[str, object]] = [("", json.loads(value))]
+    except ValueError:
+        return
+    while waiting:
+        name, found = waiting.pop()
+        if isinstance(found, dict):
+            waiting.extend((str(key), each) for key, each in found.items())
+        elif isinstance(found, list):
+            waiting.extend((name, each) for each in found)
+        elif isinstance(found, str) and is_secret(name):
+            yield from (part for part in (found, *found.splitlines()) if len(part) >= _SHORTEST)
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:

@@ -92,12 +92,25 @@ def transform(frame: DataFrame, sql: str | None) -> DataFrame:
     catalog.dropTempView(VIEW)
     frame.createTempView(VIEW)
     try:
-        made: DataFrame = session.sql(sql)
+        made = query(session, sql, "transform.sql")
     finally:
         catalog.dropTempView(VIEW)
         if own.isDefined():
             catalog.createTempView(VIEW, own.get(), True)
     return made
+
+
+def query(spark: SparkSession, sql: str, field: str) -> DataFrame:
+    """The rows of one query over views. Raises UserCodeError for anything else (F133).
+
+    It is judged as Spark's parser reads it, before it is analyzed: analysis runs commands, and
+    evaluates some functions.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    problem = str(jvm.io.hudioperator.statements.QueryRules.problem(spark._jsparkSession, sql))
+    if problem:
+        raise UserCodeError(f"{field}: {problem}; it must be one query over its views")
+    return spark.sql(sql)
 
 
 def _file_batches(
@@ -320,7 +333,7 @@ def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame
             options = table.read_options(class_name=view.merger) if table.exists() else {}
             frame = spark.read.format("hudi").options(**SNAPSHOT, **options).load(view.path).drop(*META_COLUMNS)
         frame.createOrReplaceTempView(view.name)
-    return spark.sql(source.query)
+    return query(spark, source.query, "source.sql.query")
 
 
 def _function(spark: SparkSession, source: PythonSource) -> Any:

@@ -4,13 +4,82 @@ treats it.
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
-from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.in_settling import MANIFESTS, o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
 WRITE = "WriteOptionsTest"
 
+HOSTILE = "tests/tiers/unit/api/test_hostile_specs.py"
+
 OPTIONS = (
+    mutation(
+        "files-of-the-pod-are-a-source",
+        "F130",
+        "a source may be the pod's own files, or lie outside the namespace's prefixes",
+        o("plan/writers/source_tables", "        or _files_problem(view, writer)\n"),
+        "tests/tiers/unit/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables",
+        f"{HOSTILE}::test_ten_thousand_specs",
+    ),
+    mutation(
+        "a-pattern-leads-out-of-its-folder",
+        "F130",
+        "an alternative of a pattern may be the folder above",
+        o("api/paths", "[/{,][.]{1,2}(?=[/},]|", "[/][.]{1,2}(?=[/]|"),
+        "tests/tiers/unit/api/test_paths.py::test_a_pattern_does_not_lead_out_of_its_folder",
+    ),
+    mutation(
+        "the-kubelet-replaces-variables",
+        "F131",
+        "a variable's value may be that of a credential",
+        o("manifests/pods", '.replace("$", "$$")'),
+        f"{MANIFESTS}::test_a_value_of_a_variable_is_what_the_user_wrote",
+        f"{HOSTILE}::test_ten_thousand_specs",
+    ),
+    mutation(
+        "secrets-set-any-variable",
+        "F131",
+        "a Secret may set variables of the loader and of shells",
+        o("api/pod_settings", 'return f"{prefix!r}: variables that', 'return "" and f"{prefix!r}: variables that'),
+        f"{MANIFESTS}::test_a_prefix_keeps_a_secret_from_setting_the_operators_variables",
+    ),
+    mutation(
+        "names-of-settings-are-not-escaped",
+        "F132",
+        "a setting's name ends where Java sees its end",
+        o("manifests/spark_conf", 'if name and each in " :=#!"', 'if name and each in "#"'),
+        "tests/tiers/unit/manifests/test_manifests.py::test_java_reads_back_what_was_written",
+    ),
+    mutation(
+        "readers-options-reach-hadoop",
+        "F132",
+        "an option of a reader may be another file system, or name a file",
+        o("plan/writers/source_tables", "    return options_problem(files.options, field) or (\n", "    return (\n"),
+        "tests/tiers/unit/plan/writers/test_source_tables.py::test_options_of_a_reader_are_an_allow_list",
+    ),
+    mutation(
+        "any-statement-is-a-source",
+        "F133",
+        "the SQL of a HudiWriter may be a command, read files by name and run code",
+        a(
+            "read/sources",
+            "    if problem:\n        raise UserCodeError",
+            "    if not sql:\n        raise UserCodeError",
+        ),
+        "tests/tiers/hudi/test_queries.py::test_what_is_no_query_is_refused_before_it_is_analyzed",
+    ),
+    mutation(
+        "secrets-of-other-names-are-shown",
+        "F134",
+        "values from Secrets are shown when their names do not sound like it",
+        a(
+            "process/errors",
+            "((prefixes and name.startswith(prefixes)) or is_secret(name))",
+            "is_secret(name)",
+        ),
+        "tests/tiers/unit/runtime/process/test_errors.py::test_values_are_hidden_by_name",
+    ),
     mutation(
         "commits-are-archived-beyond-a-savepoint",
         "F76",

@@ -228,6 +228,13 @@ STATEMENTS = (
         "tests/tiers/hudi/test_reads.py::test_a_session_that_leaves_out_files_leaves_out_none_of_the_table",
     ),
     mutation(
+        "a-program-leaves-out-files",
+        "F166",
+        "a program reads its table without some of its files, and writes what it makes of the rest",
+        j("StatementRules", "            requireAllFiles(options(source));\n"),
+        "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
+    ),
+    mutation(
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",

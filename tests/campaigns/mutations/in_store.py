@@ -249,9 +249,9 @@ PODS = (
         "F10",
         "a table may lie at any path",
         o(
-            "plan/gate/stalled",
-            "    if scheme not in config.allowed_schemes:\n",
-            "    if not config.allowed_schemes:\n",
+            "api/paths",
+            "    if scheme not in schemes:\n",
+            "    if not schemes:\n",
         ),
         f"{PLAN}::test_paths",
     ),

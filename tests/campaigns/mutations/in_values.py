@@ -187,8 +187,8 @@ VALUES = (
         "rows of a session that the program has made are left out, and those of the batch before are written twice",
         a(
             "read/sources",
-            "        made: DataFrame = session.sql(sql)\n",
-            "        made: DataFrame = SparkSession.builder.getOrCreate().sql(sql)\n",
+            '        made = query(session, sql, "transform.sql")\n',
+            '        made = query(SparkSession.builder.getOrCreate(), sql, "transform.sql")\n',
         ),
         f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
     ),

@@ -37,7 +37,10 @@ Refused as well (`tests/tiers/hudi/test_reads.py`): Hudi's sink for streams
 it takes for another query's and ends the JVM when a write is refused; and `read_optimized` queries
 of a MergeOnRead table by a program that writes it (use snapshot queries): what others have committed
 to log files would be missing, and be overwritten; and reads of it with
-`hoodie.datasource.merge.type=skip_merge`, which show old versions of rows beside the newest.
+`hoodie.datasource.merge.type=skip_merge`, which show old versions of rows beside the newest; and
+reads of it that leave out files: with `spark.sql.files.ignoreCorruptFiles`,
+`spark.sql.files.ignoreMissingFiles` or `hoodie.enable.data.skipping` on in the session. For a read
+of something else set them as options of that read.
 
 The checkpoint of a program's own stream is the program's affair. When it is lost, or a copy of it
 goes on, `foreachBatch` gets rows once more, and of two streams with one checkpoint each gets a

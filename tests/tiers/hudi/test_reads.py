@@ -21,8 +21,8 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
     """F88: what a statement reads for itself does not make older rows new, nor does what the
     writing thread has read make those of others new.
 
-    F89, F90, F105: Hudi's sink for streams, reading base files alone, and reading without merging,
-    are refused.
+    F89, F90, F105, F166: Hudi's sink for streams, reading base files alone, reading without
+    merging, and leaving out files are refused.
     """
     table = world.table("kept-reads", type="MergeOnRead")
     world.create(table, agent=AGENT, process=agent)
@@ -48,6 +48,9 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
         "UPDATE with SET read_optimized",
         "skip_merge",
         "UPDATE with SET skip_merge",
+        "UPDATE with SET ignoreCorruptFiles",
+        "UPDATE with SET ignoreMissingFiles",
+        "UPDATE with SET data.skipping",
         "writeStream",
     ):
         assert "[HUDIOP-STATEMENT]" in found[name], found

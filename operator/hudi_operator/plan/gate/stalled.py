@@ -5,12 +5,11 @@ The reasons of condition Stalled.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hudi_contract import naming
 from hudi_contract.words import AgentError, GateState
-from hudi_operator.api import bootstrap, options, services
+from hudi_operator.api import bootstrap, options, paths, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
@@ -18,7 +17,6 @@ from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import adoption, gate
 
-_WITH_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]+/+[^/]")
 _RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may resolve themselves."""
 
@@ -31,25 +29,18 @@ class Stall:
     message: str
 
 
-def path_problem(spelled: str, namespace: str, config: OperatorConfig, *, field: str = "spec.path") -> str:
+def path_problem(
+    spelled: str, namespace: str, config: OperatorConfig, *, field: str = "spec.path", pattern: bool = False
+) -> str:
     """Why objects of this namespace may not use this path; empty when they may.
 
-    ``field`` is the field with the path.
+    ``field`` is the field with the path; ``pattern``: it may be a glob pattern.
     """
-    path, scheme = naming.canonical_path(spelled), naming.path_scheme(spelled)
-    if scheme not in config.allowed_schemes:
-        return f"{field}: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(config.allowed_schemes)}"
-    if not _WITH_AUTHORITY.match(spelled.strip()):
-        return f"{field}: must be scheme://bucket-or-host/path"
-    authority, _, rest = path.partition("://")[2].partition("/")
-    if any(part in (".", "..") for part in rest.split("/")) or "%" in path or "?" in path or "#" in path:
-        return f"{field}: '.', '..', '%', '?' and '#' are not allowed"
-    if ("@" in authority and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
-        return f"{field}: credentials in the path are not allowed"
+    found = paths.problem(spelled, config.allowed_schemes, field=field, pattern=pattern)
     prefixes = config.path_prefixes.get(namespace, config.path_prefixes.get("*"))
-    if prefixes is None or "*" in prefixes:
-        return ""
-    allowed = [naming.canonical_path(p) for p in prefixes]
+    if found or prefixes is None or "*" in prefixes:
+        return found
+    path, allowed = naming.canonical_path(spelled), [naming.canonical_path(p) for p in prefixes]
     if any(path == p or path.startswith(p + "/") for p in allowed):
         return ""
     rule = f"not below a prefix that namespace {namespace} may use: {', '.join(prefixes) or '(none)'}"

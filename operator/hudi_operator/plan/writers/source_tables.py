@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from hudi_contract import naming
 from hudi_operator.api import merging
+from hudi_operator.api.sources import ViewFiles, base_path, options_problem
 from hudi_operator.api.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.plan.core.view import View
@@ -51,9 +52,34 @@ def problem(view: View, writer: WriterSpec) -> str:
 
     Empty when it may, or when that is still unknown.
     """
-    return next(
-        (found for reference in references(writer) if (found := _problem(view, reference))), ""
-    ) or _deletes_problem(view, writer)
+    return (
+        next((found for reference in references(writer) if (found := _problem(view, reference))), "")
+        or _files_problem(view, writer)
+        or _deletes_problem(view, writer)
+    )
+
+
+def _files_problem(view: View, writer: WriterSpec) -> str:
+    """Files are held to the rules for paths of tables: a pod's own files are no source (F130)."""
+    sources: list[tuple[str, ViewFiles]] = [("spec.source.files", writer.files)] if writer.files is not None else []
+    for number, each in enumerate(writer.sql.views if writer.sql is not None else ()):
+        if each.files is not None:
+            sources.append((f"spec.source.sql.views[{number}].files", each.files))
+    named = [(f"{field}.paths[{at}]", path) for field, files in sources for at, path in enumerate(files.paths)]
+    namespace = view.table.ref.namespace
+    problems = (path_problem(path, namespace, view.config, field=field, pattern=True) for field, path in named)
+    return next((found for found in problems if found), "") or next(
+        (found for field, files in sources if (found := _reader_problem(view, field, files))), ""
+    )
+
+
+def _reader_problem(view: View, field: str, files: ViewFiles) -> str:
+    base = base_path(files.options)
+    return options_problem(files.options, field) or (
+        path_problem(base, view.table.ref.namespace, view.config, field=f"{field}.options['basePath']", pattern=True)
+        if base is not None
+        else ""
+    )
 
 
 def _deletes_problem(view: View, writer: WriterSpec) -> str:

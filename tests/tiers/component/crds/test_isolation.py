@@ -30,7 +30,7 @@ ROLES = {
 }
 """The columns of the page. An attestor edits tables, too."""
 SECRET: JsonDict = {"secretRefs": [{"name": "lake-credentials", "as": "S3"}]}
-OTHER: JsonDict = {"secretRefs": [{"name": "of-others", "as": "Env"}]}
+OTHER: JsonDict = {"secretRefs": [{"name": "of-others", "as": "Env", "prefix": "APP_"}]}
 PYTHON = {"python": {"configMapKeyRef": {"name": "code", "key": "a.py"}, "function": "f"}}
 POD = "w-12345678-1-exec-1"
 

@@ -19,7 +19,7 @@ CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     "account": ("huditables", {"storage": {"serviceAccountName": "default-admin"}}, "serviceaccounts", "default-admin"),
-    "secret": ("huditables", {"storage": {"secretRefs": [{"name": "any", "as": "Env"}]}}, "secrets", "any"),
+    "secret": ("huditables", {"storage": {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}}, "secrets", "any"),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
@@ -78,7 +78,7 @@ def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author:
 
 def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: str) -> None:
     """Somebody else's table, with a Secret that ann may not use."""
-    storage: JsonDict = {"secretRefs": [{"name": "any", "as": "Env"}]}
+    storage: JsonDict = {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}
     light_cluster.apply(table(author, storage=storage))
     for change in (
         {"image": "hudi-operator/spark:dev"},
@@ -94,7 +94,7 @@ def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: 
 
 
 def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: str) -> None:
-    spec = {"storage": {"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env"}]}}
+    spec = {"storage": {"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env", "prefix": "APP_"}]}}
     message = light_cluster.refused(table(author, **spec))
     assert (
         "Secret 'hudi-operator-etcd': names that begin with hudi-operator- are those of the operator's own" in message

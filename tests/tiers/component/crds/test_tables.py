@@ -140,7 +140,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "secret-use",
         {"storage": {"secretRefs": [{"name": "a", "as": "GCS"}]}},
-        ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Env"'),
+        ("spec.storage.secretRefs[0].as", '"GCS"', '"S3", "Files", "Env"'),
     ),
     (
         "two-s3",
@@ -537,7 +537,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             },
             storage={
                 "serviceAccountName": "lake",
-                "secretRefs": [{"name": "a", "as": "S3"}, {"name": "b", "as": "Env"}],
+                "secretRefs": [{"name": "a", "as": "S3"}, {"name": "b", "as": "Env", "prefix": "B_"}],
                 "options": {"fs.s3a.endpoint": "http://s3:7070", "fs.s3a.path.style.access": "true"},
             },
             hudiOptions={"hoodie.parquet.max.file.size": "1048576", "hoodie.compaction.target.io": "512"},

@@ -59,14 +59,10 @@ def start_executor(pod: JsonDict, place: Path, key: Path) -> subprocess.Popen[by
     assert mounted in known.values(), "an executor is not told where its key is"
     for name, value in known.items():
         known[name] = value.replace(mounted, f"-Dspark.authenticate.secret.file={key}")
-    tini = place / "bin" / "tini"
-    tini.parent.mkdir(exist_ok=True)
-    tini.write_text('#!/bin/sh\nshift\nexec "$@"\n')
-    tini.chmod(0o755)
     java = Path(os.environ.get("JAVA_HOME") or Path(os.path.realpath("/usr/bin/java")).parents[1])
     environment = {
         **known,
-        "PATH": f"{tini.parent}:{os.environ['PATH']}",
+        "PATH": os.environ["PATH"],
         "JAVA_HOME": str(java),
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_DIRS": str(place / "spark"),
@@ -74,7 +70,7 @@ def start_executor(pod: JsonDict, place: Path, key: Path) -> subprocess.Popen[by
     }
     with (place / "executors.log").open("ab") as log:
         return subprocess.Popen(
-            ["bash", str(ROOT / "spark-images/entrypoint.sh"), "executor"],
+            [sys.executable, "-I", str(ROOT / "spark-images/entrypoint.py"), "executor"],
             env=environment,
             stdout=log,
             stderr=log,

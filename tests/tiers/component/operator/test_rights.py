@@ -77,7 +77,7 @@ def _whole_life(world: World) -> None:
         world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")
     world.settings = {"consent": {"secrets": "Required", "serviceAccounts": "Required"}}
     operator = world.start_operator()
-    storage = {"serviceAccountName": "lake", "secretRefs": [{"name": "lake", "as": "Env"}]}
+    storage = {"serviceAccountName": "lake", "secretRefs": [{"name": "lake", "as": "Env", "prefix": "APP_"}]}
     table_id = world.table(storage=storage)
     # Its owner's word: first the account's alone, then the Secret's alone, then both.
     for said, refusal in (

@@ -90,6 +90,17 @@ outcome(
 spark.conf.set("hoodie.datasource.merge.type", "skip_merge")
 outcome("UPDATE with SET skip_merge", lambda: spark.sql("UPDATE counted SET v = 'old', ts = ts + 1 WHERE id = 3"))
 spark.conf.unset("hoodie.datasource.merge.type")
+for setting in (
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles",
+    "hoodie.enable.data.skipping",
+):
+    spark.conf.set(setting, "true")
+    outcome(
+        f"UPDATE with SET {setting.removeprefix('spark.sql.files.').removeprefix('hoodie.enable.')}",
+        lambda: spark.sql("UPDATE counted SET v = 'old', ts = ts + 1 WHERE id = 3"),
+    )
+    spark.conf.unset(setting)
 landing = Path(f"{gate}-in")
 landing.mkdir()
 (landing / "one.json").write_text('{"id": 4, "p": "a", "v": "streamed", "ts": 1}\n')

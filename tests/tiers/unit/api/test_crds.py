@@ -14,6 +14,7 @@ import pytest
 from hudi_contract.keys import protocol
 from hudi_operator.api import services
 from hudi_operator.api.fields import NOTHING, declarations
+from hudi_operator.api.fields import RULE as RULE_OF_A_TYPE
 from hudi_operator.api.spec import FencingSpec, LockSpec, TableSpec, WriterSpec
 from tests.support import crds
 from tests.support.crds import JsonDict
@@ -43,6 +44,28 @@ def test_what_the_api_server_fills_in_is_what_the_operator_assumes(plural: str) 
     stored = crds.completed(least, crds.schema(plural, "spec"))
     assert stored != least
     assert TYPES[plural].from_object({"spec": stored}) == TYPES[plural].from_object({"spec": least})
+
+
+RULE = re.compile(r"self[.]matches\('([^']*)'\)( && self != 'source'| && !self[.]contains\('/[.][.]/'\))?")
+ELSEWHERE = ("path", "paths[]", "memory", "FileSize", "env[].name", "javaOptions[]", "spec.partitions[]", "cron")
+"""Fields whose rules are compared elsewhere: api/paths.py, sizes, api/pod_settings.py, patterns of
+partitions, and schedules, which are parsed."""
+
+
+@pytest.mark.parametrize("plural", TYPES)
+def test_a_rule_on_a_text_is_asked_again_at_launch(plural: str) -> None:
+    """An object may have been stored under another CRD, or by somebody who may write to etcd."""
+    types = dict(crds.fields(crds.declared(TYPES[plural]), "spec"))
+    seen = 0
+    for at, value in crds.fields(crds.schema(plural, "spec"), "spec"):
+        if value.get("type") != "string" or at.endswith(ELSEWHERE):
+            continue
+        found = [RULE.fullmatch(rule["rule"]) for rule in value.get("x-kubernetes-validations", ())]
+        wanted = [rule[1].replace("\\\\", "\\") for rule in found if rule]
+        said = types[at].get(RULE_OF_A_TYPE)
+        assert ([said] if said else []) == wanted, at
+        seen += len(wanted)
+    assert seen > 10
 
 
 def node(schema: JsonDict, path: str) -> JsonDict:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from hudi_operator.api import kafka
-from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
 from hudi_runtime.job.job import Job, KafkaSource
@@ -96,13 +96,17 @@ def test_streaming() -> None:
         ),
         ({"topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is not a regular expression"),
         ({"startFrom": "2026-02-30T00:00:00Z"}, "spec.source.kafka.startFrom: '2026-02-30T00:00:00Z' is not a time"),
-        ({"startFrom": "2026-02-20T00:00:00"}, "spec.source.kafka.startFrom"),
     ],
 )
 def test_problems_name_field_value_and_rule(changed: dict[str, Any], told: str) -> None:
     found = kafka.problem(writer({**PLAIN, **changed}).kafka)
     assert found.startswith(told)
     assert bool(found) == bool(told)
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"spec\.source\.kafka\.startFrom: '2026-02-20T00:00:00' must match"):
+        writer({**PLAIN, "startFrom": "2026-02-20T00:00:00"})
 
 
 def test_secrets_are_files_of_driver_and_executors_and_nothing_else() -> None:

@@ -71,13 +71,13 @@ def test_agents_are_shared_by_equal_access_in_one_namespace_only() -> None:
         access: dict[str, object] = {
             "namespace": "lake",
             "service_account": "sa",
-            "secret_refs": [{"name": "b", "as": "S3"}, {"name": "a", "as": "Env"}],
+            "secret_refs": [{"name": "b", "as": "S3"}, {"name": "a", "as": "Env", "prefix": "APP_"}],
             "storage_options": {"x": "1"},
             "image": "i",
         }
         return naming.agent_name(**{**access, **changes})  # type: ignore[arg-type]
 
-    assert name() == name(secret_refs=[{"name": "a", "as": "Env"}, {"name": "b", "as": "S3"}])
+    assert name() == name(secret_refs=[{"name": "a", "as": "Env", "prefix": "APP_"}, {"name": "b", "as": "S3"}])
     others = [
         name(namespace="other"),
         name(service_account=""),

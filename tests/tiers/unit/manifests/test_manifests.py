@@ -23,6 +23,7 @@ from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
 from hudi_operator.model.config import AgentConfig, OperatorConfig
+from tests.support.hostile_specs import properties
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
@@ -36,7 +37,7 @@ def table(**spec: Any) -> TableSpec:
         "partitionFields": ["month"],
         "orderingFields": ["ts"],
         "storage": {
-            "secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env"}],
+            "secretRefs": [{"name": "creds", "as": "S3"}, {"name": "more", "as": "Env", "prefix": "MORE_"}],
             "options": {"fs.s3a.endpoint": "http://s3:9000"},
         },
         **spec,
@@ -96,13 +97,13 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
         "SPARK_CONF_DIR",
     } <= env.keys()
     assert not [name for name in env if name.startswith("AWS_")]
-    assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+    assert container["envFrom"] == [{"prefix": "MORE_", "secretRef": {"name": "more"}}]
 
 
 @pytest.mark.parametrize("kind", ["driver", "executor", "agent"])
 def test_credentials_that_change_are_files_that_follow(kind: str) -> None:
     """F151: an environment keeps the keys of its process's start, and so does a `subPath`."""
-    refs = [{"name": "creds", "as": "S3"}, {"name": "google", "as": "Files"}, {"name": "more", "as": "Env"}]
+    refs = [{"name": "creds", "as": "S3"}, {"name": "google", "as": "Files"}, {"name": "more", "as": "Env", "prefix": "MORE_"}]
     mine, load = table(storage={"secretRefs": refs}), writer(**EXECUTORS)
     pod = {
         "driver": lambda: pods.driver_pod(mine, load, 3, CONFIG),
@@ -119,7 +120,7 @@ def test_credentials_that_change_are_files_that_follow(kind: str) -> None:
     ):
         assert volumes[mounts[path]["name"]] == expected
         assert "subPath" not in mounts[path]
-    assert container["envFrom"] == [{"secretRef": {"name": "more"}}]
+    assert container["envFrom"] == [{"prefix": "MORE_", "secretRef": {"name": "more"}}]
     env = {item["name"]: item.get("value") for item in container["env"]}
     assert env["HUDI_OPERATOR_S3_CREDENTIALS"] == "/etc/hudi/s3"
 
@@ -328,11 +329,23 @@ def test_a_single_writer_takes_the_lock_too() -> None:
     assert options["hoodie.write.concurrency.mode"] == "OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
-@given(st.dictionaries(st.from_regex(r"\A[a-z][a-z.]{0,20}\Z"), st.text(max_size=40)))
+ONE_LINE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\n\r"), max_size=40)
+
+
+@given(st.dictionaries(st.from_regex(r"\Ahoodie[.][a-z.]{1,20}\Z"), ONE_LINE))
 def test_the_properties_file_has_one_line_per_option(options: dict[str, str]) -> None:
     text = hudi_conf.properties(options)
     assert len(text.split("\n")) == len(options) + 1
     assert [line.partition("=")[0] for line in text.split("\n")[:-1]] == sorted(options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"hoodie.a": "x\nhoodie.b=y"}, {"hoodie.a": "x\ry"}, {"hoodie.a=b": "x"}, {"include": "file"}]
+)
+def test_what_would_be_another_option_is_not_written(options: dict[str, str]) -> None:
+    """F132: Hudi's files know no escapes, and `include=` reads another file."""
+    with pytest.raises(ValueError, match="not one line"):
+        hudi_conf.properties(options)
 
 
 # ---- Spark
@@ -581,6 +594,23 @@ def test_what_the_crds_say_about_requests_is_what_pods_get() -> None:
         ("LD_PRELOAD", "set by the operator"),
         ("java_tool_options", "set by the operator"),
         ("AWS_SESSION_TOKEN", "set by the operator"),
+        ("BASH_ENV", "set by the operator"),
+        ("bashopts", "set by the operator"),
+        ("ENV", "set by the operator"),
+        ("SHELLOPTS", "set by the operator"),
+        ("PS4", "set by the operator"),
+        ("IFS", "set by the operator"),
+        ("HOME", "set by the operator"),
+        ("GCONV_PATH", "set by the operator"),
+        ("GLIBC_TUNABLES", "set by the operator"),
+        ("JAVA_TOOL_OPTIONS", "set by the operator"),
+        ("JDK_JAVA_OPTIONS", "set by the operator"),
+        ("CLASSPATH", "set by the operator"),
+        ("OPENSSL_CONF", "set by the operator"),
+        ("AWS_CONFIG_FILE", "set by the operator"),
+        ("AWS_PROFILE", "set by the operator"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "set by the operator"),
+        ("TMPDIR", "set by the operator"),
         ("A B", "not the name"),
     ],
 )
@@ -607,10 +637,19 @@ def test_names_of_variables_are_looked_at_again(section: str, name: str, said: s
         "-XX:OnOutOfMemoryError=/tmp/x",
         "-XX:CompileCommandFile=x",
         "-XX:SharedArchiveFile=x",
+        "-XX:Flags=1",
+        "-XX:VMOptionsFile=1",
+        "-XX:OnError=1",
+        "-XX:+EnableDynamicAgentLoading",
+        "-XX:+StartAttachListener",
+        "-XX:+ReadVMOptionsFile",
+        "-XX:-UnlockDiagnosticVMOptions",
+        "-XX:HeapDumpPath=/dev/termination-log",
+        "-XX:HeapDumpPath=/tmp/../dev/termination-log",
     ],
 )
 def test_jvm_options_that_lead_elsewhere_are_refused(option: str) -> None:
-    """F56: files with more options, code, commands."""
+    """F56, F131: files with more options, code, commands."""
     with pytest.raises(SpecError, match="is not a JVM option"):
         writer(driver={"javaOptions": [option]})
 
@@ -620,7 +659,7 @@ def test_the_crds_and_the_code_allow_the_same() -> None:
         text = path.read_text()
         for rule, number in (
             (f"'^{pod_settings.JAVA_OPTION}$'", text.count("is not a JVM option")),
-            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii")),
+            (f"'^{pod_settings.OWNED_ENV}$'", text.count("upperAscii().matches")),
         ):
             assert text.count(rule) == number > 0, rule
     ordinary = [
@@ -638,3 +677,88 @@ def test_the_crds_and_the_code_allow_the_same() -> None:
 
 def test_the_config_map_of_an_attempt_is_immutable() -> None:
     assert configmaps.attempt_config(table(), writer(), 1, CONFIG, run=1)["immutable"] is True
+
+
+@pytest.mark.parametrize("value", ["$(AWS_SECRET_ACCESS_KEY)", "$$(POD_IP)", "$", "a$b", "${HOME}", "$(id)"])
+def test_a_value_of_a_variable_is_what_the_user_wrote(value: str) -> None:
+    """F131: the kubelet replaces `$(NAME)`; by its rule `$$` is one `$`, and nothing else is
+    replaced in the result.
+    """
+    env = {"env": [{"name": "A", "value": value}]}
+    spec = writer(driver=env, executors={"instances": 1, **env})
+    driver = pods.driver_pod(table(), spec, 1, CONFIG)["spec"]["containers"][0]["env"]
+    executor = yaml.safe_load(pods.executor_template(table(), spec, 1, CONFIG))["spec"]["containers"][0]["env"]
+    for found in (driver, executor):
+        (written,) = [each["value"] for each in found if each["name"] == "A"]
+        assert not re.search(r"(?<![$])([$]{2})*[$](?![$])", written), "a single $ may begin a reference"
+        assert written.replace("$$", "$") == value
+
+
+@pytest.mark.parametrize("prefix", ["L_", "LD_", "BASH_", "P_", "HUDI_OPERATOR_", "AWS_", "A_WS_", "JAVA_TOOL_", "S_"])
+def test_a_prefix_keeps_a_secret_from_setting_the_operators_variables(prefix: str) -> None:
+    """F131: whatever the keys of the Secret are."""
+    refs = [{"name": "more", "as": "Env", "prefix": prefix}]
+    for key in ("D_PRELOAD", "PRELOAD", "ENV", "ETCD_KEY", "OPTIONS", "PROFILE"):
+        if re.fullmatch(pod_settings.OWNED_ENV, (prefix + key).upper()):
+            with pytest.raises(SpecError, match=r"spec.storage.secretRefs\[0\].prefix: "):
+                table(storage={"secretRefs": refs})
+            return
+    assert table(storage={"secretRefs": refs}).storage.secret_refs[0].prefix == prefix
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ({"as": "Env"}, "as: Env needs prefix"),
+        ({"as": "S3", "prefix": "APP_"}, "prefix: only with as: Env"),
+        ({"as": "Env", "prefix": "APP"}, "prefix: 'APP' must match"),
+        ({"as": "Env", "prefix": "_"}, "prefix: has 1 characters"),
+        ({"as": "Env", "prefix": "BASH_FUNC_x%%_"}, "prefix: "),
+    ],
+)
+def test_a_secret_as_variables_needs_a_prefix(ref: JsonDict, said: str) -> None:
+    with pytest.raises(SpecError, match=rf"spec.storage.secretRefs\[0\]\.{said}"):
+        table(storage={"secretRefs": [{"name": "more", **ref}]})
+
+
+def test_every_class_of_names_is_closed_to_prefixes() -> None:
+    """What begins a class of OWNED_ENV is in the list that prefixes are compared with."""
+    for name in ("LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "SSL_CERT_FILE", "AWS_PROFILE",
+                 "HADOOP_CONF_DIR", "SHELLOPTS", "GRPC_VERBOSITY", "KUBECONFIG", "POD_IP"):  # fmt: skip
+        assert re.fullmatch(pod_settings.OWNED_ENV, name), name
+        for cut in range(1, len(name)):
+            prefix = name[:cut] + "_"
+            if name.startswith(prefix):
+                assert pod_settings.prefix_problem(prefix), prefix
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("fs.s3a.endpoint:x", "y", "not an option name"),
+        ("fs.s3a.endpoint\nx", "y", "not an option name"),
+        ("fs.s3a.impl", "x.Y", "is set by the operator"),
+        ("fs.AbstractFileSystem.s3a.impl", "x.Y", "is set by the operator"),
+        ("fs.s3a.bucket.lake.impl", "x.Y", "is set by the operator"),
+        ("fs.defaultFS", "file:///", "is set by the operator"),
+        ("fs.s3a.secret.key", "y", "names a credential"),
+        ("fs.azure.account.keyprovider.x", "a.ShellDecryptionKeyProvider", "is set by|names a credential"),
+        ("fs.azure.shellkeyprovider.script", "/bin/id", "is set by the operator"),
+        ("fs.s3a.custom.signers", "x:y.Z", "is set by the operator"),
+        ("hadoop.security.credential.provider.path", "x", "must begin with fs."),
+        ("fs.s3a.endpoint", "http://evil/${env.AWS_SECRET_ACCESS_KEY}", "the value contains"),
+    ],
+)
+def test_storage_options_are_asked_again_at_launch(name: str, value: str, said: str) -> None:
+    """F132: whatever the CRD in the cluster has let pass."""
+    with pytest.raises(SpecError, match=rf"spec\.storage\.options\[.*({said})") as refused:
+        table(storage={"options": {name: value}})
+    assert value not in str(refused.value) or len(value) < 4
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=20), st.text(max_size=40), max_size=5))
+def test_java_reads_back_what_was_written(settings: dict[str, str]) -> None:
+    """F132: whatever is in a name or a value. The reader is compared with Java's own in
+    tests/tiers/hudi/test_queries.py.
+    """
+    assert properties(spark_conf.properties(settings)) == settings

@@ -22,7 +22,7 @@ from tests.support.world.simulated_world import World, finished
 
 REQUIRED = ConsentConfig(secrets="Required", service_accounts="Required")
 SECRET, ACCOUNT = Named("Secret", "lake"), Named("ServiceAccount", "irsa")
-STORAGE = {"secretRefs": [{"name": "lake", "as": "Env"}], "serviceAccountName": "irsa"}
+STORAGE = {"secretRefs": [{"name": "lake", "as": "Env", "prefix": "APP_"}], "serviceAccountName": "irsa"}
 ALLOWED = {SECRET: Consent(True, ("flights",)), ACCOUNT: Consent(True, ("*",))}
 KAFKA = {
     "bootstrapServers": ["kafka:9093"],
@@ -184,7 +184,7 @@ def test_rules_of_an_installation() -> None:
 
 def test_the_operators_own_secret_is_never_used() -> None:
     """Whatever the rules say, and whatever stands at it."""
-    table = spec(storage={"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env"}]})
+    table = spec(storage={"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env", "prefix": "APP_"}]})
     said = {Named("Secret", "hudi-operator-etcd"): Consent(True, ("*",))}
     found = references.problem(references.of_table(table), said, table, ConsentConfig().by_kind)
     assert "Secret hudi-operator-etcd: names that begin with hudi-operator- are those of the operator's" in found

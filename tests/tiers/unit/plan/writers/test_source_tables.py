@@ -5,6 +5,7 @@ access does not reach.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,7 +192,7 @@ def test_access_to_the_source(storage: dict[str, Any], message: str) -> None:
         ("gs://lake/bronze", {}, "has another scheme than s3a://lake/flights"),
         ("s3://lake//flights/", {}, "is the table that this writer writes to"),
         ("s3a://lake", {}, "must be scheme://bucket-or-host/path"),
-        ("s3a://lake/a/../b", {}, "are not allowed"),
+        ("s3a://lake/a/../b", {}, "must not contain '.' or '..'"),
         ("s3a://other/bronze", {NAMESPACE: ("s3a://lake/",)}, "not below a prefix that namespace lake may use"),
     ],
 )
@@ -256,3 +257,52 @@ def test_deletes_are_not_carried_from_tables_whose_files_do_not_tell(kind: str, 
         "HudiTable bronze, the source, is of type MergeOnRead with merge.mode Custom"
         in world.condition(world.writers["silver"], "Stalled")["message"]
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "field"),
+    [
+        ({"files": {"format": "csv", "paths": ["s3a://lake/x", "{path}"]}}, "spec.source.files.paths[1]"),
+        (
+            {"sql": {"query": "SELECT 1", "views": [{"name": "v", "files": {"format": "csv", "paths": ["{path}"]}}]}},
+            "spec.source.sql.views[0].files.paths[0]",
+        ),
+        ({"hudi": {"path": "{path}"}}, "spec.source.hudi.path"),
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["file:///etc/hudi/etcd/tls.key", "s3a://lake/team/../other", "s3a://user:password@lake/x", "s3a://else/x"]
+)
+def test_files_are_held_to_the_rules_for_tables(source: dict[str, Any], field: str, path: str) -> None:
+    """F130: a pod's own files, and what is not below the namespace's prefixes, are no source."""
+    world = World()
+    world.make_table()
+    world.make_writer("silver", source=json.loads(json.dumps(source).replace("{path}", path)))
+    config = replace(CONFIG, path_prefixes={NAMESPACE: ("s3a://lake",)})
+    said = source_tables.problem(build_view(world.observe(), config), WriterSpec.from_object(world.writers["silver"]))
+    assert said.startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("fs.s3a.impl", "x.Y", "options['fs.s3a.impl']: is not an option"),
+        ("fs.s3a.endpoint", "http://evil", "options['fs.s3a.endpoint']: is not an option"),
+        ("avroSchemaUrl", "file:///etc/hudi/etcd/tls.key", "options['avroSchemaUrl']: is not an option"),
+        ("path", "file:///etc/hudi/etcd/tls.key", "options['path']: is not an option"),
+        ("PATHS", "[]", "options['PATHS']: is not an option"),
+        ("__globPaths__", "true", "options['__globPaths__']: is not an option"),
+        ("BasePath", "file:///etc", "options['basePath']: scheme file is not allowed"),
+        ("basePath", "s3a://lake/landing", ""),
+        ("HEADER", "true", ""),
+    ],
+)
+def test_options_of_a_reader_are_an_allow_list(name: str, value: str, said: str) -> None:
+    """F132: Spark hands what it does not know on to Hadoop's configuration."""
+    world = World()
+    world.make_table()
+    files = {"format": "csv", "paths": ["s3a://lake/x"], "options": {name: value}}
+    world.make_writer("silver", source={"files": files})
+    found = source_tables.problem(build_view(world.observe(), CONFIG), WriterSpec.from_object(world.writers["silver"]))
+    assert found.startswith(f"spec.source.files.{said}" if said else "")
+    assert bool(found) == bool(said)

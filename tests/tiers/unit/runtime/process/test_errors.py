@@ -276,6 +276,34 @@ def test_keys_in_files_are_known_values_as_they_are_now(tmp_path: Path) -> None:
         assert errors.environment_secrets(environ) == (secret,)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("GCP_JSON", '{"type": "service_account", "private_key": "-----BEGIN\\nMIIEvQ\\n", "id": "nobody"}', "MIIEvQ"),
+        ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMI/K7MDENG", "/wJalrXUtnFEMI/K7MDENG"),
+        ("DB_PWD", "hunter22", "hunter22"),
+        ("API_KEY", "abcdef0123", "abcdef0123"),
+        ("SIGNING_PEM", "first line\nQUJDREVGR0hJSktMTU5P", "QUJDREVGR0hJSktMTU5P"),
+        ("APP_ANYTHING", "from-a-secret", "from-a-secret"),
+    ],
+)
+def test_values_are_hidden_by_name(name: str, value: str, hidden: str) -> None:
+    """F134: whole, by line and within JSON; all that come from Secrets, whatever their names."""
+    secrets = errors.environment_secrets({name: value, "HUDI_OPERATOR_SECRET_PREFIXES": "APP_,MORE_", "HOME": "/tmp"})
+    assert hidden not in redact(f"could not sign with {hidden}", secrets=secrets)
+    assert value not in redact(f"could not sign with {value}", secrets=secrets)
+    assert redact("the folder /tmp is full", secrets=secrets) == "the folder /tmp is full"
+
+
+def test_places_of_secrets_are_shown() -> None:
+    environ = {
+        "AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/token",
+        "HUDI_OPERATOR_ETCD_KEY": "/etc/hudi/etcd/tls.key",
+        "TZ": "UTC",
+    }
+    assert errors.environment_secrets(environ) == ()
+
+
 def test_equal_failures_give_equal_messages() -> None:
     text = (
         "denied (Service: Amazon S3; Status Code: 403; Error Code: X; Request ID: AB1; S3 Extended Request ID: "

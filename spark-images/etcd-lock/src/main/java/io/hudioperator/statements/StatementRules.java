@@ -19,6 +19,7 @@ import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -58,6 +59,9 @@ public final class StatementRules {
     private static final String HUDI_CATALOG = "org.apache.spark.sql.hudi.catalog.";
     private static final String MERGES = "hoodie.datasource.merge.type";
     private static final String MERGED = "payload_combine";
+    private static final String SKIPPING = "hoodie.enable.data.skipping";
+    private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
+    private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     /** Commands that write. They read their input while they run, or it is part of them. */
     private static final Set<String> WRITES = Set.of(
@@ -175,6 +179,7 @@ public final class StatementRules {
         if (session != null) {
             requireLogFiles(source, table);
             requireMerged(source, table);
+            requireAllFiles(options(source));
             read(session.reads(), TableReads.Base.of(table.getActiveTimeline()), byStatement);
         }
     }
@@ -267,6 +272,31 @@ public final class StatementRules {
                     "a read of the table that this program writes, with " + MERGES + "=" + merges.get(),
                     MERGES + "=" + MERGED + ", the default");
         }
+    }
+
+    /**
+     * A read that leaves out files misses rows, and what is made from the rest is wrong: keys that
+     * are there count as new, and a statement does not change all that it names. Spark leaves out
+     * files that it cannot read, Hudi those that statistics of columns rule out (F104, F166).
+     */
+    private static void requireAllFiles(scala.collection.immutable.Map<String, String> options) {
+        FileSourceOptions files = new FileSourceOptions(options); // the session's setting where there is no option
+        scala.Option<String> skipping = options.get(SKIPPING);
+        if (files.ignoreCorruptFiles()) {
+            throw leavesOut(IGNORE_CORRUPT);
+        }
+        if (files.ignoreMissingFiles()) {
+            throw leavesOut(IGNORE_MISSING);
+        }
+        if (skipping.isDefined() && Boolean.parseBoolean(skipping.get())) {
+            throw leavesOut(SKIPPING);
+        }
+    }
+
+    private static RuntimeException leavesOut(String setting) {
+        return Statements.refusal(
+                "a read of the table that this program writes, with " + setting + "=true",
+                setting + "=false, and true only as an option of reads that need it");
     }
 
     private static scala.collection.immutable.Map<String, String> options(Object source) {

@@ -1,0 +1,29 @@
+"""Names behind which a secret is to be expected: of variables, options, keys of JSON.
+
+One list for everybody who shows something: the operator's messages, the runtime's, and Spark's own
+redaction. It errs on the side of hiding.
+"""
+
+from __future__ import annotations
+
+import re
+
+PATTERN = (
+    "(?i)secret|passw|pwd|token|credential|signature|private|api[._-]?key|access[._-]?key|account[._-]?key|"
+    "(^|[._-])(key|sas|jwt|pem|json|dsn|auth|conn(ection)?[._-]?str(ing)?)([._-]|$)"
+)
+"""Also what Java's regular expressions accept, for `spark.redaction.regex`."""
+_NAME = re.compile(PATTERN)
+_PLACE = re.compile(r"(?i)(file|path|dir|url|uri|host|endpoint|provider|alias)$")
+
+
+PREFIXES = "HUDI_OPERATOR_SECRET_PREFIXES"
+"""Variable with the prefixes of variables that come from Secrets, separated by commas."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a variable or option of this name is not to be shown.
+
+    The place of a secret (`…_FILE`) is none.
+    """
+    return bool(_NAME.search(name)) and not _PLACE.search(name)

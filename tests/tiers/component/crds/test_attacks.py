@@ -1,0 +1,68 @@
+"""The corpus of attacks and a sample of hostile specs, put to a real API server with the CRDs: what
+the operator refuses at launch is refused at `kubectl apply`, wherever the CRDs can know it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from tests.support import ROOT, seeds
+from tests.support.hostile_specs import PREFIX, Generator, made, refusal
+from tests.tiers.component.crds.cluster import Cluster
+
+ATTACKS: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests/tiers/unit/api/attacks.yaml").read_text())
+BY_THE_OPERATOR = ("not below a prefix", "not on the allow-list", "has another scheme", "is not allowed")
+"""Rules of the operator's configuration, and of objects together."""
+SPECS = 60
+
+
+def merged(base: Any, change: Any) -> Any:
+    if isinstance(base, dict) and isinstance(change, dict):
+        return {**base, **{key: merged(base.get(key), value) for key, value in change.items()}}
+    return change
+
+
+def objects(attack: dict[str, Any]) -> list[dict[str, Any]]:
+    table = {"path": f"{PREFIX}/t", "recordKeyFields": ["id"], "storage": {}}
+    source = {"files": {"format": "csv", "paths": [f"{PREFIX}/in"]}}
+    writer = merged({"tableRef": {"name": "flights"}, "source": source}, attack.get("writer", {}))
+    if "source" in attack.get("writer", {}):
+        writer["source"] = attack["writer"]["source"]
+    writer = {key: value for key, value in writer.items() if value is not None}
+    return [
+        made("HudiTable", "flights", merged(table, attack["table"])) if "table" in attack else {},
+        made("HudiWriter", "load", writer) if "writer" in attack else {},
+    ]
+
+
+def refused(cluster: Cluster, one: dict[str, Any]) -> str:
+    """What the API server says; empty when it would accept the object."""
+    sent = {"apiVersion": "hudioperator.io/v1alpha1", **one}
+    sent["metadata"] = {"namespace": "default", "name": one["metadata"]["name"]}
+    done = cluster.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(sent))
+    return "" if done.returncode == 0 else done.stdout
+
+
+def test_attacks_are_refused_at_apply(light_cluster: Cluster) -> None:
+    passed = []
+    for attack in ATTACKS:
+        said = "".join(refused(light_cluster, one) for one in objects(attack) if one)
+        if "refused" not in attack:
+            assert said == "", f"{attack['name']}: {said}"
+        elif not said and not any(words in attack["refused"] for words in BY_THE_OPERATOR):
+            passed.append(attack["name"])
+    assert passed == []
+
+
+def test_what_the_api_server_refuses_does_not_launch(light_cluster: Cluster) -> None:
+    """Of random specs: the checks at launch are no weaker than those at apply."""
+    first = seeds.drawn()
+    print(f"{SPECS} hostile specs from {seeds.VARIABLE}={first} on")
+    for seed in range(first, first + SPECS):
+        table, writer = Generator(seed).objects()
+        said = refused(light_cluster, table) or refused(light_cluster, writer)
+        if said:
+            assert refusal(table, writer), f"seed {seed}: {said}"
