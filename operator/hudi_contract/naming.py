@@ -106,9 +106,13 @@ def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
     return f"{writer_name[:40].rstrip('-.')}-{writer_uid[:8]}-{number}"
 
 
+SPARK_KEY_SUFFIX = "-spark-key"
+"""How names of Secrets with a key of Spark's connections end."""
+
+
 def spark_key_name(pod: str) -> str:
     """Secret with the key of the connections between this driver or agent pod and its executors."""
-    return f"{pod}-spark-key"
+    return f"{pod}{SPARK_KEY_SUFFIX}"
 
 
 def driver_number(pod_name: str) -> int | None:

@@ -18,7 +18,10 @@ ANNOTATION = f"{naming.GROUP}/allowed-tables"
 """Names of HudiTables, separated by commas, or ``*``."""
 SECRET, ACCOUNT = "Secret", "ServiceAccount"
 RESERVED = "hudi-operator-"
-"""How names of the operator's own Secrets begin. No table may name one."""
+"""How names of the operator's own Secrets begin; keys of Spark's connections have a suffix instead.
+
+No table may name either.
+"""
 
 
 class Named(NamedTuple):
@@ -88,8 +91,9 @@ def problem(
     ``Off``.
     """
     for field, named, optional in ((r.field, r.object, r.optional) for r in references):
-        if named.kind == SECRET and named.name.startswith(RESERVED):
-            return f"{field}: Secret {named.name}: names that begin with {RESERVED} are those of the operator's Secrets"
+        if named.kind == SECRET and (named.name.startswith(RESERVED) or named.name.endswith(naming.SPARK_KEY_SUFFIX)):
+            rule = f"names that begin with {RESERVED} or end with {naming.SPARK_KEY_SUFFIX}"
+            return f"{field}: Secret {named.name}: {rule} are those of the operator's Secrets"
         rule = required.get(named.kind, "Off")
         consent = consents.get(named)
         if rule == "Off" or (consent is not None and consent.allows(table.ref.name)):

@@ -46,7 +46,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     }
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
-        data |= _allowed_executors(table, secrets, config)
+        data |= _allowed_executors(table, name, secrets, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -72,7 +72,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "job.json": _json(contract.AgentJob(agent=agent).to_json()),
     }
     if table.agent is not None and table.agent.executors.instances > 0:
-        data |= _allowed_executors(table, [], config)
+        data |= _allowed_executors(table, pod, [], config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
     config_map = _config_map(
@@ -82,12 +82,13 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     return config_map
 
 
-def _allowed_executors(table: TableSpec, secrets: list[str], config: OperatorConfig) -> dict[str, str]:
-    """What the admission policy ``drivers`` compares executors with when their driver makes them.
+def _allowed_executors(table: TableSpec, driver: str, secrets: list[str], config: OperatorConfig) -> dict[str, str]:
+    """What the admission policy ``drivers`` compares executors of the pod ``driver`` with.
 
-    Image, ServiceAccount, and the names of the Secrets that they may use.
+    Image, ServiceAccount, and the names of the Secrets that they may use: those of the storage and
+    of the source, and the key of their connections.
     """
-    named = {*(ref.name for ref in table.storage.secret_refs), *secrets} - {""}
+    named = {*(ref.name for ref in table.storage.secret_refs), *secrets, naming.spark_key_name(driver)} - {""}
     return {
         "executor-image": table.image or config.spark_image,
         "executor-account": spark_conf.executor_account(table),

@@ -181,15 +181,19 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "another-image": (_container(image="evil:1"), "must be 'hudi-operator/spark:dev'"),
     "a-secret-as-volume": (
         _volume(secret={"secretName": "hudi-operator-etcd"}),
-        "may use the Secrets [kafka-tls, lake], not hudi-operator-etcd",
+        "-spark-key, kafka-tls, lake], not hudi-operator-etcd",
     ),
     "a-secret-as-variables": (
         _container(envFrom=[{"secretRef": {"name": "of-others"}}]),
-        "may use the Secrets [kafka-tls, lake], not of-others",
+        "-spark-key, kafka-tls, lake], not of-others",
     ),
     "a-secret-as-variable": (
         _container(env=[{"name": "X", "valueFrom": {"secretKeyRef": {"name": "of-others", "key": "k"}}}]),
-        "may use the Secrets [kafka-tls, lake], not of-others",
+        "-spark-key, kafka-tls, lake], not of-others",
+    ),
+    "the-key-of-another-driver": (
+        _volume(secret={"secretName": "other-01234567-1-spark-key"}),
+        "-spark-key, kafka-tls, lake], not other-01234567-1-spark-key",
     ),
     "a-config-map": (_volume(configMap={"name": "of-others"}), "may use the ConfigMap"),
     "another-table": (_label("hudioperator.io/table", "other"), "hudioperator.io/table of an executor of"),

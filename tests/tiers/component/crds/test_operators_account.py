@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
+from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, namespace, pods
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.facts import PodFacts
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
@@ -65,7 +67,13 @@ def _made(namespace_: str) -> dict[str, JsonDict]:
     ]
     for obj in objects:
         obj["metadata"].pop("ownerReferences", None)
+    keys = (pods.spark_key(_stored(obj)) for obj in objects if obj["kind"] == "Pod")
+    objects += [{**key, "data": {"key": "a2V5"}} for key in keys]
     return {f"{o['kind']}/{o['metadata']['name']}": o for o in objects}
+
+
+def _stored(made: JsonDict) -> PodFacts:
+    return pod_facts({**made, "metadata": {**made["metadata"], "uid": str(uuid.uuid4())}})
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +165,10 @@ def _plain(kind: str, name: str = "changed", labels: Any = MANAGED, **fields: An
     return make
 
 
+def _owner(kind: str, name: str) -> JsonDict:
+    return {"apiVersion": "v1", "kind": kind, "name": name, "uid": str(uuid.uuid4())}
+
+
 def _binding(role: JsonDict, *subjects: JsonDict) -> Callable[[Tenant], JsonDict]:
     def make(tenant: Tenant) -> JsonDict:
         group = "rbac.authorization.k8s.io"
@@ -200,7 +212,28 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
         "writes nothing in namespace kube-system",
     ),
     "an-account": (_plain("ServiceAccount"), "makes the ServiceAccounts hudi-driver and hudi-agent only"),
-    "a-secret-of-another-name": (_plain("Secret"), "makes Secrets of type Opaque whose names begin with"),
+    "a-secret-of-another-name": (_plain("Secret"), "Secrets of type Opaque with its label, whose names begin with"),
+    "a-key-of-no-pod": (_plain("Secret", "load-1-spark-key"), "and for a pod that owns it the Secret <pod>-spark-key"),
+    "a-key-of-another-pod": (
+        _meta(_plain("Secret", "load-1-spark-key"), ownerReferences=[_owner("Pod", "load-2")]),
+        "makes Secrets of type Opaque",
+    ),
+    "a-key-of-another-kind": (
+        _meta(_plain("Secret", "load-1-spark-key"), ownerReferences=[_owner("ConfigMap", "load-1")]),
+        "makes Secrets of type Opaque",
+    ),
+    "a-key-without-its-label": (
+        _meta(_plain("Secret", "load-1-spark-key", {}), ownerReferences=[_owner("Pod", "load-1")]),
+        "makes Secrets of type Opaque",
+    ),
+    "a-key-that-is-a-token": (
+        _meta(
+            _plain("Secret", "load-1-spark-key", type="kubernetes.io/service-account-token"),
+            annotations={"kubernetes.io/service-account.name": "of-a-person"},
+            ownerReferences=[_owner("Pod", "load-1")],
+        ),
+        "makes Secrets of type Opaque",
+    ),
     "a-token-of-an-account": (
         _meta(
             _plain("Secret", "hudi-operator-x", type="kubernetes.io/service-account-token"),

@@ -19,7 +19,12 @@ CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     "account": ("huditables", {"storage": {"serviceAccountName": "default-admin"}}, "serviceaccounts", "default-admin"),
-    "secret": ("huditables", {"storage": {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}}, "secrets", "any"),
+    "secret": (
+        "huditables",
+        {"storage": {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}},
+        "secrets",
+        "any",
+    ),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
@@ -93,13 +98,12 @@ def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: 
     light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
 
 
-def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: str) -> None:
-    spec = {"storage": {"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env", "prefix": "APP_"}]}}
+@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key"])
+def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: str, name: str) -> None:
+    spec = {"storage": {"secretRefs": [{"name": name, "as": "Env", "prefix": "APP_"}]}}
     message = light_cluster.refused(table(author, **spec))
-    assert (
-        "Secret 'hudi-operator-etcd': names that begin with hudi-operator- are those of the operator's own" in message
-    )
-    kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": "hudi-operator-etcd"}}}
+    assert f"Secret '{name}': names that begin with hudi-operator- or end with -spark-key are those of" in message
+    kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
     assert "are those of the operator's own" in light_cluster.refused(writer(author, source={"kafka": kafka}))
 
 

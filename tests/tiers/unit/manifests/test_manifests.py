@@ -103,7 +103,11 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
 @pytest.mark.parametrize("kind", ["driver", "executor", "agent"])
 def test_credentials_that_change_are_files_that_follow(kind: str) -> None:
     """F151: an environment keeps the keys of its process's start, and so does a `subPath`."""
-    refs = [{"name": "creds", "as": "S3"}, {"name": "google", "as": "Files"}, {"name": "more", "as": "Env", "prefix": "MORE_"}]
+    refs = [
+        {"name": "creds", "as": "S3"},
+        {"name": "google", "as": "Files"},
+        {"name": "more", "as": "Env", "prefix": "MORE_"},
+    ]
     mine, load = table(storage={"secretRefs": refs}), writer(**EXECUTORS)
     pod = {
         "driver": lambda: pods.driver_pod(mine, load, 3, CONFIG),
@@ -444,6 +448,22 @@ def test_a_driver_and_its_executors_mount_one_key_as_a_file() -> None:
             assert "spark-key" not in json.dumps([container["env"], container.get("envFrom")])
     for pod in (pods.driver_pod(table(), writer(), 3, CONFIG), pods.agent_pod(table(), agent, 2, CONFIG)):
         assert "spark-key" not in [volume["name"] for volume in pod["spec"]["volumes"]], "nobody shares its key"
+
+
+def test_executors_may_mount_what_they_do_mount() -> None:
+    """Admission compares their Secrets with those that the ConfigMap of their driver names."""
+    refs = [{"name": "a", "as": "S3"}, {"name": "b", "as": "Files"}, {"name": "c", "as": "Env", "prefix": "X_"}]
+    own, agent = table(storage={"secretRefs": refs}, agent={"executors": {"instances": 1}}), "hudi-agent-0123456789"
+    load = writer(**EXECUTORS)
+    for template, config in (
+        (pods.executor_template(own, load, 3, CONFIG), configmaps.attempt_config(own, load, 3, CONFIG, run=1)),
+        (pods.agent_executor_template(own, agent, 2, CONFIG), configmaps.agent_config(own, agent, 2, CONFIG)),
+    ):
+        spec = yaml.safe_load(template)["spec"]
+        mounted = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
+        mounted += [item["secretRef"]["name"] for item in spec["containers"][0]["envFrom"]]
+        assert config["data"]["executor-secrets"].split(",") == sorted(mounted)
+        assert f"{config['metadata']['name']}-spark-key" in mounted
 
 
 def test_a_bloom_index_does_not_go_by_ranges() -> None:

@@ -182,12 +182,13 @@ def test_rules_of_an_installation() -> None:
     assert not references.problem(named, {}, table, ConsentConfig().by_kind)
 
 
-def test_the_operators_own_secret_is_never_used() -> None:
+@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key"])
+def test_the_operators_own_secret_is_never_used(name: str) -> None:
     """Whatever the rules say, and whatever stands at it."""
-    table = spec(storage={"secretRefs": [{"name": "hudi-operator-etcd", "as": "Env", "prefix": "APP_"}]})
-    said = {Named("Secret", "hudi-operator-etcd"): Consent(True, ("*",))}
+    table = spec(storage={"secretRefs": [{"name": name, "as": "Env", "prefix": "APP_"}]})
+    said = {Named("Secret", name): Consent(True, ("*",))}
     found = references.problem(references.of_table(table), said, table, ConsentConfig().by_kind)
-    assert "Secret hudi-operator-etcd: names that begin with hudi-operator- are those of the operator's" in found
+    assert f"Secret {name}: names that begin with hudi-operator- or end with -spark-key are those of the" in found
 
 
 @pytest.mark.parametrize(
