@@ -1,5 +1,5 @@
 # The operator: Python only, no JVM; runs with a read-only root file system (writes to /tmp, nowhere else).
-#   docker build -t hudi-operator/operator:dev .          or, without docker: hack/images/build-images operator
+#   docker build -t localhost/hudi-operator/operator:dev .          or, without docker: hack/images/build-images operator
 ARG BASE=python:3.11-slim-bookworm
 FROM ${BASE}
 RUN useradd --uid 65532 --user-group --home-dir /tmp --no-create-home --shell /usr/sbin/nologin hudi-operator

@@ -34,6 +34,7 @@ def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:
         "--install",
         "hudi-operator",
         "charts/hudi-operator",
+        "--values=demo/values.yaml",
         "-n",
         OPERATOR_NAMESPACE,
         "--wait",

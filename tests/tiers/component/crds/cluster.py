@@ -19,6 +19,8 @@ from tests.support import CACHE, ROOT
 EVIDENCE = "hudioperator.io/evidence"
 POD_UID = "0d3c0b54-6c0e-4c8e-9a55-7f2b9d1f0c11"
 
+IMAGES = "--set=images.registry=registry.example.com/data"
+"""Without it the chart is refused."""
 CHART = ROOT / "charts" / "hudi-operator"
 BIN = CACHE / "bin"
 JsonDict = dict[str, Any]
@@ -36,7 +38,7 @@ def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
 
 @functools.cache
 def _rendered(namespace: str, *arguments: str) -> str:
-    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, *arguments)
+    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, IMAGES, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
