@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract import job as contract
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import KafkaSource
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, classify
@@ -40,7 +41,7 @@ def topics(world: World, server: KafkaServer) -> Topics:
 
 
 def source_of(data: dict[str, Any]) -> KafkaSource:
-    return KafkaSource.from_json({"startFrom": "Earliest", "ifPositionLost": "Fail", **data})
+    return KafkaSource.of(contract.Kafka.from_json({"startFrom": "Earliest", "ifPositionLost": "Fail", **data}))
 
 
 def read(world: World, source: KafkaSource, done: Progress) -> tuple[list[list[Row]], Progress]:
@@ -149,7 +150,7 @@ def test_values(world: World, topics: Topics) -> None:
     with pytest.raises(Exception, match="BAD-RECORD") as bad:
         frame(3).collect()
     failure = classify(bad.value)
-    assert failure.kind is FailureClass.USER_ERROR
+    assert failure.kind is FailureClass.BAD_DATA
     assert failure.message.startswith(
         "[HUDIOP-BAD-RECORD] topic values-1, partition 0, offset 2: the value is not Json"
     ), failure.message
