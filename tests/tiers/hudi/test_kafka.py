@@ -182,7 +182,7 @@ def test_values(world: World, topics: Topics) -> None:
     loose = replace(typed, schema=avro.replace('"int"', '["null", "int"]'))
     with pytest.raises(Exception, match="Malformed") as bad:
         frame(3, loose, 2).collect()
-    assert classify(bad.value).kind is FailureClass.USER_ERROR
+    assert classify(bad.value).kind is FailureClass.BAD_DATA
 
 
 def test_a_password_is_read_by_the_client_alone(
