@@ -23,14 +23,12 @@ VENV=$CACHE/venv          # Python for development and tests (hack/setup/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig
 
-# Versions that no go.mod, pom.xml or requirements file pins (Kubernetes, etcd and CoreDNS: hack/build/*/go.mod).
+# Versions of programs are in hack/build/*/go.mod.
 GO_MINIMUM=1.26
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print substr($2, 2)}' "$HACK/build/kube/go.mod")
 ETCD_VERSION=$(awk '$1 == "go.etcd.io/etcd/server/v3" {print substr($2, 2)}' "$HACK/build/etcd/go.mod")
-HELM_VERSION=4.3.1
-VERSITYGW_VERSION=1.8.0
-FAKE_GCS_SERVER_VERSION=1.56.1
-BASE_IMAGE=docker.io/library/python:3.11-slim-bookworm # `FROM python:3.11-slim-bookworm`; made locally, see hack/images/base-image
+BASE_IMAGE=localhost/hudi-operator/base # BASE of the Dockerfiles, by its digest; made here, see hack/images/base-image
+export SOURCE_DATE_EPOCH=1735689600     # the time of every file in an image, as in etcd-lock's pom.xml: two builds give one digest
 
 STARTED=${EPOCHREALTIME/[.,]/}
 # say TEXT...: one progress line on stderr with the seconds since the script started.

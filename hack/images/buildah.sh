@@ -13,5 +13,5 @@ bh_build() {
     [ -z "${PIP_INDEX_URL:-}" ] || printf 'index-url = %s\n' "$PIP_INDEX_URL" >>"$pip"
     volumes=(-v "$SSL_CERT_FILE:/run/build-ca.crt:ro" -v "$pip:/etc/pip.conf:ro")
   fi
-  bh bud --ignorefile "$HACK/images/dockerignore" --isolation chroot --network host --pull-never --layers "${volumes[@]}" -t "$name" "$@" "$context"
+  bh bud --timestamp "$SOURCE_DATE_EPOCH" --ignorefile "$HACK/images/dockerignore" --isolation chroot --network host --pull-never --layers "${volumes[@]}" -t "$name" "$@" "$context"
 }

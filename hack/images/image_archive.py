@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "org.opencontainers.image.ref.name"
+LOCAL = "localhost/"
+"""Images made here are named so: no registry is asked for such a name."""
 
 
 def load(layout: Path, digest: str) -> dict[str, Any]:
@@ -39,10 +41,10 @@ def add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def index(layout: Path) -> list[dict[str, Any]]:
-    """The layout's images; an entry without a name was replaced."""
+    """The layout's images; an entry without a local name was replaced."""
     file = layout / "index.json"
     images: list[dict[str, Any]] = json.loads(file.read_text())["manifests"] if file.exists() else []
-    return [image for image in images if NAME in image.get("annotations", {})]
+    return [image for image in images if image.get("annotations", {}).get(NAME, "").startswith(LOCAL)]
 
 
 def parts(layout: Path, descriptor: dict[str, Any]) -> list[str]:
@@ -70,7 +72,7 @@ def write(layout: Path, name: str, present: str = "") -> None:
     if found[0]["digest"] == present:
         return
     # The name under which containerd keeps the image (and the kubelet looks for it).
-    descriptor = {**found[0], "annotations": {"io.containerd.image.name": f"docker.io/{name}"}}
+    descriptor = {**found[0], "annotations": {"io.containerd.image.name": name}}
     with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", bufsize=1 << 20) as archive:
         add(archive, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
         add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [descriptor]}).encode())

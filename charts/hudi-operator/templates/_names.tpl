@@ -81,7 +81,7 @@ spec:
 
 {{/* Patterns of the images that tables may name, as JSON: the operator's own Spark image and config.allowedImages. */}}
 {{- define "hudi-operator.images" -}}
-{{- toJson (prepend .Values.config.allowedImages .Values.config.sparkImage) }}
+{{- toJson (prepend .Values.config.allowedImages (include "hudi-operator.sparkImage" .)) }}
 {{- end }}
 
 {{/* CEL: whether a string is one of them: (list . "object.spec.image"). A final * stands for anything. */}}
@@ -201,8 +201,27 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Where the image of a name is, when it has no repository of its own: (list . "operator" .Values.image.repository) */}}
+{{- define "hudi-operator.repository" -}}
+{{- $root := index . 0 }}
+{{- $own := index . 2 }}
+{{- if not (or $own $root.Values.images.registry) }}
+{{- fail (printf "images.registry: required: no registry has images of this project, so there is no default. Build the images, push them to your registry and name it: --set images.registry=HOST/PATH (or name the image %s by itself, see values.yaml)" (index . 1)) }}
+{{- end }}
+{{- $own | default (printf "%s/%s" $root.Values.images.registry (index . 1)) }}
+{{- end }}
+
+{{/* The name of an image: (list . "operator" .Values.image) */}}
 {{- define "hudi-operator.image" -}}
-{{ .repository }}:{{ .tag | default "dev" }}
+{{- $root := index . 0 }}
+{{- $image := index . 2 }}
+{{- include "hudi-operator.repository" (list $root (index . 1) $image.repository) }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default $root.Values.images.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The image of drivers, executors and agents. */}}
+{{- define "hudi-operator.sparkImage" -}}
+{{- if .Values.config.sparkImage }}{{ .Values.config.sparkImage }}{{ else }}{{ include "hudi-operator.image" (list . "spark" dict) }}{{ end }}
 {{- end }}
 
 {{/* Endpoints of etcd, as JSON: each member by its own name, so that a client can switch to another one. */}}

@@ -93,7 +93,7 @@ class OperatorConfig:
 
     etcd: EtcdConfig = EtcdConfig()
     pod_etcd: PodEtcdConfig = PodEtcdConfig()
-    spark_image: str = "hudi-operator/spark:dev"
+    spark_image: str = "localhost/hudi-operator/spark:dev"
     image_pull_policy: str = "IfNotPresent"
     allowed_schemes: tuple[str, ...] = ("s3a", "hdfs", "gs")
     path_prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

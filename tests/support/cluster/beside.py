@@ -15,7 +15,7 @@ from demo.cluster import kubectl
 JsonDict = dict[str, Any]
 NAME = "beside"
 _CONTAINER = (
-    '{name: "beside", image: "hudi-operator/spark:dev", imagePullPolicy: "IfNotPresent", command: ["sleep", '
+    '{name: "beside", image: "localhost/hudi-operator/spark:dev", imagePullPolicy: "IfNotPresent", command: ["sleep", '
     '"infinity"]%s}'
 )
 _ORDINARY = "Object.spec.containers" + _CONTAINER % ""

@@ -16,8 +16,8 @@ from hack.images.pause_image import archive as layer
 from tests.support.cluster.node import node
 from tests.support.harness.other_clock import BOOT_ID, library
 
-BASE = "hudi-operator/spark:dev"
-IMAGE = "hudi-operator/spark-other-clock:test"
+BASE = "localhost/hudi-operator/spark:dev"
+IMAGE = "localhost/hudi-operator/spark-other-clock:test"
 
 
 def make(layout: Path, work: Path) -> None:
@@ -43,7 +43,7 @@ def _write(out: tarfile.TarFile, layout: Path, layer: bytes) -> None:
     manifest["config"] |= {"digest": _digest(text), "size": len(text)}
     document = json.dumps(manifest).encode()
     descriptor: dict[str, Any] = {"mediaType": base["mediaType"], "digest": _digest(document), "size": len(document)}
-    descriptor["annotations"] = {"io.containerd.image.name": f"docker.io/{IMAGE}"}
+    descriptor["annotations"] = {"io.containerd.image.name": IMAGE}
     add(out, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
     add(out, "index.json", json.dumps({"schemaVersion": 2, "manifests": [descriptor]}).encode())
     for blob in (layer, text, document):

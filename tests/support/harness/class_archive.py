@@ -34,10 +34,11 @@ S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-
 KAFKA_JARS = (
     "spark-sql-kafka-0-10_2.12-3.5.7.jar",
     "spark-token-provider-kafka-0-10_2.12-3.5.7.jar",
-    "kafka-clients-3.4.1.jar",
+    "kafka-clients-3.9.2.jar",
     "commons-pool2-2.11.1.jar",
+    "lz4-java-1.10.4.jar",
 )
-IMAGE_JARS = (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.7.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar")
+IMAGE_JARS = (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.9.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar")
 CLASS_PATH = (
     *(str(CACHE / "jars" / jar) for jar in IMAGE_JARS),
     *(str(path) for path in sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))),

@@ -16,7 +16,7 @@ from tests.support.cluster.space import Space, wait_for
 from tests.support.harness.kubelet_words import unlike
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(300)]
-IMAGE = "hudi-operator/spark:dev"
+IMAGE = "localhost/hudi-operator/spark:dev"
 
 
 def start(space: Space, name: str, command: str, **spec: Any) -> None:

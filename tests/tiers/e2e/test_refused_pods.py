@@ -24,7 +24,7 @@ def test_a_refused_pod_is_proven_when_it_was_deleted(space: Space) -> None:
     node = cluster.items("nodes")[0]["metadata"]["name"]
     container = {
         "name": "executor",
-        "image": "hudi-operator/spark:dev",
+        "image": "localhost/hudi-operator/spark:dev",
         "command": ["sleep", "60"],
         "resources": {"requests": {"cpu": "1000"}},
     }

@@ -19,6 +19,10 @@ from tests.support import CACHE, ROOT
 EVIDENCE = "hudioperator.io/evidence"
 POD_UID = "0d3c0b54-6c0e-4c8e-9a55-7f2b9d1f0c11"
 
+IMAGES = "--set=images.registry=registry.example.com/data"
+"""Without it the chart is refused."""
+DEFAULT_IMAGES = "--set=images.registry=localhost/hudi-operator,images.tag=dev"
+"""Those of an OperatorConfig without settings, which renders the pods that policies judge."""
 CHART = ROOT / "charts" / "hudi-operator"
 BIN = CACHE / "bin"
 JsonDict = dict[str, Any]
@@ -36,7 +40,7 @@ def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
 
 @functools.cache
 def _rendered(namespace: str, *arguments: str) -> str:
-    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, *arguments)
+    done = helm("template", "hudi-operator", str(CHART), "--namespace", namespace, IMAGES, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -99,7 +103,7 @@ def install(cluster: Cluster, *values: str) -> None:
         "RoleBinding",
     }
     cluster.kubectl("create", "namespace", "hudi-system")
-    cluster.apply(*(o for o in render(*values) if o["kind"] in kinds))
+    cluster.apply(*(o for o in render(DEFAULT_IMAGES, *values) if o["kind"] in kinds))
     cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     # A policy that names a new kind is compiled with its schema, and all policies are watched: wait
     # until one of each answers.

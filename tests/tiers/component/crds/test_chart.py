@@ -16,7 +16,7 @@ import yaml
 
 from tests.support import ROOT
 from tests.support.harness.servers import free_ports
-from tests.tiers.component.crds.cluster import BIN, CHART, Cluster, JsonDict, helm, render, table
+from tests.tiers.component.crds.cluster import BIN, CHART, IMAGES, Cluster, JsonDict, helm, render, table
 
 EXTERNAL = [
     "--set=etcd.enabled=false",
@@ -54,7 +54,7 @@ def test_lint() -> None:
         EXTERNAL,
         ["--set=config.watchNamespaces={a,b}", "--set=networkPolicy.enabled=true", "--set=etcd.members=3"],
     ):
-        done = helm("lint", "--strict", str(CHART), *values)
+        done = helm("lint", "--strict", str(CHART), IMAGES, *values)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -87,7 +87,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "keyFile": f"{files}/tls.key",
         },
         "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
-        "sparkImage": "hudi-operator/spark:dev",
+        "sparkImage": "registry.example.com/data/spark:0.1.0",
         "allowedImages": [],
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
@@ -163,12 +163,45 @@ def test_external_etcd() -> None:
         ("externalEtcd.endpoints={http://a:2379}", "/externalEtcd/endpoints/0"),
         ("etcd.quotaBackendBytes=1", "/etcd/quotaBackendBytes"),
         ("config.agent.memory=512m", "/config/agent/memory"),
+        ("images.registry=hudi-operator", "/images/registry"),
+        ("image.repository=hudi-operator/operator", "/image/repository"),
+        ("config.sparkImage=hudi-operator/spark:dev", "/config/sparkImage"),
+        ("etcd.image.digest=sha256:12", "/etcd/image/digest"),
+        ("images.registry=", "images.registry: required: no registry has images of this project"),
     ],
 )
 def test_values_that_are_refused(value: str, where: str) -> None:
-    done = helm("template", "x", str(CHART), "--set", value)
+    done = helm("template", "x", str(CHART), IMAGES, "--set", value)
     assert done.returncode != 0
     assert where in done.stderr
+
+
+def test_images_are_named_with_their_registry() -> None:
+    """Nothing is filled in: a name without a host would be somebody else's image."""
+
+    def images(*values: str) -> list[str]:
+        objects = render(*values)
+        pods = [o["spec"]["template"]["spec"] for o in objects if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+        found = [container["image"] for spec in pods for container in spec["containers"]]
+        config = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+        return sorted({*found, config["sparkImage"]})
+
+    home = "registry.example.com/data"
+    assert images() == [f"{home}/etcd:0.1.0", f"{home}/operator:0.1.0", f"{home}/spark:0.1.0"]
+    assert images("--set=images.tag=v2") == [f"{home}/etcd:v2", f"{home}/operator:v2", f"{home}/spark:v2"]
+    digest = "sha256:" + "0" * 64
+    own = (
+        f"--set=image.digest={digest}",
+        "--set=config.sparkImage=localhost:5000/spark:v3",
+        "--set=etcd.image.repository=quay.example.com/etcd",
+        "--set=etcd.image.tag=v4",
+    )
+    wanted = ["localhost:5000/spark:v3", "quay.example.com/etcd:v4", f"{home}/operator@{digest}"]
+    assert images(*own) == sorted(wanted)
+    assert images(*own, "--set=images.registry=,image.repository=registry.example.com/operator")
+    done = helm("template", "x", str(CHART))
+    assert "images.registry: required" in done.stderr
+    assert done.returncode != 0
 
 
 def test_every_pod_is_restricted() -> None:
@@ -247,7 +280,7 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
         return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets}
 
     def run(verb: str, *arguments: str) -> str:
-        chart = [] if verb == "uninstall" else [str(CHART)]
+        chart = [] if verb == "uninstall" else [str(CHART), IMAGES]
         # There is no kubelet that could run the hook's Job.
         done = helm(
             verb,

@@ -178,7 +178,7 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     ),
     "another-account": (_in_spec(serviceAccountName="default", serviceAccount="default"), "spec.serviceAccountName of"),
     "a-token": (_in_spec(automountServiceAccountToken=True), "automountServiceAccountToken false"),
-    "another-image": (_container(image="evil:1"), "must be 'hudi-operator/spark:dev'"),
+    "another-image": (_container(image="evil:1"), "must be 'localhost/hudi-operator/spark:dev'"),
     "a-secret-as-volume": (
         _volume(secret={"secretName": "hudi-operator-etcd"}),
         "-spark-key, kafka-tls, lake], not hudi-operator-etcd",

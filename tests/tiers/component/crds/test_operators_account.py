@@ -203,7 +203,7 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
         "must be emptyDir, configMap or secret",
     ),
     "a-pod-with-another-container": (
-        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "hudi-operator/spark:dev"}]),
+        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "localhost/hudi-operator/spark:dev"}]),
         "has containers that are neither its own",
     ),
     "a-config-map-of-a-person": (_plain("ConfigMap", labels={}), "is none that the operator has made"),

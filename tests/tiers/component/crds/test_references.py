@@ -86,7 +86,7 @@ def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: 
     storage: JsonDict = {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}
     light_cluster.apply(table(author, storage=storage))
     for change in (
-        {"image": "hudi-operator/spark:dev"},
+        {"image": "localhost/hudi-operator/spark:dev"},
         {"storage": {**storage, "options": {"fs.s3a.endpoint": "http://mine"}}},
         {"commitCallback": {"url": "https://mine.example/"}},
         {"agent": {"env": [{"name": "A", "value": "b"}]}},
@@ -124,8 +124,11 @@ def test_every_field_is_thought_of(plural: str, policy: str) -> None:
 
 def test_an_image_must_be_allowed(light_cluster: Cluster, namespace: str) -> None:
     message = light_cluster.refused(table(namespace, image="evil:1"))
-    assert "spec.image: 'evil:1' is none of the images that this cluster allows: hudi-operator/spark:dev" in message
-    light_cluster.apply(table(namespace, image="hudi-operator/spark:dev"))
+    assert (
+        "spec.image: 'evil:1' is none of the images that this cluster allows: localhost/hudi-operator/spark:dev"
+        in message
+    )
+    light_cluster.apply(table(namespace, image="localhost/hudi-operator/spark:dev"))
 
 
 def test_images_are_allowed_by_pattern(bare_cluster: Cluster) -> None:

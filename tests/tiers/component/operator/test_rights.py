@@ -35,7 +35,7 @@ def test_the_charts_rights_are_enough(world: World) -> None:
             "-n",
             NAMESPACE,
             "--set",
-            "crds.enabled=false",
+            "crds.enabled=false,images.registry=localhost/hudi-operator",
         ],
         check=True,
         capture_output=True,

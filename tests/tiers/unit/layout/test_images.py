@@ -5,11 +5,14 @@ is built again.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.support import ROOT
 
+OURS = re.compile(r"(?<![\w./-])(?P<host>[\w.:-]+/)?hudi-operator/(?:operator|spark\b[\w-]*|etcd|s3|pause):[\w.]")
+"""A name of one of our images, with a tag."""
 PACKAGES = {
     "Dockerfile": ("operator/hudi_contract", "operator/hudi_operator"),
     "spark-images/Dockerfile": ("operator/hudi_contract", "spark-images/hudi_runtime"),
@@ -41,3 +44,21 @@ def test_a_change_of_a_package_builds_the_image_again(dockerfile: str) -> None:
     ]
     assert {package for package in PACKAGES[dockerfile] if f'"$REPO/{package}"' in inputs} == set(PACKAGES[dockerfile])
     assert re.search(r'^\s*image \w+ "\$REPO" ', inputs), "built from the repository's root"
+
+
+def test_no_image_is_named_without_its_registry() -> None:
+    """A node asks a public registry for a name without a host, where anybody may own it."""
+    named = dict[str, list[str]]()
+    for folder in ("charts", "demo", "docs", "examples", "hack", "operator", "spark-images", "tests"):
+        for path in (ROOT / folder).rglob("*"):
+            if (
+                path.suffix in {".py", ".yaml", ".md", ".json", ".tpl", ""}
+                and path.is_file()
+                and "results" not in path.parts
+            ):
+                hosts = [found["host"] for found in OURS.finditer(path.read_text(errors="replace"))]
+                if hosts and path != Path(__file__) and path.name != "test_chart.py":
+                    named[str(path.relative_to(ROOT))] = hosts
+    assert len(named) >= 8, "nothing was found"
+    wrong = {path: hosts for path, hosts in named.items() if not set(hosts) <= {"localhost/", "registry.example.com/"}}
+    assert not wrong

@@ -134,7 +134,7 @@ def test_an_image_that_is_not_allowed_starts_nothing(world: Owners) -> None:
     looks(world)
     reason, message = stalled(world, world.table)
     assert reason == "ImageNotAllowed"
-    assert "spec.image: evil:1 is none of the allowed images: hudi-operator/spark:dev, lake/*" in message
+    assert "spec.image: evil:1 is none of the allowed images: localhost/hudi-operator/spark:dev, lake/*" in message
     assert not world.pods
     world.edit(world.table, image="lake/spark:1")
     world.run(lambda w: w.is_true(w.table, "Ready"))
