@@ -143,7 +143,7 @@ def _authority(
     left = authority.remaining(present.certificate, now)
     asked = ca.annotations.get(ROTATE, "")
     if left == 0:
-        # Nobody accepts it any more, and it can sign nothing: to wait would only lengthen the outage.
+        # Nobody accepts it any more, and it can sign nothing: waiting only lengthens the outage.
         return _bundled(_promoted(ca, following or _made(settings, now), now), now), "the authority had ended", False
     if following is None and (left < RENEW_BELOW or asked != ca.annotations.get(ROTATED, "")):
         made = _made(settings, now)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from hudi_operator.etcd_certificates import plan as planning
 from tests.support import ROOT
 from tests.support.harness.servers import free_ports
+from tests.tiers.component.crds.certificates import turn
 from tests.tiers.component.crds.cluster import BIN, CHART, Cluster, JsonDict, helm, render, table
 
 EXTERNAL = [
@@ -137,6 +139,10 @@ def test_external_etcd() -> None:
         ("externalEtcd.endpoints={http://a:2379}", "/externalEtcd/endpoints/0"),
         ("etcd.quotaBackendBytes=1", "/etcd/quotaBackendBytes"),
         ("config.agent.memory=512m", "/config/agent/memory"),
+        ("etcd.tls.clientSeconds=60", "/etcd/tls/clientSeconds"),
+        ("etcd.tls.certmanager.enabled=true", "certmanager"),
+        ("etcd.tls.existingSecrets.server=a", "/etcd/tls/existingSecrets/root"),
+        ("etcd.tls.existingSecrets.server=A", "/etcd/tls/existingSecrets/server"),
     ],
 )
 def test_values_that_are_refused(value: str, where: str) -> None:
@@ -162,11 +168,7 @@ def test_every_pod_is_restricted() -> None:
 
 
 def test_what_must_outlive_the_release_is_kept() -> None:
-    objects = render()
-    secrets = [o for o in objects if o["kind"] == "Secret"]
-    assert len(secrets) == 5
-    assert all(o["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep" for o in secrets)
-    etcd = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]
+    etcd = find(render(), "StatefulSet", "hudi-operator-etcd")["spec"]
     assert etcd["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
     assert etcd["volumeClaimTemplates"][0]["metadata"]["name"] == "data"
 
@@ -215,26 +217,18 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
     A new release takes them over.
     """
 
-    def certificates() -> dict[str, Any]:
-        secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "app.kubernetes.io/component=etcd")["items"]
-        return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets}
-
     def run(verb: str, *arguments: str) -> str:
         chart = [] if verb == "uninstall" else [str(CHART)]
-        # There is no kubelet that could run the hook's Job.
-        done = helm(
-            verb,
-            "hudi-operator",
-            *chart,
-            "--kubeconfig",
-            str(bare_cluster.kubeconfig),
-            "-n",
-            "hudi-system",
-            "--no-hooks",
-            *arguments,
-        )
+        kubeconfig = ["--kubeconfig", str(bare_cluster.kubeconfig)]
+        done = helm(verb, "hudi-operator", *chart, *kubeconfig, "-n", "hudi-system", *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def certificates() -> dict[str, Any]:
+        """After one turn of the process that makes them."""
+        turn(bare_cluster)
+        secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "hudioperator.io/etcd=hudi-operator-etcd")
+        return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets["items"]}
 
     assert "kubectl get hudi -A" in run("install", "--create-namespace")
     first = certificates()
@@ -246,14 +240,14 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
     # A lost identity is made again, by the same CA.
     bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-pods", "-n", "hudi-system")
-    run("upgrade")
     second = certificates()
     changed = [name for name in first if second[name] != first[name]]
     assert changed == ["pods"]
     assert second["pods"]["ca.crt"] == first["pods"]["ca.crt"]
 
     run("uninstall")
-    assert certificates() == second
+    left = bare_cluster.get("secret", "-n", "hudi-system")["items"]
+    assert {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in left} == second
     assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
     run("install")
     assert certificates() == second
@@ -265,16 +259,16 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """etcd with the arguments and certificates of the chart.
+    """etcd with the arguments of the chart, and certificates as its process makes them.
 
     Only addresses and directories are others. Yields client port and certificates.
     """
     objects, directory = render(), tmp_path_factory.mktemp("etcd")
-    for secret in (o for o in objects if o["kind"] == "Secret"):
-        folder = directory / secret["metadata"]["name"].removeprefix("hudi-operator-etcd-")
-        folder.mkdir()
-        for name, value in secret["data"].items():
-            (folder / name).write_bytes(base64.b64decode(value))
+    made = planning.plan(planning.Settings("hudi-operator-etcd", "hudi-system"), {}, datetime.now(tz=UTC))
+    for identity, stored in made.secrets.items():
+        (directory / identity).mkdir()
+        for name, value in stored.data.items():
+            (directory / identity / name).write_bytes(value)
     client, peer, metrics = free_ports(3)
     arguments = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]["args"]
     addresses = {
