@@ -75,8 +75,8 @@ class Cluster:
         assert done.returncode != 0, f"accepted: {done.stdout}"
         return done.stdout
 
-    def get(self, *arguments: str) -> JsonDict:
-        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+    def get(self, *arguments: str, stdin: str = "") -> JsonDict:
+        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json", stdin=stdin))
         return result
 
 
