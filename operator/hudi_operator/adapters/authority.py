@@ -99,6 +99,19 @@ def issue(authority: KeyPair, request: Request, *, now: datetime) -> KeyPair:
     return _pair(builder.sign(ca_key, hashes.SHA256()), key)
 
 
+def check(authority: KeyPair) -> None:
+    """Raises BadCertificate when it cannot sign: unreadable, no authority, or another one's key."""
+    read, key = _certificate(authority.certificate), _key(authority.key)
+    if read.public_key() != key.public_key():
+        raise BadCertificate("the private key is not the certificate's")
+    try:
+        constraints = read.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except x509.ExtensionNotFound:
+        raise BadCertificate("the certificate is not an authority's") from None
+    if not constraints.ca:
+        raise BadCertificate("the certificate is not an authority's")
+
+
 def bundle(certificates: Iterable[bytes]) -> bytes:
     """Certificates in one file, each once, in the order given."""
     seen: list[bytes] = []

@@ -139,6 +139,7 @@ def _authority(
         present = KeyPair(ca.data[CERTIFICATE], ca.data[KEY])
     except KeyError as error:
         raise BadCertificate(f"no {error.args[0]}") from error
+    authority.check(present)
     following = next_authority(ca)
     left = authority.remaining(present.certificate, now)
     asked = ca.annotations.get(ROTATE, "")
