@@ -81,6 +81,37 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "pods") }}{{ else }}{{ .Values.externalEtcd.podSecret }}{{ end }}
 {{- end }}
 
+{{/* Egress that every pod needs: names, and the API server, which no selector can name. */}}
+{{- define "hudi-operator.egress" -}}
+- ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+- to:
+  {{- range .Values.networkPolicy.egress.apiServer.cidrs }}
+  - ipBlock: {cidr: {{ . | quote }}}
+  {{- end }}
+  ports:
+  {{- range .Values.networkPolicy.egress.apiServer.ports }}
+  - {port: {{ . }}, protocol: TCP}
+  {{- end }}
+{{- end }}
+
+{{/* Egress to etcd: the chart's, or the ports of an external one. */}}
+{{- define "hudi-operator.egressEtcd" -}}
+{{- if .Values.etcd.enabled }}
+- to:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}
+    podSelector:
+      matchLabels:
+        {{- include "hudi-operator.selector" (list . "etcd") | nindent 8 }}
+  ports: [{port: 2379, protocol: TCP}]
+{{- else }}
+- ports:
+  {{- range .Values.externalEtcd.endpoints }}
+  - {port: {{ . | splitList ":" | last }}, protocol: TCP}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "hudi-operator.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

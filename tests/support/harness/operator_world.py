@@ -142,6 +142,7 @@ class World:
             "podEtcd": {"endpoints": [self.etcd.endpoint], "secretDir": str(self.directory / "pod-etcd")},
             "watchNamespaces": [self.namespace],
             "leaderElection": {"enabled": leader_election},
+            "networkPolicies": {"enabled": True},
             "metricsPort": metrics,
             "probePort": probes,
         }

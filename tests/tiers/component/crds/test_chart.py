@@ -109,6 +109,9 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         },
         "metricsPort": 9090,
         "probePort": 8080,
+        "metrics": {},
+        "networkPolicies": {"enabled": True},
+        "tmpSizeLimit": "64Gi",
     }
     from hudi_operator.model.config import OperatorConfig
 
@@ -139,6 +142,10 @@ def test_external_etcd() -> None:
         ("externalEtcd.endpoints={http://a:2379}", "/externalEtcd/endpoints/0"),
         ("etcd.quotaBackendBytes=1", "/etcd/quotaBackendBytes"),
         ("config.agent.memory=512m", "/config/agent/memory"),
+        ("config.tmpSizeLimit=64G", "/config/tmpSizeLimit"),
+        ("metrics.clientCertificates=true", "/metrics/tlsSecret"),
+        ("networkPolicy.metricsFrom[0].pods=x", "/networkPolicy/metricsFrom/0"),
+        ("networkPolicy.egress.apiServer.cidrs={any}", "/networkPolicy/egress/apiServer/cidrs/0"),
         ("etcd.tls.clientSeconds=60", "/etcd/tls/clientSeconds"),
         ("etcd.tls.certmanager.enabled=true", "certmanager"),
         ("etcd.tls.existingSecrets.server=a", "/etcd/tls/existingSecrets/root"),
@@ -187,6 +194,62 @@ def test_no_right_has_a_wildcard() -> None:
     for role in (o for o in render() if o["kind"] in ("ClusterRole", "Role")):
         for rule in role["rules"]:
             assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"], role["metadata"]["name"]
+
+
+PROMETHEUS = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.a=b"
+STORE = "networkPolicy.egress.spark[0].ports[0].port=9000"
+
+
+def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) -> None:
+    """Nothing of the release is without one; the API server takes them as they are."""
+    objects = render(f"--set={PROMETHEUS},networkPolicy.egress.enabled=true,{STORE}")
+    policies = [o for o in objects if o["kind"] == "NetworkPolicy"]
+    for policy in policies:
+        command = ["create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"]
+        stored = json.loads(light_cluster.kubectl(*command, stdin=yaml.safe_dump(policy)))
+        assert stored["spec"]["podSelector"] == policy["spec"]["podSelector"]
+        assert stored["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    selected = [o["spec"]["podSelector"]["matchLabels"] for o in policies]
+    for workload in (o for o in objects if o["kind"] in ("Deployment", "StatefulSet")):
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert [s for s in selected if s.items() <= labels.items()], workload["metadata"]["name"]
+    ports = {
+        o["metadata"]["name"]: [p["port"] for rule in o["spec"].get("ingress", ()) for p in rule["ports"]]
+        for o in policies
+    }
+    # No port of a probe: the kubelet of the pod's own node is always let in.
+    assert ports == {
+        "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380, 2381], "hudi-operator-etcd-identity": [],
+    }  # fmt: skip
+    rules = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
+    spark = {"podSelector": {}, "policyTypes": ["Egress"], "egress": rules["egress"]}
+    made = {**policies[0], "metadata": {"name": "spark", "namespace": "hudi-system"}, "spec": spark}
+    command = ["create", "--dry-run=server", "--validate=strict", "-f", "-"]
+    assert "created" in light_cluster.kubectl(*command, stdin=yaml.safe_dump(made))
+    assert {"port": 9000} in rules["egress"][-1]["ports"]
+
+    by_default = {o["metadata"]["name"]: o["spec"] for o in render() if o["kind"] == "NetworkPolicy"}
+    assert [spec["policyTypes"] for spec in by_default.values()] == [["Ingress"]] * 3
+    assert "ingress" not in by_default["hudi-operator"], "nobody reads metrics who is not named"
+    assert not [o for o in render("--set=networkPolicy.enabled=false") if o["kind"] == "NetworkPolicy"]
+
+
+def test_metrics_behind_a_token_and_certificates() -> None:
+    values = "--set=metrics.tokenSecret=t,metrics.tlsSecret=m,metrics.clientCertificates=true"
+    deployment = find(render(values), "Deployment", "hudi-operator")["spec"]["template"]["spec"]
+    mounts = {m["name"]: m["mountPath"] for m in deployment["containers"][0]["volumeMounts"]}
+    config = yaml.safe_load(find(render(values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])["metrics"]
+    assert {Path(path).parent for path in config.values()} == {
+        Path(mounts["metrics-token"]),
+        Path(mounts["metrics-tls"]),
+    }
+    assert sorted(config) == ["certFile", "clientCaFile", "keyFile", "tokenFile"]
+
+
+def test_no_scratch_space_is_without_a_limit() -> None:
+    for obj in (o for o in render() if o["kind"] in ("Deployment", "StatefulSet")):
+        for volume in obj["spec"]["template"]["spec"].get("volumes", ()):
+            assert "emptyDir" not in volume or volume["emptyDir"]["sizeLimit"], obj["metadata"]["name"]
 
 
 def test_policies_can_be_left_out() -> None:
