@@ -229,6 +229,9 @@ def test_applied_twice_by_another_manager_nothing_changes(bare_cluster: Cluster)
         for obj in bare_cluster.get(kind, "-n", SYSTEM, "-l", "app.kubernetes.io/instance=hudi-operator")["items"]:
             assert (obj["kind"], obj["metadata"]["name"]) in names
     assert len(bare_cluster.get("secrets", "-n", SYSTEM)["items"]) == 5
+    # docs/operate/uninstall.md, Purge.
+    bare_cluster.kubectl("delete", "secret", "-n", SYSTEM, "-l", "hudioperator.io/etcd")
+    assert not bare_cluster.get("secrets", "-n", SYSTEM)["items"]
 
 
 def test_tables_and_writers_applied_twice_are_the_same(bare_cluster: Cluster) -> None:
