@@ -7,5 +7,6 @@ operator and the pods of Spark do not. With certificates from cert-manager or fr
 own it only does the last part.
 
 ``plan`` decides what Secrets must say (no clock and no requests of its own), ``keeper`` reads and
-writes them.
+writes them. It uses the adapters and ``etcd_auth``; nothing of the operator uses it. No invariant
+of the protocol lives here: without it nobody new is let into etcd, and nobody is let in wrongly.
 """

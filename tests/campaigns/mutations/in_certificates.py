@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.in_settling import MANIFESTS, o
 from tests.campaigns.mutations.mutation import mutation
 
 PLAN = "tests/tiers/unit/etcd_certificates/test_plan.py"
@@ -72,5 +72,12 @@ CERTIFICATES = (
         "a token file that cannot be read opens the metrics to everybody",
         o("observability", '        return "503 Service Unavailable"\n', '        return ""\n'),
         f"{METRICS}::test_a_token_that_cannot_be_read_opens_nothing",
+    ),
+    mutation(
+        "scratch-space-without-a-limit",
+        "F143",
+        "what a writer spills fills its node's disk",
+        o("manifests/pods", '"emptyDir": {"sizeLimit": tmp_size_limit}', '"emptyDir": {}'),
+        f"{MANIFESTS}::test_the_labels_that_network_policies_select_are_on_every_pod",
     ),
 )
