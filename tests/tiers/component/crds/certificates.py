@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import yaml
 from kubernetes.aio import client
 
 from hudi_operator.adapters.kubernetes import ApiServer
@@ -19,8 +21,8 @@ NOBODY = "https://127.0.0.1:9"
 """Where no etcd answers."""
 
 
-def options(*values: str, endpoint: str = NOBODY, namespace: str = "hudi-system", **more: str) -> Options:
-    """As the Deployment of the chart sets them; only etcd is elsewhere.
+def variables(*values: str, endpoint: str = NOBODY, namespace: str = "hudi-system", **more: str) -> dict[str, str]:
+    """The environment that the Deployment of the chart sets; only etcd is elsewhere.
 
     ``more``: variables without their common beginning.
     """
@@ -32,8 +34,20 @@ def options(*values: str, endpoint: str = NOBODY, namespace: str = "hudi-system"
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     environment = {variable["name"]: variable["value"] for variable in container["env"]}
     environment["HUDI_OPERATOR_ETCD_ENDPOINTS"] = endpoint
-    environment |= {f"HUDI_OPERATOR_ETCD_{name}": value for name, value in more.items()}
-    return options_from(environment)
+    return environment | {f"HUDI_OPERATOR_ETCD_{name}": value for name, value in more.items()}
+
+
+def options(*values: str, endpoint: str = NOBODY, namespace: str = "hudi-system", **more: str) -> Options:
+    """What the process reads in that environment."""
+    return options_from(variables(*values, endpoint=endpoint, namespace=namespace, **more))
+
+
+def token_config(cluster: Cluster, to: Path, namespace: str = "hudi-system") -> Path:
+    """A kubeconfig with the token of the process's ServiceAccount."""
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": cluster.kubectl("create", "token", ACCOUNT, "-n", namespace).strip()}
+    to.write_text(yaml.safe_dump(config))
+    return to
 
 
 class Played:

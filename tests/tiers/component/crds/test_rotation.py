@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,8 +25,8 @@ from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.etcd_certificates.plan import ROTATE, SIGNING_SINCE
 from hudi_operator.model.config import EtcdConfig
 from hudi_operator.model.ports import Fatal, Retryable
-from tests.support.harness.servers import free_ports
-from tests.tiers.component.crds.certificates import Played, options
+from tests.support.harness.servers import ENVIRONMENT, free_ports
+from tests.tiers.component.crds.certificates import Played, options, token_config, variables
 from tests.tiers.component.crds.cluster import BIN, Cluster, render, wait_until
 
 SYSTEM, ETCD = "hudi-system", "hudi-operator-etcd"
@@ -269,6 +270,44 @@ def test_a_damaged_authority_is_reported_and_left_alone(node: PlayedNode) -> Non
         with pytest.raises(Fatal, match=f"Secret {SYSTEM}/{ETCD}-ca: not a private key"):
             process.turn()
         assert node.cluster.get("secret", f"{ETCD}-pods", "-n", SYSTEM)["metadata"]["resourceVersion"] == before
+
+
+def test_the_process_itself(node: PlayedNode, tmp_path: Path) -> None:
+    """As the Deployment starts it; ready when etcd has its users, and gone when it is told to."""
+    port = free_ports(1)[0]
+    environment = {
+        **ENVIRONMENT,
+        **variables(endpoint=node.endpoint),
+        "KUBECONFIG": str(token_config(node.cluster, tmp_path / "token.kubeconfig")),
+        "HUDI_OPERATOR_PROBE_PORT": str(port),
+    }
+
+    def ready() -> str:
+        url = f"http://127.0.0.1:{port}/readyz"
+        return subprocess.run(["curl", "-s", url], capture_output=True, text=True, timeout=20).stdout.strip()
+
+    command = [sys.executable, "-m", "hudi_operator.etcd_certificates"]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as process:
+        try:
+            wait_until(lambda: "users and roles of etcd" in ready(), 60)
+            node.sync()
+            wait_until(lambda: ready() == "ok", 60)
+            node.cluster.kubectl("delete", "secret", f"{ETCD}-pods", "-n", SYSTEM)
+            wait_until(lambda: node.cluster.run("get", "secret", f"{ETCD}-pods", "-n", SYSTEM).returncode == 0, 60)
+            process.terminate()
+            assert process.wait(timeout=20) == 0
+        finally:
+            process.kill()
+    said = (tmp_path / "log").read_text()
+    assert "Traceback" not in said
+    assert "PRIVATE" not in said
+    for missing in ("HUDI_OPERATOR_ETCD_NAME", "HUDI_OPERATOR_ETCD_MEMBERS"):
+        wrong = {**environment, missing: "none"} if missing.endswith("MEMBERS") else {**environment}
+        if missing.endswith("NAME"):
+            del wrong[missing]
+        done = subprocess.run(command, env=wrong, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert missing in done.stderr
 
 
 def test_its_rights(bare_cluster: Cluster) -> None:
