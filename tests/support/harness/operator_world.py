@@ -113,6 +113,7 @@ class World:
         self.operator_kubeconfig: Path | None = None
         """Other credentials for the operator; None: the administrator's."""
         self.operator_namespace = namespace
+        self.network_policies = False
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for(
             "ServiceAccount default",
@@ -142,7 +143,7 @@ class World:
             "podEtcd": {"endpoints": [self.etcd.endpoint], "secretDir": str(self.directory / "pod-etcd")},
             "watchNamespaces": [self.namespace],
             "leaderElection": {"enabled": leader_election},
-            "networkPolicies": {"enabled": True},
+            "networkPolicies": {"enabled": self.network_policies},
             "metricsPort": metrics,
             "probePort": probes,
         }

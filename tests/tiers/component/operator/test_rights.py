@@ -65,6 +65,7 @@ def _whole_life(world: World) -> None:
     world.operator_kubeconfig = world.directory / "token.kubeconfig"
     world.operator_kubeconfig.write_text(yaml.safe_dump(kubeconfig))
     world.operator_namespace = NAMESPACE
+    world.network_policies = True
     world.cluster.kubectl("-n", world.namespace, "create", "serviceaccount", "lake")
     operator = world.start_operator()
     table_id, agent, agent_inc = world.running_table(storage={"serviceAccountName": "lake"})
