@@ -83,7 +83,7 @@ class Operator:
         self.metrics.queue_length.set_function(lambda: float(len(self.queue)))
         self.metrics.tables.set_function(lambda: float(len(self.index)))
         servers = self.probes.serve(self.config.probe_port)
-        observability.serve_metrics(self.metrics, self.config.metrics_port)
+        observability.serve_metrics(self.metrics, self.config.metrics_port, self.config.metrics)
         tasks = [loop.create_task(self._beat(), name="beat")]
         watches: list[PrefixWatch] = []
         try:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
 import logging
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import start_http_server
+from prometheus_client.exposition import ThreadingWSGIServer, make_wsgi_app
 
 from hudi_contract import naming
 from hudi_contract.settle import SettleRecord
 from hudi_operator.model import conditions
+from hudi_operator.model.config import MetricsConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.plan import table_status
 from hudi_operator.plan.core import actions as act
 
+LOG = logging.getLogger(__name__)
 _LATENCY = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _PHASES = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800)
 SHOWN_CONDITIONS = ("Ready", "Stalled", "AwaitingProofOfDeath")
@@ -344,6 +350,85 @@ class Probes:
         return server
 
 
-def serve_metrics(metrics: Metrics, port: int) -> None:
-    """Serve ``/metrics`` from a thread."""
-    start_http_server(port, registry=metrics.registry)
+class _MetricsServer(ThreadingWSGIServer):
+    """Metrics behind a token, a certificate, or nothing.
+
+    Files are read again when they change. Handshakes are made on the thread of the connection: a
+    client that does not speak keeps nobody else waiting.
+    """
+
+    access = MetricsConfig()
+    _context: ssl.SSLContext | None = None
+    _read_at: tuple[int, ...] = ()
+
+    def get_request(self) -> tuple[Any, Any]:
+        connection, address = super().get_request()
+        try:
+            context = self._current()
+            if context is not None:
+                wrapped = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+                return wrapped, address
+        except OSError as error:
+            connection.close()
+            LOG.warning("metrics: %s", error)
+            raise
+        return connection, address
+
+    def _current(self) -> ssl.SSLContext | None:
+        access = self.access
+        if not access.cert_file:
+            return None
+        files = [name for name in (access.cert_file, access.key_file, access.client_ca_file) if name]
+        stamps = tuple(Path(name).stat().st_mtime_ns for name in files)
+        if self._context is None or stamps != self._read_at:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(access.cert_file, access.key_file)
+            if access.client_ca_file:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(access.client_ca_file)
+            self._context, self._read_at = context, stamps
+        return self._context
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that breaks off, or shows no certificate, is the client's affair."""
+        LOG.debug("metrics: connection of %s failed", client_address, exc_info=True)
+
+
+class _MetricsHandler(WSGIRequestHandler):
+    timeout = 10
+    """Seconds that a client may keep a thread waiting."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not logged."""
+
+
+def serve_metrics(metrics: Metrics, port: int, access: MetricsConfig) -> ThreadingWSGIServer:
+    """Serve ``/metrics`` on ``port`` (0 = a free one) from a thread; returns the server."""
+    application = make_wsgi_app(metrics.registry)
+
+    def guarded(environment: Any, start: Any) -> Any:
+        refused = _refused(access.token_file, str(environment.get("HTTP_AUTHORIZATION", "")))
+        if not refused:
+            return application(environment, start)
+        start(refused, [("Content-Type", "text/plain"), ("WWW-Authenticate", "Bearer")])
+        return [f"{refused}\n".encode()]
+
+    server = make_server("", port, guarded, _MetricsServer, handler_class=_MetricsHandler)
+    server.access = access
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server
+
+
+def _refused(token_file: str, authorization: str) -> str:
+    """The status of a refusal; empty when the request carries the token, or none is needed."""
+    if not token_file:
+        return ""
+    try:
+        token = Path(token_file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        token = ""
+    if not token:
+        return "503 Service Unavailable"
+    scheme, _, given = authorization.partition(" ")
+    same = hmac.compare_digest(given.strip().encode(), token.encode())
+    return "" if scheme.lower() == "bearer" and same else "401 Unauthorized"

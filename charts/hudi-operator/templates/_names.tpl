@@ -238,12 +238,61 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end }}
 {{- end }}
 
+{{/* Secret with an identity of the chart's etcd: (list . "server") */}}
+{{- define "hudi-operator.etcdSecret" -}}
+{{- $root := index . 0 -}}
+{{- $given := get $root.Values.etcd.tls.existingSecrets (index . 1) -}}
+{{- default (printf "%s-%s" (include "hudi-operator.etcd" $root) (index . 1)) $given }}
+{{- end }}
+
+{{/* "true" when the operator's image makes the certificates. */}}
+{{- define "hudi-operator.issuesCertificates" -}}
+{{- not (or .Values.etcd.tls.certManager.enabled .Values.etcd.tls.existingSecrets.server) }}
+{{- end }}
+
+{{/* Seconds as Go writes a duration: cert-manager stores it in this form, and would otherwise seem to have changed it. */}}
+{{- define "hudi-operator.duration" -}}
+{{- $seconds := int64 . -}}
+{{- printf "%dh%dm%ds" (div $seconds 3600) (div (mod $seconds 3600) 60) (mod $seconds 60) }}
+{{- end }}
+
 {{- define "hudi-operator.operatorSecret" -}}
-{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcd" . }}-operator{{ else }}{{ .Values.externalEtcd.operatorSecret }}{{ end }}
+{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "operator") }}{{ else }}{{ .Values.externalEtcd.operatorSecret }}{{ end }}
 {{- end }}
 
 {{- define "hudi-operator.podSecret" -}}
-{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcd" . }}-pods{{ else }}{{ .Values.externalEtcd.podSecret }}{{ end }}
+{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "pods") }}{{ else }}{{ .Values.externalEtcd.podSecret }}{{ end }}
+{{- end }}
+
+{{/* Egress that every pod needs: names, and the API server, which no selector can name. */}}
+{{- define "hudi-operator.egress" -}}
+- ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+- to:
+  {{- range .Values.networkPolicy.egress.apiServer.cidrs }}
+  - ipBlock: {cidr: {{ . | quote }}}
+  {{- end }}
+  ports:
+  {{- range .Values.networkPolicy.egress.apiServer.ports }}
+  - {port: {{ . }}, protocol: TCP}
+  {{- end }}
+{{- end }}
+
+{{/* Egress to etcd: the chart's, or the ports of an external one. */}}
+{{- define "hudi-operator.egressEtcd" -}}
+{{- if .Values.etcd.enabled }}
+- to:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}
+    podSelector:
+      matchLabels:
+        {{- include "hudi-operator.selector" (list . "etcd") | nindent 8 }}
+  ports: [{port: 2379, protocol: TCP}]
+{{- else }}
+- ports:
+  {{- range .Values.externalEtcd.endpoints }}
+  - {port: {{ . | splitList ":" | last }}, protocol: TCP}
+  {{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "hudi-operator.podSecurity" -}}

@@ -257,4 +257,5 @@ kv = rpc_pb2_grpc.KVStub
 leases = rpc_pb2_grpc.LeaseStub
 watches = rpc_pb2_grpc.WatchStub
 auth = rpc_pb2_grpc.AuthStub
+cluster = rpc_pb2_grpc.ClusterStub
 messages = rpc_pb2

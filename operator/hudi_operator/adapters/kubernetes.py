@@ -69,6 +69,7 @@ RESOURCES = {
     "Namespace": Resource("/api/v1", "namespaces", namespaced=False),
     "Node": Resource("/api/v1", "nodes", namespaced=False),
     "RoleBinding": Resource("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "NetworkPolicy": Resource("/apis/networking.k8s.io/v1", "networkpolicies"),
     "Lease": Resource("/apis/coordination.k8s.io/v1", "leases"),
     "Event": Resource("/apis/events.k8s.io/v1", "events"),
     naming.TABLE_KIND: Resource(f"/apis/{naming.API_VERSION}", "huditables"),

@@ -1,6 +1,6 @@
 """Objects that the operator keeps in each namespace with tables.
 
-Pod identity for etcd, service accounts, and the drivers' rights.
+Pod identity for etcd, service accounts, the drivers' rights, and who reaches which pod.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.manifests.spark_conf import AGENT_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT
-from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 
 JsonDict = dict[str, Any]
 
@@ -25,7 +25,7 @@ def namespace_objects(
     etcd_secret: Mapping[str, bytes],
     service_accounts: Iterable[str] = (),
 ) -> list[JsonDict]:
-    """Secret, ServiceAccounts and RoleBinding of one namespace.
+    """Secret, ServiceAccounts, RoleBindings and NetworkPolicies of one namespace.
 
     ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it
     is empty (etcd without TLS, tests only). ``service_accounts``: accounts that tables name for
@@ -42,7 +42,48 @@ def namespace_objects(
         _role_binding(namespace, f"hudi-driver-{name}", name, config.driver_role)
         for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
+    if config.network_policies.enabled:
+        objects.extend(
+            _network_policy(namespace, role, peers, config.network_policies) for role, peers in _REACHED_BY.items()
+        )
     return objects
+
+
+_REACHED_BY = {
+    naming.ROLE_DRIVER: (naming.ROLE_EXECUTOR,),
+    naming.ROLE_EXECUTOR: (naming.ROLE_DRIVER, naming.ROLE_AGENT, naming.ROLE_EXECUTOR),
+    naming.ROLE_AGENT: (naming.ROLE_EXECUTOR,),
+}
+"""Which pods open connections to which: Spark's RPC and its shuffle. Nobody else has to."""
+
+
+def _network_policy(namespace: str, role: str, peers: tuple[str, ...], config: NetworkPolicyConfig) -> JsonDict:
+    """Reached by ``peers`` of the same namespace only.
+
+    Connections of the pod's own node, such as the kubelet's, are always let in by Kubernetes.
+    """
+    spec: JsonDict = {
+        "podSelector": _of((role,)),
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [{"podSelector": _of(peers)}]}],
+    }
+    if config.egress:
+        spec["policyTypes"] = ["Ingress", "Egress"]
+        spec["egress"] = [{"to": [{"podSelector": _of(tuple(_REACHED_BY))}]}, *config.egress]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(namespace, f"hudi-{role}"),
+        "spec": spec,
+    }
+
+
+def _of(roles: tuple[str, ...]) -> JsonDict:
+    """Selects pods by labels that all pods of the operator carry, executors by Spark's template."""
+    return {
+        "matchLabels": {"app.kubernetes.io/managed-by": "hudi-operator"},
+        "matchExpressions": [{"key": naming.LABEL_COMPONENT, "operator": "In", "values": list(roles)}],
+    }
 
 
 def _metadata(namespace: str, name: str) -> JsonDict:

@@ -56,7 +56,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         _variable("HUDI_OPERATOR_STOP_GRACE_SECONDS", str(writer.stop_grace_seconds)),
         *_plain(writer.driver),
     ]
-    volumes, mounts = _volumes(config_map=name, with_job=True)
+    volumes, mounts = _volumes(config_map=name, with_job=True, tmp_size_limit=config.tmp_size_limit)
     _add_credentials(table.storage, volumes, mounts)
     _add_kafka_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
@@ -106,7 +106,7 @@ def _executor(
 ) -> JsonDict:
     """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
     env = [*_common_env(table.storage), *_plain(settings)]
-    volumes, mounts = _volumes(config_map=driver, with_job=False, with_etcd=False)
+    volumes, mounts = _volumes(config_map=driver, with_job=False, tmp_size_limit=config.tmp_size_limit, with_etcd=False)
     _add_credentials(table.storage, volumes, mounts)
     _add_spark_key(driver, volumes, mounts)
     container = _container(
@@ -136,7 +136,9 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     """
     name, own = naming.agent_pod_name(agent, generation), table.agent
     with_executors = own is not None and own.executors.instances > 0
-    volumes, mounts = _volumes(config_map=agent if own is None else name, with_job=True)
+    volumes, mounts = _volumes(
+        config_map=agent if own is None else name, with_job=True, tmp_size_limit=config.tmp_size_limit
+    )
     _add_credentials(table.storage, volumes, mounts)
     _add_callback_secret(table, volumes, mounts)
     env = [
@@ -236,7 +238,9 @@ def _image(table: TableSpec, config: OperatorConfig) -> str:
     return table.image or config.spark_image
 
 
-def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tuple[list[JsonDict], list[JsonDict]]:
+def _volumes(
+    *, config_map: str, with_job: bool, tmp_size_limit: str, with_etcd: bool = True
+) -> tuple[list[JsonDict], list[JsonDict]]:
     """Volumes and mounts of the operator's files.
 
     One ConfigMap, mounted as the directories that Hudi, Spark and the runtime expect.
@@ -254,7 +258,7 @@ def _volumes(*, config_map: str, with_job: bool, with_etcd: bool = True) -> tupl
     ]
     volumes: list[JsonDict] = [
         {"name": _CONF_VOLUME, "configMap": {"name": config_map, "items": items}},
-        {"name": _TMP_VOLUME, "emptyDir": {}},
+        {"name": _TMP_VOLUME, "emptyDir": {"sizeLimit": tmp_size_limit}},
     ]
     mounts: list[JsonDict] = [
         *(

@@ -88,6 +88,30 @@ class LeaderElectionConfig:
 
 
 @dataclass(frozen=True)
+class MetricsConfig:
+    """Who may read the metrics; empty file names: everybody who reaches the port.
+
+    The files are read again when they change.
+    """
+
+    token_file: str = ""
+    """A bearer token that requests must carry."""
+    cert_file: str = ""
+    key_file: str = ""
+    client_ca_file: str = ""
+    """With TLS: clients need a certificate of this authority."""
+
+
+@dataclass(frozen=True)
+class NetworkPolicyConfig:
+    """NetworkPolicies of drivers, executors and agents, in each namespace with tables."""
+
+    enabled: bool = False
+    egress: tuple[JsonDict, ...] = ()
+    """Egress rules, as Kubernetes has them, beside the traffic among these pods; empty: all."""
+
+
+@dataclass(frozen=True)
 class OperatorConfig:
     """All settings of an administrator."""
 
@@ -115,6 +139,10 @@ class OperatorConfig:
     leader_election: LeaderElectionConfig = LeaderElectionConfig()
     metrics_port: int = 9090
     probe_port: int = 8080
+    metrics: MetricsConfig = MetricsConfig()
+    network_policies: NetworkPolicyConfig = NetworkPolicyConfig()
+    tmp_size_limit: str = "64Gi"
+    """Size of ``/tmp`` of drivers, executors and agents, where Spark spills and shuffles."""
 
     @classmethod
     def from_dict(cls, raw: object) -> OperatorConfig:
@@ -144,6 +172,11 @@ class OperatorConfig:
             leader_election=_check_leader(LeaderElectionConfig(**leader)),
             metrics_port=_value(data, "metricsPort", int, cls.metrics_port, "config"),
             probe_port=_value(data, "probePort", int, cls.probe_port, "config"),
+            metrics=_check_metrics(MetricsConfig(**_section(data, "metrics", MetricsConfig))),
+            network_policies=_network_policies(data),
+            tmp_size_limit=_check_size(
+                _value(data, "tmpSizeLimit", str, cls.tmp_size_limit, "config"), "config.tmpSizeLimit"
+            ),
         )
 
 
@@ -163,6 +196,9 @@ _TOP = [
     "leaderElection",
     "metricsPort",
     "probePort",
+    "metrics",
+    "networkPolicies",
+    "tmpSizeLimit",
 ]
 
 
@@ -256,8 +292,7 @@ def _pod_etcd(data: JsonDict) -> PodEtcdConfig:
 
 
 def _check_agent(agent: AgentConfig) -> AgentConfig:
-    if not re.fullmatch(SIZE, agent.memory):
-        raise ConfigError(f"agent.memory: expected a whole number and Mi or Gi, such as 512Mi, found {agent.memory!r}")
+    _check_size(agent.memory, "agent.memory")
     return agent
 
 
@@ -266,6 +301,30 @@ def _check_consent(consent: ConsentConfig) -> ConsentConfig:
         if rule not in ("Required", "Optional", "Off"):
             raise ConfigError(f"consent: for {kind}: expected Required, Optional or Off, found {rule!r}")
     return consent
+
+
+def _check_size(size: str, where: str) -> str:
+    if not re.fullmatch(SIZE, size):
+        raise ConfigError(f"{where}: expected a whole number and Mi or Gi, such as 512Mi, found {size!r}")
+    return size
+
+
+def _check_metrics(metrics: MetricsConfig) -> MetricsConfig:
+    if bool(metrics.cert_file) != bool(metrics.key_file):
+        raise ConfigError("metrics: certFile and keyFile belong together")
+    if metrics.client_ca_file and not metrics.cert_file:
+        raise ConfigError("metrics.clientCaFile: clients show certificates only with TLS (certFile, keyFile)")
+    return metrics
+
+
+def _network_policies(data: JsonDict) -> NetworkPolicyConfig:
+    raw = _mapping(data.get("networkPolicies"), "networkPolicies")
+    _known(raw, ["enabled", "egress"], "networkPolicies")
+    rules = raw.get("egress") or []
+    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+        raise ConfigError(f"networkPolicies.egress: expected a list of rules, found {rules!r}")
+    enabled = _value(raw, "enabled", bool, default=False, where="networkPolicies")
+    return NetworkPolicyConfig(enabled=enabled, egress=tuple(rules))
 
 
 def _check_leader(leader: LeaderElectionConfig) -> LeaderElectionConfig:

@@ -115,6 +115,7 @@ class World:
         self.operator_namespace = namespace
         self.settings: JsonDict = {}
         """More settings of operators that start from now on."""
+        self.network_policies = False
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for(
             "ServiceAccount default",
@@ -144,6 +145,7 @@ class World:
             "podEtcd": {"endpoints": [self.etcd.endpoint], "secretDir": str(self.directory / "pod-etcd")},
             "watchNamespaces": [self.namespace],
             "leaderElection": {"enabled": leader_election},
+            "networkPolicies": {"enabled": self.network_policies},
             "metricsPort": metrics,
             "probePort": probes,
             **self.settings,

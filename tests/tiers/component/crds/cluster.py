@@ -65,6 +65,11 @@ class Cluster:
         assert done.returncode == 0, done.stdout
         return done.stdout
 
+    def get_config(self) -> dict[str, str]:
+        """URL of the API server, and the file with its authority."""
+        server = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+        return {"server": server, "ca": str(self.kubeconfig.parent / "pki" / "ca.crt")}
+
     def apply(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
         return self.kubectl("apply", "-f", "-", *_as(user, groups), stdin=yaml.safe_dump_all(objects))
 
@@ -81,8 +86,8 @@ class Cluster:
         file.write_text(yaml.safe_dump(kubeconfig))
         return Cluster(file)
 
-    def get(self, *arguments: str) -> JsonDict:
-        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+    def get(self, *arguments: str, stdin: str = "") -> JsonDict:
+        result: JsonDict = json.loads(self.kubectl("get", *arguments, "-o", "json", stdin=stdin))
         return result
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from hudi_operator.etcd_certificates import plan as planning
 from tests.support import ROOT
 from tests.support.harness.servers import free_ports
+from tests.tiers.component.crds.certificates import turn
 from tests.tiers.component.crds.cluster import BIN, CHART, IMAGES, Cluster, JsonDict, helm, render, table
 
 EXTERNAL = [
@@ -110,6 +112,9 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         },
         "metricsPort": 9090,
         "probePort": 8080,
+        "metrics": {},
+        "networkPolicies": {"enabled": True},
+        "tmpSizeLimit": "64Gi",
     }
     from hudi_operator.model.config import OperatorConfig
 
@@ -168,6 +173,14 @@ def test_external_etcd() -> None:
         ("config.sparkImage=hudi-operator/spark:dev", "/config/sparkImage"),
         ("etcd.image.digest=sha256:12", "/etcd/image/digest"),
         ("images.registry=", "images.registry: required: no registry has images of this project"),
+        ("config.tmpSizeLimit=64G", "/config/tmpSizeLimit"),
+        ("metrics.clientCertificates=true", "/metrics/tlsSecret"),
+        ("networkPolicy.metricsFrom[0].pods=x", "/networkPolicy/metricsFrom/0"),
+        ("networkPolicy.egress.apiServer.cidrs={any}", "/networkPolicy/egress/apiServer/cidrs/0"),
+        ("etcd.tls.clientSeconds=60", "/etcd/tls/clientSeconds"),
+        ("etcd.tls.certmanager.enabled=true", "certmanager"),
+        ("etcd.tls.existingSecrets.server=a", "/etcd/tls/existingSecrets/root"),
+        ("etcd.tls.existingSecrets.server=A", "/etcd/tls/existingSecrets/server"),
     ],
 )
 def test_values_that_are_refused(value: str, where: str) -> None:
@@ -221,11 +234,7 @@ def test_every_pod_is_restricted() -> None:
 
 
 def test_what_must_outlive_the_release_is_kept() -> None:
-    objects = render()
-    secrets = [o for o in objects if o["kind"] == "Secret"]
-    assert len(secrets) == 5
-    assert all(o["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep" for o in secrets)
-    etcd = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]
+    etcd = find(render(), "StatefulSet", "hudi-operator-etcd")["spec"]
     assert etcd["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
     assert etcd["volumeClaimTemplates"][0]["metadata"]["name"] == "data"
 
@@ -244,6 +253,62 @@ def test_no_right_has_a_wildcard() -> None:
     for role in (o for o in render() if o["kind"] in ("ClusterRole", "Role")):
         for rule in role["rules"]:
             assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"], role["metadata"]["name"]
+
+
+PROMETHEUS = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.a=b"
+STORE = "networkPolicy.egress.spark[0].ports[0].port=9000"
+
+
+def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) -> None:
+    """Nothing of the release is without one; the API server takes them as they are."""
+    objects = render(f"--set={PROMETHEUS},networkPolicy.egress.enabled=true,{STORE}")
+    policies = [o for o in objects if o["kind"] == "NetworkPolicy"]
+    for policy in policies:
+        command = ["create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"]
+        stored = json.loads(light_cluster.kubectl(*command, stdin=yaml.safe_dump(policy)))
+        assert stored["spec"]["podSelector"] == policy["spec"]["podSelector"]
+        assert stored["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    selected = [o["spec"]["podSelector"]["matchLabels"] for o in policies]
+    for workload in (o for o in objects if o["kind"] in ("Deployment", "StatefulSet")):
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert [s for s in selected if s.items() <= labels.items()], workload["metadata"]["name"]
+    ports = {
+        o["metadata"]["name"]: [p["port"] for rule in o["spec"].get("ingress", ()) for p in rule["ports"]]
+        for o in policies
+    }
+    # No port of a probe: the kubelet of the pod's own node is always let in.
+    assert ports == {
+        "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380, 2381], "hudi-operator-etcd-identity": [],
+    }  # fmt: skip
+    rules = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
+    spark = {"podSelector": {}, "policyTypes": ["Egress"], "egress": rules["egress"]}
+    made = {**policies[0], "metadata": {"name": "spark", "namespace": "hudi-system"}, "spec": spark}
+    command = ["create", "--dry-run=server", "--validate=strict", "-f", "-"]
+    assert "created" in light_cluster.kubectl(*command, stdin=yaml.safe_dump(made))
+    assert {"port": 9000} in rules["egress"][-1]["ports"]
+
+    by_default = {o["metadata"]["name"]: o["spec"] for o in render() if o["kind"] == "NetworkPolicy"}
+    assert [spec["policyTypes"] for spec in by_default.values()] == [["Ingress"]] * 3
+    assert "ingress" not in by_default["hudi-operator"], "nobody reads metrics who is not named"
+    assert not [o for o in render("--set=networkPolicy.enabled=false") if o["kind"] == "NetworkPolicy"]
+
+
+def test_metrics_behind_a_token_and_certificates() -> None:
+    values = "--set=metrics.tokenSecret=t,metrics.tlsSecret=m,metrics.clientCertificates=true"
+    deployment = find(render(values), "Deployment", "hudi-operator")["spec"]["template"]["spec"]
+    mounts = {m["name"]: m["mountPath"] for m in deployment["containers"][0]["volumeMounts"]}
+    config = yaml.safe_load(find(render(values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])["metrics"]
+    assert {Path(path).parent for path in config.values()} == {
+        Path(mounts["metrics-token"]),
+        Path(mounts["metrics-tls"]),
+    }
+    assert sorted(config) == ["certFile", "clientCaFile", "keyFile", "tokenFile"]
+
+
+def test_no_scratch_space_is_without_a_limit() -> None:
+    for obj in (o for o in render() if o["kind"] in ("Deployment", "StatefulSet")):
+        for volume in obj["spec"]["template"]["spec"].get("volumes", ()):
+            assert "emptyDir" not in volume or volume["emptyDir"]["sizeLimit"], obj["metadata"]["name"]
 
 
 def test_policies_can_be_left_out() -> None:
@@ -275,26 +340,18 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
     A new release takes them over.
     """
 
-    def certificates() -> dict[str, Any]:
-        secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "app.kubernetes.io/component=etcd")["items"]
-        return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets}
-
     def run(verb: str, *arguments: str) -> str:
         chart = [] if verb == "uninstall" else [str(CHART), IMAGES]
-        # There is no kubelet that could run the hook's Job.
-        done = helm(
-            verb,
-            "hudi-operator",
-            *chart,
-            "--kubeconfig",
-            str(bare_cluster.kubeconfig),
-            "-n",
-            "hudi-system",
-            "--no-hooks",
-            *arguments,
-        )
+        kubeconfig = ["--kubeconfig", str(bare_cluster.kubeconfig)]
+        done = helm(verb, "hudi-operator", *chart, *kubeconfig, "-n", "hudi-system", *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def certificates() -> dict[str, Any]:
+        """After one turn of the process that makes them."""
+        turn(bare_cluster)
+        secrets = bare_cluster.get("secret", "-n", "hudi-system", "-l", "hudioperator.io/etcd=hudi-operator-etcd")
+        return {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in secrets["items"]}
 
     assert "kubectl get hudi -A" in run("install", "--create-namespace")
     first = certificates()
@@ -306,14 +363,14 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
     # A lost identity is made again, by the same CA.
     bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-pods", "-n", "hudi-system")
-    run("upgrade")
     second = certificates()
     changed = [name for name in first if second[name] != first[name]]
     assert changed == ["pods"]
     assert second["pods"]["ca.crt"] == first["pods"]["ca.crt"]
 
     run("uninstall")
-    assert certificates() == second
+    left = bare_cluster.get("secret", "-n", "hudi-system")["items"]
+    assert {o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["data"] for o in left} == second
     assert bare_cluster.get("ht", "flights")["spec"]["path"] == "s3a://lake/flights"
     run("install")
     assert certificates() == second
@@ -373,16 +430,16 @@ def test_two_releases_live_in_one_cluster(bare_cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """etcd with the arguments and certificates of the chart.
+    """etcd with the arguments of the chart, and certificates as its process makes them.
 
     Only addresses and directories are others. Yields client port and certificates.
     """
     objects, directory = render(), tmp_path_factory.mktemp("etcd")
-    for secret in (o for o in objects if o["kind"] == "Secret"):
-        folder = directory / secret["metadata"]["name"].removeprefix("hudi-operator-etcd-")
-        folder.mkdir()
-        for name, value in secret["data"].items():
-            (folder / name).write_bytes(base64.b64decode(value))
+    made = planning.plan(planning.Settings("hudi-operator-etcd", "hudi-system"), {}, datetime.now(tz=UTC))
+    for identity, stored in made.secrets.items():
+        (directory / identity).mkdir()
+        for name, value in stored.data.items():
+            (directory / identity / name).write_bytes(value)
     client, peer, metrics = free_ports(3)
     arguments = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]["args"]
     addresses = {

@@ -9,7 +9,7 @@ import copy
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ import yaml
 from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, namespace, pods
-from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodFacts
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
@@ -58,8 +58,9 @@ def _made(namespace_: str) -> dict[str, JsonDict]:
     load: WriterSpec = read(WriterSpec, writer(namespace_, executors={"instances": 1}))
     agent = own.agent_name(CONFIG.spark_image)
     files = {"ca.crt": b"a", "tls.crt": b"b", "tls.key": b"c"}
+    limited = replace(CONFIG, network_policies=NetworkPolicyConfig(enabled=True))
     objects = [
-        *namespace.namespace_objects(namespace_, CONFIG, files, ["lake"]),
+        *namespace.namespace_objects(namespace_, limited, files, ["lake"]),
         configmaps.attempt_config(own, load, 1, CONFIG, run=1),
         configmaps.agent_config(own, agent, 1, CONFIG),
         pods.driver_pod(own, load, 1, CONFIG),
@@ -264,6 +265,18 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
             "metadata": {"name": "changed"},
         },
         "forbidden",
+    ),
+    "a-network-policy-of-another-name": (
+        _of("NetworkPolicy", "hudi-driver"),
+        "makes the NetworkPolicies hudi-driver, hudi-executor and hudi-agent only",
+    ),
+    "a-network-policy-for-pods-of-others": (
+        _meta(_of("NetworkPolicy", "hudi-driver", spec={"podSelector": {}, "ingress": [{}]}), name="hudi-driver"),
+        "for its own pods",
+    ),
+    "a-network-policy-in-kube-system": (
+        _meta(_of("NetworkPolicy", "hudi-driver"), name="hudi-driver", namespace="kube-system"),
+        "writes nothing in namespace kube-system",
     ),
     "a-table": (lambda tenant: table(tenant.namespace, "another"), "forbidden"),
     "a-namespace": (lambda _: {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "more"}}, "forbidden"),

@@ -76,6 +76,7 @@ def _whole_life(world: World) -> None:
     for kind in ("serviceaccount", "secret generic"):
         world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")
     world.settings = {"consent": {"secrets": "Required", "serviceAccounts": "Required"}}
+    world.network_policies = True
     operator = world.start_operator()
     storage = {"serviceAccountName": "lake", "secretRefs": [{"name": "lake", "as": "Env", "prefix": "APP_"}]}
     table_id = world.table(storage=storage)
@@ -97,6 +98,7 @@ def _whole_life(world: World) -> None:
     pod, inc = world.running_writer(table_id, executors={"instances": 1})
     assert pod["spec"]["serviceAccountName"] == "lake"
     world.cluster.kubectl("-n", world.namespace, "get", "rolebinding", "hudi-driver-lake")
+    world.cluster.kubectl("-n", world.namespace, "get", "networkpolicy", "hudi-driver", "hudi-executor", "hudi-agent")
     world.lock(table_id, inc, pod)
     world.end_pod(pod, exit_code=137)
     world.phase(table_id, inc, "Settled")

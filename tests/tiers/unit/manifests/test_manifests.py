@@ -22,7 +22,7 @@ from hudi_operator.api import options, pod_settings
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
-from hudi_operator.model.config import AgentConfig, OperatorConfig
+from hudi_operator.model.config import AgentConfig, NetworkPolicyConfig, OperatorConfig
 from tests.support.hostile_specs import properties
 
 JsonDict = dict[str, Any]
@@ -83,7 +83,7 @@ def test_every_pod_is_evidence_never_restarts_and_has_its_own_network(pod: JsonD
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert {"name": "tmp", "emptyDir": {}} in spec["volumes"]
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "64Gi"}} in spec["volumes"]
     assert all(mount["readOnly"] for mount in container["volumeMounts"] if mount["name"] != "tmp")
     assert spec["automountServiceAccountToken"] is False
     env = {item["name"]: item for item in container["env"]}
@@ -566,6 +566,56 @@ def test_a_namespace_gets_identity_accounts_and_the_drivers_rights() -> None:
     assert objects[3]["roleRef"]["name"] == "hudi-operator-driver"
     assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "irsa", "namespace": "ns"}]
     assert "Secret" not in [o["kind"] for o in namespace.namespace_objects("ns", CONFIG, {})]
+
+
+def _policies(config: NetworkPolicyConfig) -> dict[str, Any]:
+    made = namespace.namespace_objects("ns", replace(CONFIG, network_policies=config), {})
+    return {o["metadata"]["name"]: o["spec"] for o in made if o["kind"] == "NetworkPolicy"}
+
+
+def test_pods_of_tables_are_reached_by_their_executors_and_drivers_only() -> None:
+    assert not _policies(NetworkPolicyConfig())
+    policies = _policies(NetworkPolicyConfig(enabled=True))
+    assert list(policies) == ["hudi-driver", "hudi-executor", "hudi-agent"]
+
+    def roles(selector: dict[str, Any]) -> list[str]:
+        assert selector["matchLabels"] == {"app.kubernetes.io/managed-by": "hudi-operator"}
+        (expression,) = selector["matchExpressions"]
+        assert (expression["key"], expression["operator"]) == ("app.kubernetes.io/component", "In")
+        return list(expression["values"])
+
+    reached = {}
+    for name, spec in policies.items():
+        assert spec["policyTypes"] == ["Ingress"]
+        assert "egress" not in spec
+        assert roles(spec["podSelector"]) == [name.removeprefix("hudi-")]
+        # No namespaceSelector: of the same namespace.
+        ((peer,),) = [rule["from"] for rule in spec["ingress"]]
+        assert list(peer) == ["podSelector"]
+        reached[name.removeprefix("hudi-")] = roles(peer["podSelector"])
+    assert reached == {
+        "driver": ["executor"], "executor": ["driver", "agent", "executor"], "agent": ["executor"],
+    }  # fmt: skip
+
+
+def test_the_labels_that_network_policies_select_are_on_every_pod() -> None:
+    driver = pods.driver_pod(table(), writer(executors={"instances": 1}), 1, CONFIG)
+    agent = pods.agent_pod(table(), "hudi-agent-1", 1, CONFIG)
+    template = yaml.safe_load(pods.executor_template(table(), writer(executors={"instances": 1}), 1, CONFIG))
+    for pod, role in ((driver, "driver"), (agent, "agent"), (template, "executor")):
+        labels = pod["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "hudi-operator"
+        assert labels["app.kubernetes.io/component"] == role
+        assert {"name": "tmp", "emptyDir": {"sizeLimit": "64Gi"}} in pod["spec"]["volumes"]
+
+
+def test_egress_is_limited_when_asked_for() -> None:
+    store = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"port": 9000}]}
+    for spec in _policies(NetworkPolicyConfig(enabled=True, egress=(store,))).values():
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+        among, *others = spec["egress"]
+        assert among["to"][0]["podSelector"]["matchExpressions"][0]["values"] == ["driver", "executor", "agent"]
+        assert others == [store]
 
 
 def test_early_detection_is_off_unless_asked_for() -> None:

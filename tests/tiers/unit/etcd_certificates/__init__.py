@@ -1,0 +1,1 @@
+"""The identities of the chart's etcd: what the Secrets must say, and when."""
