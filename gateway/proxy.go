@@ -124,26 +124,24 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 
 // bound applies the limits of the tables that a transaction writes to.
 func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
-	for _, ops := range [][]*pb.RequestOp{request.Success, request.Failure} {
-		for _, op := range ops {
-			put := op.GetRequestPut()
-			if put == nil {
-				continue
-			}
-			base, table := g.rules.contract.base(put.Key)
-			if err := g.limits.write(table, len(put.Key)+len(put.Value)); err != nil {
-				return err
-			}
-			err := g.limits.stored(table, func() (int64, error) {
-				answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: []byte(base), RangeEnd: prefixEnd(base), CountOnly: true})
-				if err != nil {
-					return 0, err
-				}
-				return answers[0].Count, nil
-			})
+	for _, op := range operations(request) {
+		put := op.GetRequestPut()
+		if put == nil {
+			continue
+		}
+		base, table := g.rules.contract.base(put.Key)
+		if err := g.limits.write(table, len(put.Key)+len(put.Value)); err != nil {
+			return err
+		}
+		err := g.limits.stored(table, func() (int64, error) {
+			answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: []byte(base), RangeEnd: prefixEnd(base), CountOnly: true})
 			if err != nil {
-				return err
+				return 0, err
 			}
+			return answers[0].Count, nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

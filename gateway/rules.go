@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,8 +81,9 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 		return found, nil
 	}
 	registered := r.contract.key(tables, table, "writer/")
+	admission := "admit/" + s.attempt()
 	answers, err := r.read(ctx,
-		&pb.RangeRequest{Key: r.contract.key(control, table, "admit/"+s.attempt())},
+		&pb.RangeRequest{Key: r.contract.key(control, table, admission)},
 		&pb.RangeRequest{Key: r.contract.key(control, table, "gate")},
 		&pb.RangeRequest{Key: registered, RangeEnd: prefixEnd(string(registered))})
 	if err != nil {
@@ -182,34 +184,35 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
 		}
 	}
 	registers := map[[2]string]bool{}
-	for _, ops := range [][]*pb.RequestOp{txn.Success, txn.Failure} {
-		for _, op := range ops {
-			if put := op.GetRequestPut(); put != nil {
-				if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
-					registers[[2]string{table, name}] = true
-				}
+	for _, op := range operations(txn) {
+		if put := op.GetRequestPut(); put != nil {
+			if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
+				registers[[2]string{table, name}] = true
 			}
 		}
 	}
-	for _, ops := range [][]*pb.RequestOp{txn.Success, txn.Failure} {
-		for _, op := range ops {
-			var err error
-			switch {
-			case op.GetRequestRange() != nil:
-				err = r.mayRead(ctx, s, op.GetRequestRange().Key, op.GetRequestRange().RangeEnd)
-			case op.GetRequestPut() != nil:
-				err = r.put(ctx, s, op.GetRequestPut(), registers)
-			case op.GetRequestDeleteRange() != nil:
-				err = r.delete(ctx, s, op.GetRequestDeleteRange())
-			default:
-				err = denied("a transaction of a pod reads, puts and deletes keys, and holds no other one")
-			}
-			if err != nil {
-				return err
-			}
+	for _, op := range operations(txn) {
+		var err error
+		switch {
+		case op.GetRequestRange() != nil:
+			err = r.mayRead(ctx, s, op.GetRequestRange().Key, op.GetRequestRange().RangeEnd)
+		case op.GetRequestPut() != nil:
+			err = r.put(ctx, s, op.GetRequestPut(), registers)
+		case op.GetRequestDeleteRange() != nil:
+			err = r.delete(ctx, s, op.GetRequestDeleteRange())
+		default:
+			err = denied("a transaction of a pod reads, puts and deletes keys, and holds no other one")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// operations are those of both branches.
+func operations(txn *pb.TxnRequest) []*pb.RequestOp {
+	return append(slices.Clone(txn.Success), txn.Failure...)
 }
 
 // mayWrite says whether the pod's role writes this kind of key at the key's table.

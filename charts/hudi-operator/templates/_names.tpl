@@ -59,8 +59,22 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcd" . }}-operator{{ else }}{{ .Values.externalEtcd.operatorSecret }}{{ end }}
 {{- end }}
 
-{{- define "hudi-operator.podSecret" -}}
-{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcd" . }}-pods{{ else }}{{ .Values.externalEtcd.podSecret }}{{ end }}
+{{- define "hudi-operator.gateway" -}}
+{{ include "hudi-operator.fullname" . }}-gateway
+{{- end }}
+
+{{- define "hudi-operator.gatewaySecret" -}}
+{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcd" . }}-gateway{{ else }}{{ .Values.externalEtcd.gatewaySecret }}{{ end }}
+{{- end }}
+
+{{/* Endpoints of the gateway, as JSON: each replica by its own name, so that a pod can switch to another one. */}}
+{{- define "hudi-operator.podEndpoints" -}}
+{{- $name := include "hudi-operator.gateway" . }}
+{{- $endpoints := list }}
+{{- range $i := until (int .Values.gateway.replicas) }}
+{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.%s.svc:2379" $name $i $name $.Release.Namespace) }}
+{{- end }}
+{{- toJson $endpoints }}
 {{- end }}
 
 {{- define "hudi-operator.podSecurity" -}}

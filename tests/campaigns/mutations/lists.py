@@ -13,6 +13,7 @@ from tests.campaigns.mutations import (
     in_clustering,
     in_deletes,
     in_duplicates,
+    in_gateway,
     in_halves,
     in_inserts,
     in_jvm,
@@ -65,6 +66,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_store.STORE,
     *in_store.PODS,
     *in_stores.ASKING,
+    *in_gateway.IDENTITIES,
     *in_agent.LOOK,
     *in_agent.SWEEP,
     *in_agent.SETTLE,
@@ -99,6 +101,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 NO_PLACE = {
     "F25": "a release has no second form for a full etcd: the lock stays until there is room, and nothing is lost",
     "F28": "the mode Credentials is designed, not offered",
+    "F112": "the right is one that the chart does not grant",
 }
 """Findings that the product's code has no place for, with the reason."""
 

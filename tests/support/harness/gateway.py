@@ -5,10 +5,14 @@ The test plays the kubelet: it issues the tokens, with a key of its own.
 
 from __future__ import annotations
 
+import atexit
 import base64
+import functools
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +23,35 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from hudi_operator.adapters import etcd_rpc as rpc
-from tests.support import CACHE, ROOT
-from tests.support.harness.servers import Etcd, JsonDict, free_ports, wait_for
+from tests.support import ROOT
+from tests.support.harness.servers import Cluster, Etcd, JsonDict, free_ports, wait_for
 
 AUDIENCE = "hudi-operator-etcd"
 ISSUER = "https://issuer.test"
 TIMEOUT = 10.0
 """Seconds for one call of the test."""
+
+
+@functools.cache
+def program() -> Path:
+    """The gateway of this checkout, built once for each process of tests.
+
+    Not the one in the cache directory: a copy of the checkout may differ from what was built there.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="hudi-gateway-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    built = folder / "hudi-gateway"
+    done = subprocess.run(
+        ["go", "build", "-trimpath", "-o", built, "."],
+        cwd=ROOT / "gateway",
+        env={**os.environ, "CGO_ENABLED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return built
 
 
 def _part(value: bytes) -> str:
@@ -130,6 +156,16 @@ def put(key: str, value: JsonDict, *, lease: int = 0) -> Any:
     return rpc.messages.RequestOp(request_put=request)
 
 
+def api_server(cluster: Cluster, directory: Path) -> tuple[str, ...]:
+    """Arguments by which the gateway asks a real API server for the keys of its tokens."""
+    found = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "-o", "json"))["clusters"][0]["cluster"]
+    data = found.get("certificate-authority-data")
+    authority, account = directory / "api-ca.crt", directory / "api-token"
+    authority.write_bytes(base64.b64decode(data) if data else Path(found["certificate-authority"]).read_bytes())
+    account.write_text(cluster.kubectl("create", "token", "default", "-n", "default").strip())
+    return f"-api-server={found['server']}", f"-api-ca={authority}", f"-api-token={account}"
+
+
 class Gateway:
     """The program itself between a test and an etcd."""
 
@@ -152,7 +188,7 @@ class Gateway:
         pki = self.etcd.pki
         own = [f"-token-keys={self.key_set}", f"-token-issuer={ISSUER}"] if self._own else []
         command = [
-            CACHE / "bin/hudi-gateway",
+            program(),
             f"-listen=127.0.0.1:{self.port}",
             f"-probe=127.0.0.1:{self._probe}",
             f"-etcd-endpoints={self.etcd.endpoint}",

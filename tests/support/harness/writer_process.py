@@ -99,6 +99,6 @@ def _settings(etcd: Etcd, table_id: str, meta: JsonDict) -> dict[str, str]:
         "bootId": "boot-1",
         "endpoints": etcd.endpoint,
         "ca": str(pki / "ca.crt"),
-        "cert": str(pki / "writer.crt"),
-        "key": str(pki / "writer.key"),
+        "cert": str(pki / "gateway.crt"),
+        "key": str(pki / "gateway.key"),
     }

@@ -22,7 +22,7 @@ EXTERNAL = [
     "--set=etcd.enabled=false",
     "--set=externalEtcd.endpoints={https://a:2379,https://b:2379}",
     "--set=externalEtcd.operatorSecret=op",
-    "--set=externalEtcd.podSecret=pods",
+    "--set=externalEtcd.gatewaySecret=gw",
 ]
 
 
@@ -86,7 +86,12 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "certFile": f"{files}/tls.crt",
             "keyFile": f"{files}/tls.key",
         },
-        "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
+        "podEtcd": {
+            "endpoints": [
+                f"https://hudi-operator-gateway-{i}.hudi-operator-gateway.hudi-system.svc:2379" for i in range(2)
+            ],
+            "caFile": "/etc/hudi-operator/pod-etcd/ca.crt",
+        },
         "sparkImage": "hudi-operator/spark:dev",
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
@@ -117,11 +122,16 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
 
 def test_external_etcd() -> None:
     objects = render(*EXTERNAL)
-    assert {o["kind"] for o in objects}.isdisjoint({"StatefulSet", "Secret", "Job"})
+    assert {o["kind"] for o in objects}.isdisjoint({"Secret", "Job"})
+    (gateway,) = [o for o in objects if o["kind"] == "StatefulSet"]
+    (container,) = gateway["spec"]["template"]["spec"]["containers"]
+    assert "-etcd-endpoints=https://a:2379,https://b:2379" in container["args"]
+    assert gateway["spec"]["template"]["spec"]["volumes"][0]["secret"]["secretName"] == "gw"
     config = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
-    assert config["etcd"]["endpoints"] == config["podEtcd"]["endpoints"] == ["https://a:2379", "https://b:2379"]
+    assert config["etcd"]["endpoints"] == ["https://a:2379", "https://b:2379"]
+    assert all("hudi-operator-gateway-" in endpoint for endpoint in config["podEtcd"]["endpoints"])
     volumes = find(objects, "Deployment", "hudi-operator")["spec"]["template"]["spec"]["volumes"]
-    assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == ["op", "pods"]
+    assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == ["op", "gw"]
 
 
 @pytest.mark.parametrize(
@@ -238,19 +248,19 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
     assert "kubectl get hudi -A" in run("install", "--create-namespace")
     first = certificates()
-    assert sorted(first) == ["ca", "operator", "pods", "root", "server"]
+    assert sorted(first) == ["ca", "gateway", "operator", "root", "server"]
     bare_cluster.apply(table("default"))
     run("upgrade", "--set=replicas=2")
     assert bare_cluster.get("deployment", "hudi-operator", "-n", "hudi-system")["spec"]["replicas"] == 2
     assert certificates() == first
 
     # A lost identity is made again, by the same CA.
-    bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-pods", "-n", "hudi-system")
+    bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-gateway", "-n", "hudi-system")
     run("upgrade")
     second = certificates()
     changed = [name for name in first if second[name] != first[name]]
-    assert changed == ["pods"]
-    assert second["pods"]["ca.crt"] == first["pods"]["ca.crt"]
+    assert changed == ["gateway"]
+    assert second["gateway"]["ca.crt"] == first["gateway"]["ca.crt"]
 
     run("uninstall")
     assert certificates() == second
@@ -329,7 +339,7 @@ def etcdctl(port: int, identity: Path | None, *arguments: str) -> subprocess.Com
 def test_etcd_talks_to_those_with_a_certificate_only(etcd: tuple[int, Path]) -> None:
     port, directory = etcd
     assert etcdctl(port, None, "get", "x").returncode != 0
-    for identity in ("operator", "pods", "root"):
+    for identity in ("operator", "gateway", "root"):
         done = etcdctl(port, directory / identity, "put", "x", identity)
         assert done.returncode == 0, done.stderr
 
@@ -368,27 +378,34 @@ def test_the_name_in_the_certificate_is_the_user(etcd: tuple[int, Path]) -> None
         ["role", "grant-permission", "control-reader", "--prefix=true", "read", "/hudi/control/"],
         ["user", "add", "root", "--no-password"],
         ["user", "grant-role", "root", "root"],
-        ["user", "add", "hudi-writer", "--no-password"],
-        ["user", "grant-role", "hudi-writer", "control-reader"],
+        ["user", "add", "hudi-gateway", "--no-password"],
+        ["user", "grant-role", "hudi-gateway", "control-reader"],
         ["auth", "enable"],
     ):
         done = etcdctl(port, root, *command)
         assert done.returncode == 0, done.stderr
     assert etcdctl(port, root, "put", "/hudi/control/t/gate", "{}").returncode == 0
-    assert etcdctl(port, directory / "pods", "get", "/hudi/control/t/gate").stdout.splitlines() == [
+    assert etcdctl(port, directory / "gateway", "get", "/hudi/control/t/gate").stdout.splitlines() == [
         "/hudi/control/t/gate",
         "{}",
     ]
-    assert "permission denied" in etcdctl(port, directory / "pods", "put", "/hudi/control/t/gate", "x").stderr
+    assert "permission denied" in etcdctl(port, directory / "gateway", "put", "/hudi/control/t/gate", "x").stderr
 
 
 def test_certificates_name_what_they_are_for(etcd: tuple[int, Path]) -> None:
     _, directory = etcd
     names = {}
-    for identity in ("server", "operator", "pods", "root"):
+    for identity in ("server", "operator", "gateway", "root"):
         # The standard library's only parser of certificate files.
         decoded: dict[str, Any] = ssl._ssl._test_decode_cert(str(directory / identity / "tls.crt"))  # type: ignore[attr-defined]
         names[identity] = dict(pair[0] for pair in decoded["subject"])["commonName"]
         alternatives = [value for _, value in decoded.get("subjectAltName", ())]
-        assert ("hudi-operator-etcd-0.hudi-operator-etcd.hudi-system.svc" in alternatives) == (identity == "server")
-    assert names == {"server": "hudi-operator-etcd", "operator": "hudi-operator", "pods": "hudi-writer", "root": "root"}
+        for server, whose in (("etcd", "server"), ("gateway", "gateway")):
+            here = f"hudi-operator-{server}-0.hudi-operator-{server}.hudi-system.svc"
+            assert (here in alternatives) == (identity == whose)
+    assert names == {
+        "server": "hudi-operator-etcd",
+        "operator": "hudi-operator",
+        "gateway": "hudi-gateway",
+        "root": "root",
+    }

@@ -21,7 +21,7 @@ import pytest
 from hudi_contract.keys import TABLES, Kind, TableKeys, assignment_key, attempt_report, protocol
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.model.config import EtcdConfig
-from tests.support.harness.gateway import AUDIENCE, TIMEOUT, Client, Gateway, Issuer, Pod, put
+from tests.support.harness.gateway import AUDIENCE, TIMEOUT, Client, Gateway, Issuer, Pod, api_server, put
 from tests.support.harness.servers import Cluster, Etcd, JsonDict, wait_for
 
 PREFIX = "/hudi"
@@ -495,14 +495,7 @@ def test_tokens_of_a_real_api_server(cluster: Cluster, etcd: Etcd, operator: Dec
         return cluster.kubectl("create", "token", "default", "-n", namespace, *more).strip()
 
     bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod.name}", f"--audience={AUDIENCE}")
-    account = tmp_path / "token"
-    account.write_text(token())
-    config = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "-o", "json"))["clusters"][0]["cluster"]
-    authority = tmp_path / "api-ca.crt"
-    data = config.get("certificate-authority-data")
-    authority.write_bytes(base64.b64decode(data) if data else Path(config["certificate-authority"]).read_bytes())
-    api = (f"-api-server={config['server']}", f"-api-ca={authority}", f"-api-token={account}")
-    gateway = Gateway(etcd, tmp_path, *api, issuer=False)
+    gateway = Gateway(etcd, tmp_path, *api_server(cluster, tmp_path), issuer=False)
     gateway.start()
     try:
         operator.admit(OWN, pod, "writer")

@@ -52,7 +52,7 @@ def test_every_folder_of_tests_is_a_package_that_says_what_lives_there() -> None
 @pytest.mark.parametrize("folder", ["hack", "docs"])
 def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> None:
     # One program or image each, or data: the README above says what
-    programs = {"kube", "etcd", "coredns", "pause", "kafka", "hdfs", "s3", "raw"}
+    programs = {"kube", "etcd", "gateway", "coredns", "pause", "kafka", "hdfs", "s3", "raw"}
     for place in [
         ROOT / folder,
         *(one for one in (ROOT / folder).iterdir() if one.is_dir() and one.name != "__pycache__"),
