@@ -21,11 +21,7 @@ IDENTITIES = (
         "F110",
         "a pod that is admitted to some table writes the keys of any",
         (
-            g(
-                "rules",
-                'r.contract.key(control, table, "admit/"+s.attempt())',
-                'r.contract.key(control, table, "gate")',
-            ),
+            g("rules", 'admission := "admit/" + s.attempt()', 'admission := "gate"'),
             g("rules", " && admit.Attempt == s.attempt() &&", " && true &&"),
             g("rules", "(admit.Role == roleWriter || admit.Role == roleAgent) {", "true {"),
             g("rules", "			made.role = admit.Role\n", "			made.role = roleAgent\n"),

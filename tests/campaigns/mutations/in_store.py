@@ -153,7 +153,7 @@ STORE = (
         o("etcd_auth", "GATEWAY: [(control, False), (tables, True)],", "GATEWAY: [(control, True), (tables, True)],"),
         (
             "tests/tiers/component/operator/"
-            "test_etcd_access.py::test_the_gateway_reads_what_the_operator_decides_and_cannot_change_it"
+            "test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
         ),
     ),
 )

@@ -28,6 +28,8 @@ from tests.support.harness.servers import Cluster, Etcd, JsonDict, free_ports, w
 
 AUDIENCE = "hudi-operator-etcd"
 ISSUER = "https://issuer.test"
+CLOCK_LEEWAY = 10.0
+"""Seconds for which the gateway takes a token after its end, because clocks differ."""
 TIMEOUT = 10.0
 """Seconds for one call of the test."""
 

@@ -19,7 +19,7 @@ def test_etcd_refuses_clients_without_a_certificate(etcd: Etcd) -> None:
 
 
 @pytest.mark.parametrize("key", ["gate", "fence/inc", "admit/attempt", "request/1", "seen/inc"])
-def test_the_gateway_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, key: str) -> None:
+def test_a_pod_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, key: str) -> None:
     assert etcd.ctl("gateway", "get", f"{T}/{key}").returncode == 0
     for command in (["put", f"{T}/{key}", "{}"], ["del", f"{T}/{key}"]):
         done = etcd.ctl("gateway", *command)
@@ -36,7 +36,7 @@ def test_the_gateway_reads_what_the_operator_decides_and_cannot_change_it(etcd: 
     ],
     ids=["put", "del", "else"],
 )
-def test_a_transaction_does_not_get_the_gateway_around_its_role(etcd: Etcd, compound: str) -> None:
+def test_a_transaction_does_not_get_a_pod_around_its_role(etcd: Etcd, compound: str) -> None:
     """In whichever branch the forbidden request stands, whether or not it would be executed."""
     done = etcd.ctl("gateway", "txn", stdin=compound)
     assert done.returncode != 0
@@ -64,13 +64,13 @@ def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[st
         ["auth", "disable"],
     ],
 )
-def test_the_gateway_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
+def test_a_pod_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
     done = etcd.ctl("gateway", *command)
     assert done.returncode != 0
     assert "permission denied" in done.stderr
 
 
-def test_a_lease_of_the_operator_is_not_revoked_by_the_gateway(etcd: Etcd) -> None:
+def test_a_lease_of_the_operator_is_not_revoked_by_a_pod(etcd: Etcd) -> None:
     lease = etcd.ctl("operator", "lease", "grant", "300").stdout.split()[1]
     assert etcd.ctl("operator", "put", f"--lease={lease}", f"{T}/probe", "{}").returncode == 0
     done = etcd.ctl("gateway", "lease", "revoke", lease)
@@ -80,7 +80,7 @@ def test_a_lease_of_the_operator_is_not_revoked_by_the_gateway(etcd: Etcd) -> No
     etcd.ctl("operator", "lease", "revoke", lease)
 
 
-def test_gateway_and_operator_write_the_keys_of_tables(etcd: Etcd) -> None:
+def test_pods_and_operator_write_the_keys_of_tables(etcd: Etcd) -> None:
     for identity in ("gateway", "operator"):
         assert etcd.ctl(identity, "put", f"{TABLE}/clock", "{}").returncode == 0
     assert etcd.ctl("operator", "put", f"{T}/probe", "{}").returncode == 0
