@@ -205,11 +205,11 @@ def upload(screen: Screen, lake: Lake) -> None:
 
 
 def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str], Way] = Forward) -> tuple[Watch, Way]:
-    """Watch the lock service with the writers' own certificate: one table's keys, or all."""
-    identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-pods")
+    """Watch the lock service with the gateway's certificate: one table's keys, or all."""
+    identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-gateway")
     if not identity:
         raise DemoFailed(
-            f"there is no Secret {ETCD}-pods in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its "
+            f"there is no Secret {ETCD}-gateway in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its "
             "own etcd?"
         )
     directory = OUT / "etcd"

@@ -41,7 +41,7 @@ OURS = {
         "opt/hudi/hudi_runtime/",
     ),
 }
-PROGRAMS = {"etcd": "etcd", "s3": "versitygw"}
+PROGRAMS = {"etcd": "etcd", "gateway": "hudi-gateway", "s3": "versitygw"}
 OWN_JAR = "hudi-etcd-lock.jar"
 JAR = re.compile(r"(.+?)(?:-(?=\d)|(?=\d+\.\d+\.))((?!.*-\d+\.\d).*)\.jar")
 """Name and version: `log4j-1.2-api-2.20.0.jar` is version 2.20.0, `py4j0.10.9.9.jar` 0.10.9.9."""

@@ -22,7 +22,7 @@ from hudi_operator.model.config import EtcdConfig
 from hudi_operator.model.ports import Fatal, Retryable
 
 WAIT_SECONDS = 120.0
-OPERATOR, WRITER, ROOT = "hudi-operator", "hudi-writer", "root"
+OPERATOR, GATEWAY, ROOT = "hudi-operator", "hudi-gateway", "root"
 
 
 def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
@@ -30,8 +30,8 @@ def grants(prefix: str) -> dict[str, list[tuple[str, bool]]]:
     control, tables = (f"{prefix}/{part}/" for part in RANGES)
     return {
         OPERATOR: [(control, True), (tables, True)],
-        # A pod must not be able to remove its own fence or to open a gate (I2).
-        WRITER: [(control, False), (tables, True)],
+        # Whatever the gateway lets pass, no fence is lifted and no gate opened (I2).
+        GATEWAY: [(control, False), (tables, True)],
     }
 
 

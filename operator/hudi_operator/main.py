@@ -21,7 +21,7 @@ from hudi_operator import handlers, observability
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import PrefixWatch
-from hudi_operator.adapters.identity import pod_identity
+from hudi_operator.adapters.identity import pods_authority
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
 from hudi_operator.control.executor import Executor
@@ -112,7 +112,7 @@ class Operator:
                 index=self.index,
                 timers=timers,
                 config=self.config,
-                identity=lambda: pod_identity(self.config.pod_etcd),
+                authority=lambda: pods_authority(self.config.pod_etcd),
             ),
             executor=Executor(kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check),
             planner=plan_table,

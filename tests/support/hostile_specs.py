@@ -383,7 +383,10 @@ def _check(table: JsonDict, writer: JsonDict) -> None:
     target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)
     plain = _ordinary(table, writer)
     data = configmaps.attempt_config(target, spec, 1, CONFIG, run=1)["data"]
-    assert len(data) == 5
+    assert len(data) == (8 if spec.executors.instances else 5), sorted(data)
+    if spec.executors.instances:
+        assert data["executor-image"] == CONFIG.spark_image
+        assert "hudi-operator-etcd" not in data["executor-secrets"].split(",")
     assert data["log4j2.properties"] == plain.log
     _spark(table, writer, properties(data["spark-defaults.conf"]), plain.spark)
     _hudi(table, hudi_file(data["hudi-defaults.conf"]), plain.hudi)

@@ -141,7 +141,11 @@ Validations of a pod: nothing in it reaches the node, another account or another
 - expression: >-
     variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) ||
     ((v.name in variables.injectedVolumes{{ if ne (first (index . 1)) "executor" }} || v.name.startsWith('kube-api-access-'){{ end }}) &&
-     (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret))))))
+     (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret)))))
+    {{- if ne (first (index . 1)) "executor" }} ||
+    (v.name == 'etcd' && has(v.projected) && v.projected.sources.all(s,
+     (has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience == 'hudi-operator-etcd') ||
+     (has(s.configMap) && has(s.configMap.name) && s.configMap.name == 'hudi-operator-etcd'))){{ end }})
   messageExpression: >-
     "spec.volumes of {{ $what }} must be emptyDir, configMap or secret, or belong to an injector of the chart's admission.injectors: " +
     variables.volumes.filter(v, !(has(v.emptyDir) || has(v.configMap) || has(v.secret)) && !(v.name in variables.injectedVolumes)).map(v, v.name).join(', ')
@@ -260,8 +264,22 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "operator") }}{{ else }}{{ .Values.externalEtcd.operatorSecret }}{{ end }}
 {{- end }}
 
-{{- define "hudi-operator.podSecret" -}}
-{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "pods") }}{{ else }}{{ .Values.externalEtcd.podSecret }}{{ end }}
+{{- define "hudi-operator.gateway" -}}
+{{ include "hudi-operator.fullname" . }}-gateway
+{{- end }}
+
+{{- define "hudi-operator.gatewaySecret" -}}
+{{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "gateway") }}{{ else }}{{ .Values.externalEtcd.gatewaySecret }}{{ end }}
+{{- end }}
+
+{{/* Endpoints of the gateway, as JSON: each replica by its own name, so that a pod can switch to another one. */}}
+{{- define "hudi-operator.podEndpoints" -}}
+{{- $name := include "hudi-operator.gateway" . }}
+{{- $endpoints := list }}
+{{- range $i := until (int .Values.gateway.replicas) }}
+{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.%s.svc:2379" $name $i $name $.Release.Namespace) }}
+{{- end }}
+{{- toJson $endpoints }}
 {{- end }}
 
 {{/* Egress that every pod needs: names, and the API server, which no selector can name. */}}
@@ -293,6 +311,17 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
   - {port: {{ . | splitList ":" | last }}, protocol: TCP}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* Egress of drivers and agents to the gateway. */}}
+{{- define "hudi-operator.egressGateway" -}}
+- to:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}
+    podSelector:
+      matchLabels:
+        {{- include "hudi-operator.selector" (list . "gateway") | nindent 8 }}
+  ports: [{port: 2379, protocol: TCP}]
 {{- end }}
 
 {{- define "hudi-operator.podSecurity" -}}

@@ -1,28 +1,25 @@
-"""The pods' identity for etcd, as files that the operator copies into namespaces with tables."""
+"""What pods must know of the gateway before etcd; the operator copies it into their namespaces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from hudi_operator.manifests.namespace import ETCD_FILES
 from hudi_operator.model.config import PodEtcdConfig
 from hudi_operator.model.ports import Retryable
 
 
-def pod_identity(config: PodEtcdConfig) -> Mapping[str, bytes]:
-    """Content of ``podEtcd.secretDir`` by file name; empty without TLS.
+def pods_authority(config: PodEtcdConfig) -> str:
+    """The certificate authority in ``podEtcd.caFile``, as PEM; empty without TLS (tests only).
 
-    It is read again at each call, so that rotated files are picked up.
+    It is read again at each call, so that a rotated file is picked up.
 
     Raises Retryable.
     """
     if all(endpoint.startswith("http://") for endpoint in config.endpoints):
-        return {}
-    directory = Path(config.secret_dir)
+        return ""
     try:
-        return {name: (directory / name).read_bytes() for name in ETCD_FILES}
-    except OSError as error:
+        return Path(config.ca_file).read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
         raise Retryable(
-            f"the pods' identity for etcd cannot be read (podEtcd.secretDir): {error}", delay=10.0
+            f"the certificate authority for pods cannot be read (podEtcd.caFile): {error}", delay=10.0
         ) from error

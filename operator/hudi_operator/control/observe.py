@@ -62,15 +62,15 @@ class Observer:
         index: TableIndex,
         timers: Timers,
         config: OperatorConfig,
-        identity: Callable[[], Mapping[str, bytes]],
+        authority: Callable[[], str],
     ) -> None:
-        """``identity`` returns the files of the pods' identity for etcd; it may raise Retryable."""
+        """``authority`` returns the gateway's certificate authority; it may raise Retryable."""
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._index = index
         self._timers = timers
         self._config = config
-        self._identity = identity
+        self._authority = authority
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -124,7 +124,7 @@ class Observer:
             consents=consents,
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
-            etcd_secret=self._identity(),
+            etcd_authority=self._authority(),
             agents_in_use=siblings.agents_in_use,
             evidence_needed=siblings.evidence_needed,
             revision_floor=read.floor,

@@ -292,6 +292,7 @@ def options_from(environment: Mapping[str, str] = os.environ) -> Options:
         name=text("NAME"),
         namespace=text("NAMESPACE"),
         members=whole("MEMBERS", 1),
+        gateway=text("GATEWAY"),
         authority_seconds=whole("AUTHORITY_SECONDS", Settings.authority_seconds),
         server_seconds=whole("SERVER_SECONDS", Settings.server_seconds),
         client_seconds=whole("CLIENT_SECONDS", Settings.client_seconds),

@@ -38,7 +38,7 @@ ROTATED = "hudioperator.io/rotated"
 RENEW_BELOW = 1 / 3
 """The part of a certificate's life at which it is renewed."""
 
-USERS = {"server": "hudi-operator-etcd", "operator": "hudi-operator", "pods": "hudi-writer", "root": "root"}
+USERS = {"server": "hudi-operator-etcd", "operator": "hudi-operator", "gateway": "hudi-gateway", "root": "root"}
 """Identity to the common name of its certificate."""
 
 
@@ -50,6 +50,8 @@ class Settings:
     """Of the StatefulSet and the Service of etcd; Secrets are called ``<name>-<identity>``."""
     namespace: str
     members: int = 1
+    gateway: str = "hudi-operator-gateway"
+    """Of the StatefulSet and the Service of the gateway, which pods see in the place of etcd."""
     authority_seconds: int = 5 * 365 * 86400
     server_seconds: int = 30 * 86400
     client_seconds: int = 7 * 86400
@@ -71,10 +73,19 @@ class Settings:
             *(f"{self.name}-{number}.{service}" for number in range(3)),
         )
 
+    @property
+    def gateway_hosts(self) -> tuple[str, ...]:
+        """Names of the gateway's replicas, as many as there may be."""
+        service = f"{self.gateway}.{self.namespace}.svc"
+        return tuple(f"{self.gateway}-{number}.{service}" for number in range(9))
+
     def request(self, identity: str) -> Request:
         """What the certificate of an identity must be."""
         if identity == "server":
             return Request(USERS[identity], self.server_seconds, names=self.hosts, addresses=("127.0.0.1",))
+        if identity == "gateway":
+            # It is shown to etcd, as a client, and to pods, as a server.
+            return Request(USERS[identity], self.client_seconds, names=self.gateway_hosts)
         return Request(USERS[identity], self.client_seconds)
 
     def secret(self, identity: str) -> str:

@@ -1,12 +1,12 @@
 """Objects that the operator keeps in each namespace with tables.
 
-Pod identity for etcd, service accounts, the drivers' rights, and who reaches which pod.
+How pods trust the gateway before etcd, service accounts, the drivers' rights, and who reaches which
+pod.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from hudi_contract import naming
@@ -15,25 +15,27 @@ from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 
 JsonDict = dict[str, Any]
 
-ETCD_SECRET = "hudi-operator-etcd"  # noqa: S105 - the name of a Secret
-ETCD_FILES = ("ca.crt", "tls.crt", "tls.key")
+ETCD_CONFIG_MAP = "hudi-operator-etcd"
+"""Holds the certificate authority of the gateway, which is no secret."""
+ETCD_AUDIENCE = "hudi-operator-etcd"
+"""Audience of the tokens that pods show to the gateway; no other server accepts them."""
 
 
 def namespace_objects(
     namespace: str,
     config: OperatorConfig,
-    etcd_secret: Mapping[str, bytes],
+    etcd_authority: str,
     service_accounts: Iterable[str] = (),
 ) -> list[JsonDict]:
-    """Secret, ServiceAccounts, RoleBindings and NetworkPolicies of one namespace.
+    """ConfigMap, ServiceAccounts, RoleBindings and NetworkPolicies of one namespace.
 
-    ``etcd_secret`` is the content of ``podEtcd.secretDir`` by file name; no Secret is made when it
-    is empty (etcd without TLS, tests only). ``service_accounts``: accounts that tables name for
+    ``etcd_authority`` is the content of ``podEtcd.caFile``; no ConfigMap is made when it is empty
+    (etcd without TLS, tests only). ``service_accounts``: accounts that tables name for
     their drivers; they need the same rights.
     """
     objects: list[JsonDict] = []
-    if etcd_secret:
-        objects.append(_secret(namespace, etcd_secret))
+    if etcd_authority:
+        objects.append(_config_map(namespace, etcd_authority))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
     objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT, config.driver_role))
     # One binding per account: tables of one namespace must not remove each other's accounts from a
@@ -90,13 +92,12 @@ def _metadata(namespace: str, name: str) -> JsonDict:
     return {"name": name, "namespace": namespace, "labels": naming.common_labels("namespace")}
 
 
-def _secret(namespace: str, files: Mapping[str, bytes]) -> JsonDict:
+def _config_map(namespace: str, authority: str) -> JsonDict:
     return {
         "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(namespace, ETCD_SECRET),
-        "type": "Opaque",
-        "data": {name: base64.b64encode(files[name]).decode() for name in ETCD_FILES if name in files},
+        "kind": "ConfigMap",
+        "metadata": _metadata(namespace, ETCD_CONFIG_MAP),
+        "data": {"ca.crt": authority},
     }
 
 

@@ -28,6 +28,7 @@ HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
 _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
 _CALLBACK_VOLUME = "callback"
 _SPARK_KEY_VOLUME = "spark-key"
+_TOKEN_SECONDS = 3600
 _JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
@@ -268,7 +269,7 @@ def _volumes(
         {"name": _TMP_VOLUME, "mountPath": "/tmp"},
     ]
     if with_etcd:
-        volumes.append({"name": _ETCD_VOLUME, "secret": {"secretName": namespace.ETCD_SECRET, "defaultMode": 0o440}})
+        volumes.append({"name": _ETCD_VOLUME, "projected": {"sources": _etcd_sources(), "defaultMode": 0o440}})
         mounts.append({"name": _ETCD_VOLUME, "mountPath": _ETCD_DIR, "readOnly": True})
     return volumes, mounts
 
@@ -313,6 +314,16 @@ def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list
             continue
         volumes.append({"name": name, "secret": source})
         mounts.append({"name": name, "mountPath": path, "readOnly": True})
+
+
+def _etcd_sources() -> list[JsonDict]:
+    """The token by which the gateway knows the pod, and the authority by which the pod knows it.
+
+    The kubelet renews the token in the running pod.
+    """
+    token = {"audience": namespace.ETCD_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+    authority = {"name": namespace.ETCD_CONFIG_MAP, "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    return [{"serviceAccountToken": token}, {"configMap": authority}]
 
 
 def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
@@ -386,8 +397,7 @@ def _etcd_env(config: OperatorConfig) -> list[JsonDict]:
         _variable("HUDI_OPERATOR_ETCD_ENDPOINTS", ",".join(config.pod_etcd.endpoints)),
         _variable("HUDI_OPERATOR_ETCD_PREFIX", config.etcd.prefix),
         _variable("HUDI_OPERATOR_ETCD_CA", f"{_ETCD_DIR}/ca.crt"),
-        _variable("HUDI_OPERATOR_ETCD_CERT", f"{_ETCD_DIR}/tls.crt"),
-        _variable("HUDI_OPERATOR_ETCD_KEY", f"{_ETCD_DIR}/tls.key"),
+        _variable("HUDI_OPERATOR_ETCD_TOKEN", f"{_ETCD_DIR}/token"),
     ]
 
 

@@ -33,13 +33,14 @@ class EtcdConfig:
 
 @dataclass(frozen=True)
 class PodEtcdConfig:
-    """Connection of drivers and agents.
+    """Connection of drivers and agents: the gateway before etcd, as seen from table namespaces.
 
-    Endpoints as seen from table namespaces, and the identity copied into them.
+    ``ca_file``: the authority of its certificates, copied into those namespaces. Pods show the
+    token that the kubelet projects into them.
     """
 
     endpoints: tuple[str, ...] = ("https://etcd:2379",)
-    secret_dir: str = "/etc/hudi-operator/pod-etcd"  # noqa: S105 - a folder
+    ca_file: str = "/etc/hudi-operator/etcd/ca.crt"
 
 
 @dataclass(frozen=True)
@@ -284,10 +285,10 @@ def _etcd(data: JsonDict) -> EtcdConfig:
 
 def _pod_etcd(data: JsonDict) -> PodEtcdConfig:
     raw, default = _mapping(data.get("podEtcd"), "podEtcd"), PodEtcdConfig()
-    _known(raw, ["endpoints", "secretDir"], "podEtcd")
+    _known(raw, ["endpoints", "caFile"], "podEtcd")
     return PodEtcdConfig(
         endpoints=_endpoints(raw, default.endpoints, "podEtcd"),
-        secret_dir=_value(raw, "secretDir", str, default.secret_dir, "podEtcd"),
+        ca_file=_value(raw, "caFile", str, default.ca_file, "podEtcd"),
     )
 
 

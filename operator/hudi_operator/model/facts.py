@@ -166,9 +166,9 @@ class Observed:
     namespace_terminating: bool = False
     fresh_uuid: str = ""
     """A new random UUID for this reconcile: the lock authority of a gate that is created in it."""
-    etcd_secret: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """Files of the pods' etcd identity (``ca.crt``, ``tls.crt``, ``tls.key``), copied into the
-    table's namespace; empty without TLS.
+    etcd_authority: str = field(default="", repr=False)
+    """Certificate authority of the gateway before etcd, as PEM, copied into the table's namespace;
+    empty without TLS.
     """
     agents_in_use: frozenset[str] | None = None
     """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None:

@@ -44,7 +44,7 @@ class AgentProxy(EtcdProxy):
         """Executed, though the agent was killed before it could log them."""
         self._executed: list[tuple[EtcdStep, int, dict[str, str]]] = []
         self._token = 0
-        super().__init__(pki, endpoint, injector=injector, monitor=monitor, names=names, identity="writer")
+        super().__init__(pki, endpoint, injector=injector, monitor=monitor, names=names, identity="gateway")
 
     def _read(self) -> None:
         """Reads of the agent say nothing of the operator."""

@@ -188,8 +188,8 @@ class RealAgent(Looking):
         etcd = {
             "endpoints": self._proxy.endpoint,
             "ca": f"{self._pki}/ca.crt",
-            "cert": f"{self._pki}/writer.crt",
-            "key": f"{self._pki}/writer.key",
+            "cert": f"{self._pki}/gateway.crt",
+            "key": f"{self._pki}/gateway.key",
         }
         who = {
             "agent": meta["labels"][naming.LABEL_AGENT],

@@ -256,7 +256,7 @@ def work(place: Path) -> int:
                 if outcome.deviations:
                     kept = results.path(case).with_suffix("")
                     shutil.rmtree(kept, ignore_errors=True)
-                    shutil.copytree(scratch, kept, ignore=shutil.ignore_patterns("pod-etcd"))
+                    shutil.copytree(scratch, kept)
                 shutil.rmtree(scratch, ignore_errors=True)
                 outcome.hit = outcome.hit or case.target is None
                 if outcome.hit or outcome.deviations:

@@ -49,7 +49,7 @@ class Keys:
     def __init__(self, etcd: Etcd, table_id: str) -> None:
         # Without keep-alives: on a busy machine the play may be slow, and must not lose
         # its own connection.
-        self._channel = channel(etcd.pki, "writer", etcd.endpoint)
+        self._channel = channel(etcd.pki, "gateway", etcd.endpoint)
         self.table_id = table_id
 
     def close(self) -> None:

@@ -44,6 +44,7 @@ RELEVANT = {
     "component": (
         "operator/hudi_contract/",
         "operator/hudi_operator/",
+        "gateway/",
         "crds/",
         "tests/tiers/component/",
         "tests/support/",

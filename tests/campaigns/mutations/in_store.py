@@ -149,8 +149,8 @@ STORE = (
     mutation(
         "pods-may-lift-fences",
         "I2",
-        "the identity of pods may write what the operator decides",
-        o("etcd_auth", "WRITER: [(control, False), (tables, True)],", "WRITER: [(control, True), (tables, True)],"),
+        "the gateway, through which pods come, may write what the operator decides",
+        o("etcd_auth", "GATEWAY: [(control, False), (tables, True)],", "GATEWAY: [(control, True), (tables, True)],"),
         (
             "tests/tiers/component/operator/"
             "test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"

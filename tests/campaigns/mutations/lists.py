@@ -14,6 +14,7 @@ from tests.campaigns.mutations import (
     in_clustering,
     in_deletes,
     in_duplicates,
+    in_gateway,
     in_halves,
     in_inserts,
     in_jvm,
@@ -70,6 +71,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_store.STORE,
     *in_store.PODS,
     *in_stores.ASKING,
+    *in_gateway.IDENTITIES,
     *in_agent.LOOK,
     *in_agent.SWEEP,
     *in_agent.SETTLE,
@@ -105,6 +107,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 NO_PLACE = {
     "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
     "F28": "the mode Credentials is designed, not offered",
+    "F112": "the right is one that the chart does not grant",
 }
 """Findings that the product's code has no place for, with the reason."""
 

@@ -47,7 +47,7 @@ class Place:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
             os.chmod(target, (ROOT / name).stat().st_mode & 0o777)
-        for folder in ("operator", "spark-images/hudi_runtime", "spark-images/etcd-lock/src", "tests"):
+        for folder in ("operator", "gateway", "spark-images/hudi_runtime", "spark-images/etcd-lock/src", "tests"):
             for path in (self.folder / folder).rglob("*"):
                 if path.is_file() and str(path.relative_to(self.folder)) not in wanted:
                     path.unlink()

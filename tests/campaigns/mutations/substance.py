@@ -25,7 +25,7 @@ def substance(name: str, text: str, tests: frozenset[str] = frozenset()) -> str:
 
     A file that is no Python although it should be is its text.
     """
-    if name.endswith(".java"):
+    if name.endswith((".java", ".go")):
         return _JAVA.sub(_of_java, text)
     if not name.endswith(".py"):
         return text

@@ -1,6 +1,6 @@
 """One etcd member for tests as the chart sets it up: mutual TLS, users and roles.
 
-The test itself is the operator; pods get the writers' certificate.
+The test itself is the operator; pods talk to etcd as the gateway does, with its certificate.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class EtcdServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables by which a driver or an agent reaches it, as the operator renders them."""
-        files = {"CA": "ca.crt", "CERT": "writer.crt", "KEY": "writer.key"}
+        """Variables by which a driver or an agent reaches it without a gateway in between."""
+        files = {"CA": "ca.crt", "CERT": "gateway.crt", "KEY": "gateway.key"}
         return {
             "HUDI_OPERATOR_ETCD_ENDPOINTS": self.url,
             "HUDI_OPERATOR_ETCD_PREFIX": "/hudi",

@@ -50,6 +50,17 @@ class Looking(ABC):
         """Look at every pod once."""
 
 
+def token(cluster: Cluster, pod: JsonDict, audience: str) -> str:
+    """What a kubelet asks the API server for: a token of the pod's account, bound to the pod."""
+    meta, account = pod["metadata"], pod["spec"].get("serviceAccountName") or "default"
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    spec = {"audiences": [audience], "expirationSeconds": 3600, "boundObjectRef": bound}
+    path = f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token"
+    made = cluster.request("POST", path, {"spec": spec})
+    assert made is not None, path
+    return str(made["status"]["token"])
+
+
 @dataclass(frozen=True)
 class Host:
     """Where the pods of a namespace are said to run."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import ROOT
-from tests.support.harness.kubelet_parts import Host, Looking
+from tests.support.harness.kubelet_parts import Host, Looking, token
 from tests.support.harness.kubelet_words import MESSAGE_LIMIT
 from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, RUNTIME_PATH
 from tests.support.harness.processes import Process
@@ -172,7 +172,7 @@ class Kubelet(Looking):
         container = pod["spec"]["containers"][0]
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
         for mount in container["volumeMounts"]:
-            for name, content in self._files(volumes[mount["name"]]):
+            for name, content in self._files(volumes[mount["name"]], pod):
                 inside = name.removeprefix(f"{mount['subPath']}/") if mount.get("subPath") else name
                 if mount.get("subPath") and inside == name:
                     continue
@@ -212,7 +212,12 @@ class Kubelet(Looking):
         ]
         file.write_text("\n".join(lines) + "\n")
 
-    def _files(self, volume: JsonDict) -> Iterator[tuple[str, bytes]]:
+    def _files(self, volume: JsonDict, pod: JsonDict) -> Iterator[tuple[str, bytes]]:
+        for part in (volume.get("projected") or {}).get("sources", ()):
+            if wanted := part.get("serviceAccountToken"):
+                yield wanted["path"], token(self.cluster, pod, wanted["audience"]).encode()
+            else:
+                yield from self._files(part, pod)
         if source := volume.get("configMap"):
             data = self._object("configmaps", source["name"])["data"]
             yield from self._chosen({key: value.encode() for key, value in data.items()}, source)

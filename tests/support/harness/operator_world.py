@@ -106,6 +106,8 @@ class World:
 
     def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
+        self.pod_endpoint = etcd.endpoint
+        """Where pods are told to find etcd."""
         self.operators: list[Operator] = []
         self.tables: set[str] = set()
         """Ids of the HudiTables that were made."""
@@ -121,10 +123,6 @@ class World:
             "ServiceAccount default",
             lambda: cluster.request("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default"),
         )
-        secret = directory / "pod-etcd"
-        secret.mkdir()
-        for target, source in (("ca.crt", "ca.crt"), ("tls.crt", "writer.crt"), ("tls.key", "writer.key")):
-            (secret / target).write_bytes((etcd.pki / source).read_bytes())
 
     # ---- operator
 
@@ -142,7 +140,7 @@ class World:
                 "certFile": str(self.etcd.pki / "operator.crt"),
                 "keyFile": str(self.etcd.pki / "operator.key"),
             },
-            "podEtcd": {"endpoints": [self.etcd.endpoint], "secretDir": str(self.directory / "pod-etcd")},
+            "podEtcd": {"endpoints": [self.pod_endpoint], "caFile": str(self.etcd.pki / "ca.crt")},
             "watchNamespaces": [self.namespace],
             "leaderElection": {"enabled": leader_election},
             "networkPolicies": {"enabled": self.network_policies},
@@ -305,7 +303,7 @@ class World:
         return f"/hudi/tables/{table_id}/{rest}"
 
     def lease(self, seconds: int = 300) -> str:
-        done = self.etcd.ctl("writer", "lease", "grant", str(seconds))
+        done = self.etcd.ctl("gateway", "lease", "grant", str(seconds))
         return done.stdout.split()[1]
 
     def register(
@@ -337,7 +335,7 @@ class World:
 
     def revoke(self, inc: str) -> None:
         """The JVM's heartbeat ends."""
-        self.etcd.ctl("writer", "lease", "revoke", self._leases[inc])
+        self.etcd.ctl("gateway", "lease", "revoke", self._leases[inc])
 
     def lock(self, table_id: str, inc: str, pod: JsonDict) -> None:
         value = {

@@ -214,7 +214,7 @@ class Etcd:
         return done
 
     def ctl(self, identity: str, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """etcdctl as ``operator``, ``writer``, ``root`` or, with an empty identity, without a
+        """etcdctl as ``operator``, ``gateway``, ``root`` or, with an empty identity, without a
         certificate.
         """
         certificate = [f"--cert={self.pki / identity}.crt", f"--key={self.pki / identity}.key"] if identity else []
@@ -241,9 +241,9 @@ class Etcd:
 
     def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
         """As a pod would."""
-        done = self.ctl("writer", "put", *([f"--lease={lease}"] if lease else []), key, "--", json.dumps(value))
+        done = self.ctl("gateway", "put", *([f"--lease={lease}"] if lease else []), key, "--", json.dumps(value))
         assert done.returncode == 0, done.stderr
 
     def delete(self, key: str) -> None:
-        done = self.ctl("writer", "del", key)
+        done = self.ctl("gateway", "del", key)
         assert done.returncode == 0, done.stderr

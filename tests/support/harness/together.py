@@ -18,6 +18,7 @@ from hudi_operator.api.services import ALWAYS
 from tests.support.harness import local as harness
 from tests.support.harness import user_code
 from tests.support.harness.etcd_server import Key
+from tests.support.harness.gateway import Gateway, api_server
 from tests.support.harness.local import Row
 from tests.support.harness.local_kubelet import Kubelet
 from tests.support.harness.operator_world import World
@@ -52,6 +53,8 @@ class Together:
         (directory / "world").mkdir()
         self.world = World(cluster, etcd, directory / "world", namespace)
         self.cluster, self.etcd, self.namespace, self.directory = cluster, etcd, namespace, directory
+        self.gateway = Gateway(etcd, directory / "world", *api_server(cluster, directory / "world"), issuer=False)
+        self.world.pod_endpoint = self.gateway.endpoint
         self.lake = harness.World(directory)
         self.lake.etcd = _Keys(etcd)  # type: ignore[assignment]
         self.endpoint = self.lake.start_s3()
@@ -64,12 +67,14 @@ class Together:
         self._make(
             "configmaps", {"metadata": {"name": "code"}, "data": {"user_code.py": Path(user_code.__file__).read_text()}}
         )
+        self.gateway.start()
         self.kubelet.start()
         self.world.start_operator()
 
     def close(self) -> None:
         self.kubelet.close()
         self.world.close()
+        self.gateway.stop()
         self.lake.stop()
 
     def _make(self, plural: str, body: JsonDict) -> None:

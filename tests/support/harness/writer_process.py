@@ -31,9 +31,18 @@ class WriterProcess:
     """
 
     def __init__(
-        self, etcd: Etcd, directory: Path, table_id: str, pods: Mapping[str, JsonDict], *, pause_millis: int = 50
+        self,
+        etcd: Etcd,
+        directory: Path,
+        table_id: str,
+        pods: Mapping[str, JsonDict],
+        *,
+        pause_millis: int = 50,
+        way: Mapping[str, JsonDict] | None = None,
     ) -> None:
         """``pods``: the attempts' pods (of them: namespace, name, uid) by any name.
+
+        ``way``: settings of each that replace those of a session that talks to etcd itself.
 
         ``directory``: for logs, and the table's timeline.
         """
@@ -41,7 +50,10 @@ class WriterProcess:
         number = len(list(directory.glob("writers-*.json")))
         job = directory / f"writers-{number}.json"
         self._out = directory / f"writers-{number}.log"
-        settings = {name: _settings(etcd, table_id, pod["metadata"]) for name, pod in pods.items()}
+        settings = {
+            name: _settings(etcd, table_id, pod["metadata"]) | ((way or {}).get(name) or {})
+            for name, pod in pods.items()
+        }
         job.write_text(json.dumps({"folder": str(self.folder), "pauseMillis": pause_millis, "writers": settings}))
         jars = Path(pyspark.__file__).parent / "jars"
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone=UTC"]
@@ -99,6 +111,6 @@ def _settings(etcd: Etcd, table_id: str, meta: JsonDict) -> dict[str, str]:
         "bootId": "boot-1",
         "endpoints": etcd.endpoint,
         "ca": str(pki / "ca.crt"),
-        "cert": str(pki / "writer.crt"),
-        "key": str(pki / "writer.key"),
+        "cert": str(pki / "gateway.crt"),
+        "key": str(pki / "gateway.key"),
     }

@@ -78,7 +78,7 @@ def real(world: World, jvm: Any, name: str) -> Side:
     table.gate("closed")
     table.admit(f"default.{name}", "agent")
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm))
-    files = {"ca": pki() / "ca.crt", "cert": pki() / "writer.crt", "key": pki() / "writer.key"}
+    files = {"ca": pki() / "ca.crt", "cert": pki() / "gateway.crt", "key": pki() / "gateway.key"}
     who = {
         "tableId": table.id,
         "basePath": table.path,

@@ -176,7 +176,7 @@ def _create(view: View, generation: int) -> list[Action]:
 def ensure_namespace(view: View) -> list[Action]:
     """Objects that pods in this namespace require, applied before a pod is created."""
     accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
-    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_secret, accounts)
+    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
     return [Apply(manifest) for manifest in made]
 
 

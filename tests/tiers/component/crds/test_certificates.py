@@ -26,9 +26,9 @@ VALUES = {
     "three members": ["--set=etcd.members=3,networkPolicy.enabled=true"],
     "cert-manager": [OWN_AUTHORITY],
     "an issuer": [OWN_AUTHORITY, f"--set={ISSUER}.name=lake,{ISSUER}.kind=ClusterIssuer"],
-    "given": [f"--set={GIVEN}.server=a,{GIVEN}.operator=b,{GIVEN}.pods=c,{GIVEN}.root=d"],
+    "given": [f"--set={GIVEN}.server=a,{GIVEN}.operator=b,{GIVEN}.gateway=c,{GIVEN}.root=d"],
     "external": [
-        "--set=etcd.enabled=false,externalEtcd.operatorSecret=op,externalEtcd.podSecret=pods",
+        "--set=etcd.enabled=false,externalEtcd.operatorSecret=op,externalEtcd.gatewaySecret=gw",
         "--set=externalEtcd.endpoints={https://a:2379}",
     ],
 }
@@ -172,12 +172,13 @@ def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_p
                 wait_until(lambda: played.turn() == "", 60)
             done = subprocess.run(
                 [
-                    BIN / "etcdctl", f"--endpoints={endpoint}", f"--cacert={tmp_path}/pods/ca.crt",
-                    f"--cert={tmp_path}/pods/tls.crt", f"--key={tmp_path}/pods/tls.key", "put", "/hudi/control/x", "{}",
+                    BIN / "etcdctl", f"--endpoints={endpoint}", f"--cacert={tmp_path}/gateway/ca.crt",
+                    f"--cert={tmp_path}/gateway/tls.crt", f"--key={tmp_path}/gateway/tls.key",
+                    "put", "/hudi/control/x", "{}",
                 ],
                 capture_output=True, text=True, timeout=30,
             )  # fmt: skip
-            assert "permission denied" in done.stderr, "the certificate is accepted, as the user hudi-writer"
+            assert "permission denied" in done.stderr, "the certificate is accepted, as the user hudi-gateway"
         finally:
             etcd.kill()
 

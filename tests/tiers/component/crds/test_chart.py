@@ -24,7 +24,7 @@ EXTERNAL = [
     "--set=etcd.enabled=false",
     "--set=externalEtcd.endpoints={https://a:2379,https://b:2379}",
     "--set=externalEtcd.operatorSecret=op",
-    "--set=externalEtcd.podSecret=pods",
+    "--set=externalEtcd.gatewaySecret=gw",
 ]
 
 
@@ -88,7 +88,12 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "certFile": f"{files}/tls.crt",
             "keyFile": f"{files}/tls.key",
         },
-        "podEtcd": {"endpoints": [endpoint], "secretDir": "/etc/hudi-operator/pod-etcd"},
+        "podEtcd": {
+            "endpoints": [
+                f"https://hudi-operator-gateway-{i}.hudi-operator-gateway.hudi-system.svc:2379" for i in range(2)
+            ],
+            "caFile": "/etc/hudi-operator/pod-etcd/ca.crt",
+        },
         "sparkImage": "registry.example.com/data/spark:0.1.0",
         "allowedImages": [],
         "imagePullPolicy": "IfNotPresent",
@@ -148,11 +153,16 @@ def test_nobody_is_asked_and_no_secret_is_read() -> None:
 
 def test_external_etcd() -> None:
     objects = render(*EXTERNAL)
-    assert {o["kind"] for o in objects}.isdisjoint({"StatefulSet", "Secret", "Job"})
+    assert {o["kind"] for o in objects}.isdisjoint({"Secret", "Job"})
+    (gateway,) = [o for o in objects if o["kind"] == "StatefulSet"]
+    (container,) = gateway["spec"]["template"]["spec"]["containers"]
+    assert "-etcd-endpoints=https://a:2379,https://b:2379" in container["args"]
+    assert gateway["spec"]["template"]["spec"]["volumes"][0]["secret"]["secretName"] == "gw"
     config = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
-    assert config["etcd"]["endpoints"] == config["podEtcd"]["endpoints"] == ["https://a:2379", "https://b:2379"]
+    assert config["etcd"]["endpoints"] == ["https://a:2379", "https://b:2379"]
+    assert all("hudi-operator-gateway-" in endpoint for endpoint in config["podEtcd"]["endpoints"])
     volumes = find(objects, "Deployment", "hudi-operator")["spec"]["template"]["spec"]["volumes"]
-    assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == ["op", "pods"]
+    assert [v["secret"]["secretName"] for v in volumes if "secret" in v] == ["op", "gw"]
 
 
 @pytest.mark.parametrize(
@@ -200,16 +210,24 @@ def test_images_are_named_with_their_registry() -> None:
         return sorted({*found, config["sparkImage"]})
 
     home = "registry.example.com/data"
-    assert images() == [f"{home}/etcd:0.1.0", f"{home}/operator:0.1.0", f"{home}/spark:0.1.0"]
-    assert images("--set=images.tag=v2") == [f"{home}/etcd:v2", f"{home}/operator:v2", f"{home}/spark:v2"]
+    names = ("etcd", "gateway", "operator", "spark")
+    assert images() == [f"{home}/{name}:0.1.0" for name in names]
+    assert images("--set=images.tag=v2") == [f"{home}/{name}:v2" for name in names]
     digest = "sha256:" + "0" * 64
     own = (
         f"--set=image.digest={digest}",
         "--set=config.sparkImage=localhost:5000/spark:v3",
         "--set=etcd.image.repository=quay.example.com/etcd",
         "--set=etcd.image.tag=v4",
+        "--set=gateway.image.repository=quay.example.com/gateway",
+        "--set=gateway.image.tag=v5",
     )
-    wanted = ["localhost:5000/spark:v3", "quay.example.com/etcd:v4", f"{home}/operator@{digest}"]
+    wanted = [
+        "quay.example.com/gateway:v5",
+        "localhost:5000/spark:v3",
+        "quay.example.com/etcd:v4",
+        f"{home}/operator@{digest}",
+    ]
     assert images(*own) == sorted(wanted)
     assert images(*own, "--set=images.registry=,image.repository=registry.example.com/operator")
     done = helm("template", "x", str(CHART))
@@ -279,6 +297,7 @@ def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) ->
     # No port of a probe: the kubelet of the pod's own node is always let in.
     assert ports == {
         "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380, 2381], "hudi-operator-etcd-identity": [],
+        "hudi-operator-gateway": [2379, 8080],
     }  # fmt: skip
     rules = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
     spark = {"podSelector": {}, "policyTypes": ["Egress"], "egress": rules["egress"]}
@@ -288,7 +307,7 @@ def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) ->
     assert {"port": 9000} in rules["egress"][-1]["ports"]
 
     by_default = {o["metadata"]["name"]: o["spec"] for o in render() if o["kind"] == "NetworkPolicy"}
-    assert [spec["policyTypes"] for spec in by_default.values()] == [["Ingress"]] * 3
+    assert [spec["policyTypes"] for spec in by_default.values()] == [["Ingress"]] * 4
     assert "ingress" not in by_default["hudi-operator"], "nobody reads metrics who is not named"
     assert not [o for o in render("--set=networkPolicy.enabled=false") if o["kind"] == "NetworkPolicy"]
 
@@ -355,18 +374,18 @@ def test_install_upgrade_uninstall_and_again(bare_cluster: Cluster) -> None:
 
     assert "kubectl get hudi -A" in run("install", "--create-namespace")
     first = certificates()
-    assert sorted(first) == ["ca", "operator", "pods", "root", "server"]
+    assert sorted(first) == ["ca", "gateway", "operator", "root", "server"]
     bare_cluster.apply(table("default"))
     run("upgrade", "--set=replicas=2")
     assert bare_cluster.get("deployment", "hudi-operator", "-n", "hudi-system")["spec"]["replicas"] == 2
     assert certificates() == first
 
     # A lost identity is made again, by the same CA.
-    bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-pods", "-n", "hudi-system")
+    bare_cluster.kubectl("delete", "secret", "hudi-operator-etcd-gateway", "-n", "hudi-system")
     second = certificates()
     changed = [name for name in first if second[name] != first[name]]
-    assert changed == ["pods"]
-    assert second["pods"]["ca.crt"] == first["pods"]["ca.crt"]
+    assert changed == ["gateway"]
+    assert second["gateway"]["ca.crt"] == first["gateway"]["ca.crt"]
 
     run("uninstall")
     left = bare_cluster.get("secret", "-n", "hudi-system")["items"]
@@ -494,7 +513,7 @@ def etcdctl(port: int, identity: Path | None, *arguments: str) -> subprocess.Com
 def test_etcd_talks_to_those_with_a_certificate_only(etcd: tuple[int, Path]) -> None:
     port, directory = etcd
     assert etcdctl(port, None, "get", "x").returncode != 0
-    for identity in ("operator", "pods", "root"):
+    for identity in ("operator", "gateway", "root"):
         done = etcdctl(port, directory / identity, "put", "x", identity)
         assert done.returncode == 0, done.stderr
 
@@ -533,27 +552,34 @@ def test_the_name_in_the_certificate_is_the_user(etcd: tuple[int, Path]) -> None
         ["role", "grant-permission", "control-reader", "--prefix=true", "read", "/hudi/control/"],
         ["user", "add", "root", "--no-password"],
         ["user", "grant-role", "root", "root"],
-        ["user", "add", "hudi-writer", "--no-password"],
-        ["user", "grant-role", "hudi-writer", "control-reader"],
+        ["user", "add", "hudi-gateway", "--no-password"],
+        ["user", "grant-role", "hudi-gateway", "control-reader"],
         ["auth", "enable"],
     ):
         done = etcdctl(port, root, *command)
         assert done.returncode == 0, done.stderr
     assert etcdctl(port, root, "put", "/hudi/control/t/gate", "{}").returncode == 0
-    assert etcdctl(port, directory / "pods", "get", "/hudi/control/t/gate").stdout.splitlines() == [
+    assert etcdctl(port, directory / "gateway", "get", "/hudi/control/t/gate").stdout.splitlines() == [
         "/hudi/control/t/gate",
         "{}",
     ]
-    assert "permission denied" in etcdctl(port, directory / "pods", "put", "/hudi/control/t/gate", "x").stderr
+    assert "permission denied" in etcdctl(port, directory / "gateway", "put", "/hudi/control/t/gate", "x").stderr
 
 
 def test_certificates_name_what_they_are_for(etcd: tuple[int, Path]) -> None:
     _, directory = etcd
     names = {}
-    for identity in ("server", "operator", "pods", "root"):
+    for identity in ("server", "operator", "gateway", "root"):
         # The standard library's only parser of certificate files.
         decoded: dict[str, Any] = ssl._ssl._test_decode_cert(str(directory / identity / "tls.crt"))  # type: ignore[attr-defined]
         names[identity] = dict(pair[0] for pair in decoded["subject"])["commonName"]
         alternatives = [value for _, value in decoded.get("subjectAltName", ())]
-        assert ("hudi-operator-etcd-0.hudi-operator-etcd.hudi-system.svc" in alternatives) == (identity == "server")
-    assert names == {"server": "hudi-operator-etcd", "operator": "hudi-operator", "pods": "hudi-writer", "root": "root"}
+        for server, whose in (("etcd", "server"), ("gateway", "gateway")):
+            here = f"hudi-operator-{server}-0.hudi-operator-{server}.hudi-system.svc"
+            assert (here in alternatives) == (identity == whose)
+    assert names == {
+        "server": "hudi-operator-etcd",
+        "operator": "hudi-operator",
+        "gateway": "hudi-gateway",
+        "root": "root",
+    }

@@ -68,7 +68,7 @@ def _driver(
     )
     if account:
         admin.run("create", "serviceaccount", account, "-n", namespace_)
-    admin.apply(*namespace.namespace_objects(namespace_, CONFIG, {}, [account]))
+    admin.apply(*namespace.namespace_objects(namespace_, CONFIG, "", [account]))
     driver, config = pods.driver_pod(own, load, 1, CONFIG), configmaps.attempt_config(own, load, 1, CONFIG, run=1)
     for made in (driver, config):
         del made["metadata"]["ownerReferences"]

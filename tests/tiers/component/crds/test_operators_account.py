@@ -57,10 +57,9 @@ def _made(namespace_: str) -> dict[str, JsonDict]:
     own: TableSpec = read(TableSpec, table(namespace_, storage=storage, agent={"executors": {"instances": 1}}))
     load: WriterSpec = read(WriterSpec, writer(namespace_, executors={"instances": 1}))
     agent = own.agent_name(CONFIG.spark_image)
-    files = {"ca.crt": b"a", "tls.crt": b"b", "tls.key": b"c"}
     limited = replace(CONFIG, network_policies=NetworkPolicyConfig(enabled=True))
     objects = [
-        *namespace.namespace_objects(namespace_, limited, files, ["lake"]),
+        *namespace.namespace_objects(namespace_, limited, "authority", ["lake"]),
         configmaps.attempt_config(own, load, 1, CONFIG, run=1),
         configmaps.agent_config(own, agent, 1, CONFIG),
         pods.driver_pod(own, load, 1, CONFIG),
@@ -213,8 +212,8 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
         "writes nothing in namespace kube-system",
     ),
     "an-account": (_plain("ServiceAccount"), "makes the ServiceAccounts hudi-driver and hudi-agent only"),
-    "a-secret-of-another-name": (_plain("Secret"), "Secrets of type Opaque with its label, whose names begin with"),
-    "a-key-of-no-pod": (_plain("Secret", "load-1-spark-key"), "and for a pod that owns it the Secret <pod>-spark-key"),
+    "a-secret-of-another-name": (_plain("Secret"), "makes Secrets of type Opaque with its label only"),
+    "a-key-of-no-pod": (_plain("Secret", "load-1-spark-key"), "each for a pod that owns it, as <pod>-spark-key"),
     "a-key-of-another-pod": (
         _meta(_plain("Secret", "load-1-spark-key"), ownerReferences=[_owner("Pod", "load-2")]),
         "makes Secrets of type Opaque",

@@ -340,9 +340,11 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
         ("create", "pods", "yes"),
         ("patch", "pods", "yes"),
         ("watch", "nodes", "yes"),
-        ("get", "secrets/hudi-operator-etcd", "yes"),
         # Which tables a Secret allows stands in its metadata.
         ("get", "secrets/other", "yes"),
+        # The keys of Spark's connections.
+        ("create", "secrets", "yes"),
+        ("patch", "secrets/hudi-operator-etcd", "no"),
         ("watch", "secrets", "no"),
         ("delete", "secrets", "no"),
         ("list", "secrets", "no"),

@@ -59,7 +59,7 @@ class PlayedNode:
 
     def sync(self) -> None:
         """As the kubelet does within two minutes: mounted Secrets, and pods that were replaced."""
-        for identity in ("server", "operator", "pods", "root"):
+        for identity in ("server", "operator", "gateway", "root"):
             self.files(identity).mkdir(exist_ok=True)
             for name, value in self.secret(identity).items():
                 path = self.files(identity) / name
@@ -212,7 +212,11 @@ def test_an_authority_is_replaced_under_a_busy_client(node: PlayedNode) -> None:
             node.cluster.kubectl("annotate", "secret", f"{ETCD}-ca", "-n", SYSTEM, f"{ROTATE}=leaked")
             time.sleep(1.1)  # API objects have whole seconds
             process.turn()
-            assert [len(authority.split(node.secret(i)["ca.crt"])) for i in ("server", "operator", "pods")] == [2, 2, 2]
+            assert [len(authority.split(node.secret(i)["ca.crt"])) for i in ("server", "operator", "gateway")] == [
+                2,
+                2,
+                2,
+            ]
             node.sync()
             assert node.restarts == 1
             assert answers_to(node, "operator", old)
@@ -264,12 +268,12 @@ def test_the_next_authority_does_not_sign_while_etcd_does_not_accept_it(node: Pl
 def test_a_damaged_authority_is_reported_and_left_alone(node: PlayedNode) -> None:
     with Played(node.cluster, options(endpoint=node.endpoint)) as process:
         process.turn()
-        before = node.cluster.get("secret", f"{ETCD}-pods", "-n", SYSTEM)["metadata"]["resourceVersion"]
+        before = node.cluster.get("secret", f"{ETCD}-gateway", "-n", SYSTEM)["metadata"]["resourceVersion"]
         damage = {"data": {"tls.key": base64.b64encode(b"x").decode()}}
         node.cluster.kubectl("patch", "secret", f"{ETCD}-ca", "-n", SYSTEM, "--type=merge", "-p", json.dumps(damage))
         with pytest.raises(Fatal, match=f"Secret {SYSTEM}/{ETCD}-ca: not a private key"):
             process.turn()
-        assert node.cluster.get("secret", f"{ETCD}-pods", "-n", SYSTEM)["metadata"]["resourceVersion"] == before
+        assert node.cluster.get("secret", f"{ETCD}-gateway", "-n", SYSTEM)["metadata"]["resourceVersion"] == before
 
 
 def test_the_process_itself(node: PlayedNode, tmp_path: Path) -> None:
@@ -292,8 +296,8 @@ def test_the_process_itself(node: PlayedNode, tmp_path: Path) -> None:
             wait_until(lambda: "users and roles of etcd" in ready(), 60)
             node.sync()
             wait_until(lambda: ready() == "ok", 60)
-            node.cluster.kubectl("delete", "secret", f"{ETCD}-pods", "-n", SYSTEM)
-            wait_until(lambda: node.cluster.run("get", "secret", f"{ETCD}-pods", "-n", SYSTEM).returncode == 0, 60)
+            node.cluster.kubectl("delete", "secret", f"{ETCD}-gateway", "-n", SYSTEM)
+            wait_until(lambda: node.cluster.run("get", "secret", f"{ETCD}-gateway", "-n", SYSTEM).returncode == 0, 60)
             process.terminate()
             assert process.wait(timeout=20) == 0
         finally:

@@ -33,9 +33,10 @@ def test_a_table_gets_its_gate_and_agent_and_a_writer_its_driver(world: World) -
     assert f"/hudi/control/{table_id}/admit/{world.namespace}.{name}" in world.etcd.read(
         f"/hudi/control/{table_id}/admit/"
     )
-    secret = world.get("secrets", "hudi-operator-etcd")
-    assert secret is not None
-    assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
+    told = world.get("configmaps", "hudi-operator-etcd")
+    assert told is not None
+    assert told["data"] == {"ca.crt": (world.etcd.pki / "ca.crt").read_text()}
+    assert not (world.get("secrets", "") or {}).get("items"), "no pod is given an identity as a Secret"
 
 
 def test_a_finished_writer_succeeds_and_its_evidence_goes(world: World) -> None:

@@ -1,4 +1,7 @@
-"""Who may do what in etcd: the roles that etcd_auth makes (docs/design/contracts.md §1)."""
+"""Who may do what in etcd: the roles that etcd_auth makes (docs/design/contracts.md §1).
+
+What a pod may do behind the gateway's role: test_identities.py.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ def test_etcd_refuses_clients_without_a_certificate(etcd: Etcd) -> None:
 
 @pytest.mark.parametrize("key", ["gate", "fence/inc", "admit/attempt", "request/1", "seen/inc"])
 def test_a_pod_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, key: str) -> None:
-    assert etcd.ctl("writer", "get", f"{T}/{key}").returncode == 0
+    assert etcd.ctl("gateway", "get", f"{T}/{key}").returncode == 0
     for command in (["put", f"{T}/{key}", "{}"], ["del", f"{T}/{key}"]):
-        done = etcd.ctl("writer", *command)
+        done = etcd.ctl("gateway", *command)
         assert done.returncode != 0
         assert "permission denied" in done.stderr
 
@@ -35,7 +38,7 @@ def test_a_pod_reads_what_the_operator_decides_and_cannot_change_it(etcd: Etcd, 
 )
 def test_a_transaction_does_not_get_a_pod_around_its_role(etcd: Etcd, compound: str) -> None:
     """In whichever branch the forbidden request stands, whether or not it would be executed."""
-    done = etcd.ctl("writer", "txn", stdin=compound)
+    done = etcd.ctl("gateway", "txn", stdin=compound)
     assert done.returncode != 0
     assert "permission denied" in done.stderr
 
@@ -46,7 +49,7 @@ def test_a_transaction_does_not_get_a_pod_around_its_role(etcd: Etcd, compound: 
 )
 def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[str]) -> None:
     assert etcd.ctl("operator", "put", f"{T}/gate", "{}").returncode == 0
-    done = etcd.ctl("writer", *command)
+    done = etcd.ctl("gateway", *command)
     assert done.returncode != 0
     assert "permission denied" in done.stderr
     assert etcd.read(f"{T}/gate")
@@ -57,12 +60,12 @@ def test_a_range_that_is_not_all_its_own_is_refused(etcd: Etcd, command: list[st
     "command",
     [
         ["user", "add", "me:pw"],
-        ["role", "grant-permission", "hudi-writer", "--prefix=true", "readwrite", "/"],
+        ["role", "grant-permission", "hudi-gateway", "--prefix=true", "readwrite", "/"],
         ["auth", "disable"],
     ],
 )
 def test_a_pod_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
-    done = etcd.ctl("writer", *command)
+    done = etcd.ctl("gateway", *command)
     assert done.returncode != 0
     assert "permission denied" in done.stderr
 
@@ -70,36 +73,28 @@ def test_a_pod_gives_itself_no_rights(etcd: Etcd, command: list[str]) -> None:
 def test_a_lease_of_the_operator_is_not_revoked_by_a_pod(etcd: Etcd) -> None:
     lease = etcd.ctl("operator", "lease", "grant", "300").stdout.split()[1]
     assert etcd.ctl("operator", "put", f"--lease={lease}", f"{T}/probe", "{}").returncode == 0
-    done = etcd.ctl("writer", "lease", "revoke", lease)
+    done = etcd.ctl("gateway", "lease", "revoke", lease)
     assert done.returncode != 0
     assert "permission denied" in done.stderr
     assert etcd.read(f"{T}/probe")
     etcd.ctl("operator", "lease", "revoke", lease)
 
 
-def test_pods_of_one_table_may_write_the_keys_of_another_one(etcd: Etcd) -> None:
-    """What is not denied: the roles are two for all tables. docs/design/protocol.md and the forty
-    cases (40) say so.
-    """
-    assert etcd.ctl("writer", "put", "/hudi/tables/fedcba9876543210/lock", "{}").returncode == 0
-    assert etcd.ctl("writer", "del", "/hudi/tables/fedcba9876543210/lock").returncode == 0
-
-
 def test_pods_and_operator_write_the_keys_of_tables(etcd: Etcd) -> None:
-    for identity in ("writer", "operator"):
+    for identity in ("gateway", "operator"):
         assert etcd.ctl(identity, "put", f"{TABLE}/clock", "{}").returncode == 0
     assert etcd.ctl("operator", "put", f"{T}/probe", "{}").returncode == 0
     etcd.ctl("operator", "del", "--prefix", T)
     etcd.ctl("operator", "del", "--prefix", TABLE)
 
 
-@pytest.mark.parametrize("identity", ["writer", "operator"])
+@pytest.mark.parametrize("identity", ["gateway", "operator"])
 def test_nobody_but_root_reaches_keys_outside_the_prefix(etcd: Etcd, identity: str) -> None:
     assert etcd.ctl(identity, "get", "/other/key").returncode != 0
     assert etcd.ctl(identity, "put", "/other/key", "x").returncode != 0
 
 
 def test_setting_up_again_changes_nothing(etcd: Etcd) -> None:
-    before = etcd.ctl("root", "role", "get", "hudi-writer").stdout
+    before = etcd.ctl("root", "role", "get", "hudi-gateway").stdout
     etcd.set_up_users()
-    assert etcd.ctl("root", "role", "get", "hudi-writer").stdout == before
+    assert etcd.ctl("root", "role", "get", "hudi-gateway").stdout == before

@@ -29,6 +29,7 @@ from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 from hudi_operator.plan.table import plan_table
+from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod
 from tests.support.harness.servers import Etcd, wait_for
 from tests.support.harness.writer_process import WriterProcess
 
@@ -238,3 +239,50 @@ def answers(replica: Replica) -> bool:
     except Retryable:
         return False
     return True
+
+
+def test_writers_outlive_a_gateway_and_their_tokens(own_etcd: Etcd, tmp_path: Path) -> None:
+    """Two real sessions behind two gateways: one of these dies, then the tokens expire that they
+    have begun with. Neither is noticed but for a moment.
+    """
+    first, gateways = Replica(own_etcd, huditable(), {}), []
+    first.until("closed")
+    agent_reports(own_etcd)
+    first.until("open")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        gateways.append(Gateway(own_etcd, tmp_path / name))
+    issuer = gateways[0].issuer
+    pods = {name: first.admit(name) for name in ("one", "two")}
+    files = {name: tmp_path / f"token-{name}" for name in pods}
+
+    def give(seconds: float) -> float:
+        """Tokens that are good for so long; returns when they are good no more."""
+        until = int(time.time() + seconds)
+        for name, file in files.items():
+            file.write_text(issuer.token(Pod(NAMESPACE, name, f"uid-{name}"), exp=until))
+        return until + CLOCK_LEEWAY
+
+    try:
+        for gateway in gateways:
+            gateway.tell_keys(issuer)
+            gateway.start()
+        endpoints = ",".join(gateway.endpoint for gateway in gateways)
+        over = give(60)
+        way = {
+            name: {"endpoints": endpoints, "cert": "", "key": "", "token": str(file)} for name, file in files.items()
+        }
+        writers = WriterProcess(own_etcd, tmp_path, T, pods, way=way)
+        give(3600)
+        writers.commit_on(3)
+        gateways[0].stop()
+        writers.commit_on(3)
+        wait_for("the first tokens have expired", lambda: time.time() > over, seconds=90)
+        writers.commit_on(3)
+        assert {writer["state"] for writer in writers.writers().values()} == {"LIVE"}
+        assert writers.together == 0
+        writers.kill()
+    finally:
+        for gateway in gateways:
+            gateway.stop()
+        first.close()

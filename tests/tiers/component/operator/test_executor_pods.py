@@ -80,7 +80,7 @@ def start_executor(pod: JsonDict, place: Path, key: Path) -> subprocess.Popen[by
 
 def test_an_executor_needs_the_key_of_its_driver(cluster: Cluster, tmp_path: Path) -> None:
     cluster.kubectl("create", "namespace", NAMESPACE)
-    for made in namespace.namespace_objects(NAMESPACE, CONFIG, {}):
+    for made in namespace.namespace_objects(NAMESPACE, CONFIG, ""):
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(made))
     driver_pod = pods.driver_pod(TABLE, WRITER, 1, CONFIG)
     driver_pod["metadata"]["ownerReferences"][0].pop("blockOwnerDeletion")

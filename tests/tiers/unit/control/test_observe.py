@@ -63,7 +63,7 @@ class Ports:
 def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
     ports: Any = Ports(facts, *lists)
     observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
     )
     return asyncio.run(observer.observe(("ns", "flights")))
 

@@ -100,7 +100,7 @@ def test_a_leaf_is_renewed_when_a_third_of_its_life_is_left() -> None:
     early = plan(S, first, START + timedelta(days=1.9)).secrets
     assert early == first
     due = plan(S, first, START + timedelta(days=2.1)).secrets
-    assert {name for name in due if due[name] != first[name]} == {"operator", "pods", "root"}
+    assert {name for name in due if due[name] != first[name]} == {"operator", "gateway", "root"}
     assert all_verified(dict(due), first, START + timedelta(days=2.1))
 
 
@@ -125,10 +125,10 @@ def test_a_clock_that_jumps_past_an_end_renews_at_once(days: float) -> None:
 )
 def test_a_damaged_leaf_is_made_again(damage: dict[str, bytes]) -> None:
     first = made()
-    broken = {**first, "pods": Stored({**first["pods"].data, **damage})}
+    broken = {**first, "gateway": Stored({**first["gateway"].data, **damage})}
     secrets = dict(plan(S, broken, START).secrets)
     assert all_verified(secrets, first, START)
-    assert {name for name in secrets if secrets[name] != broken[name]} == {"pods"}
+    assert {name for name in secrets if secrets[name] != broken[name]} == {"gateway"}
 
 
 @pytest.mark.parametrize(

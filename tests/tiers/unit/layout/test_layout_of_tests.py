@@ -55,6 +55,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
     programs = {
         "kube",
         "etcd",
+        "gateway",
         "coredns",
         "pause",
         "helm",

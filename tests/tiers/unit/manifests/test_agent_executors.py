@@ -114,7 +114,7 @@ def test_only_an_agent_with_executors_may_make_pods() -> None:
     assert (pod["spec"]["serviceAccountName"], pod["spec"]["automountServiceAccountToken"]) == ("hudi-driver", True)
     assert [port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]] == [7078, 7079]
     assert settings["spark.kubernetes.authenticate.executor.serviceAccountName"] == "hudi-agent"
-    bound = [o for o in namespace.namespace_objects("ns", CONFIG, {}) if o["kind"] == "RoleBinding"]
+    bound = [o for o in namespace.namespace_objects("ns", CONFIG, "") if o["kind"] == "RoleBinding"]
     assert [subject["name"] for o in bound for subject in o["subjects"]] == ["hudi-driver"]
     of_a_cloud = agent_of(table(agent=WITH_EXECUTORS, storage={"serviceAccountName": "irsa"}))[0]
     assert of_a_cloud["spec"]["serviceAccountName"] == "irsa"

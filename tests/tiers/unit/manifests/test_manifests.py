@@ -4,7 +4,6 @@ pod and file.
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import re
@@ -149,7 +148,16 @@ def test_a_driver_carries_its_attempt_and_belongs_to_its_writer() -> None:
     assert env["HUDI_OPERATOR_TABLE_PATH"] == "s3a://lake/flights"
     assert env["HUDI_OPERATOR_ATTEMPT"] == "ns.load-01234567-3"
     assert env["HUDI_OPERATOR_PRIORITY"] == "7"
-    assert env["HUDI_OPERATOR_ETCD_CERT"] == "/etc/hudi/etcd/tls.crt"
+    assert env["HUDI_OPERATOR_ETCD_TOKEN"] == "/etc/hudi/etcd/token"
+    assert not [name for name in env if name.endswith(("_CERT", "_KEY")) and "ETCD" in name]
+    (volume,) = [v for v in pod["spec"]["volumes"] if v["name"] == "etcd"]
+    token, authority = volume["projected"]["sources"]
+    assert token["serviceAccountToken"] == {
+        "audience": "hudi-operator-etcd",
+        "expirationSeconds": 3600,
+        "path": "token",
+    }
+    assert authority["configMap"]["name"] == "hudi-operator-etcd"
     names = list(env)
     assert names.index("POD_IP") < names.index("SPARK_LOCAL_IP"), "Kubernetes expands only what stands before"
 
@@ -554,22 +562,21 @@ def test_a_size_that_spark_would_refuse_is_refused(size: str) -> None:
 
 
 def test_a_namespace_gets_identity_accounts_and_the_drivers_rights() -> None:
-    files = {"ca.crt": b"ca", "tls.crt": b"crt", "tls.key": b"key"}
-    objects = namespace.namespace_objects("ns", CONFIG, files, ["irsa", ""])
+    objects = namespace.namespace_objects("ns", CONFIG, "authority", ["irsa", ""])
     names = [(o["kind"], o["metadata"]["name"]) for o in objects]
     assert names == [
-        ("Secret", "hudi-operator-etcd"), ("ServiceAccount", "hudi-driver"), ("ServiceAccount", "hudi-agent"),
+        ("ConfigMap", "hudi-operator-etcd"), ("ServiceAccount", "hudi-driver"), ("ServiceAccount", "hudi-agent"),
         ("RoleBinding", "hudi-driver"), ("RoleBinding", "hudi-driver-irsa"),
     ]  # fmt: skip
-    assert base64.b64decode(objects[0]["data"]["tls.key"]) == b"key"
+    assert objects[0]["data"] == {"ca.crt": "authority"}
     assert all(o["automountServiceAccountToken"] is False for o in objects if o["kind"] == "ServiceAccount")
     assert objects[3]["roleRef"]["name"] == "hudi-operator-driver"
     assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "irsa", "namespace": "ns"}]
-    assert "Secret" not in [o["kind"] for o in namespace.namespace_objects("ns", CONFIG, {})]
+    assert "ConfigMap" not in [o["kind"] for o in namespace.namespace_objects("ns", CONFIG, "")]
 
 
 def _policies(config: NetworkPolicyConfig) -> dict[str, Any]:
-    made = namespace.namespace_objects("ns", replace(CONFIG, network_policies=config), {})
+    made = namespace.namespace_objects("ns", replace(CONFIG, network_policies=config), "")
     return {o["metadata"]["name"]: o["spec"] for o in made if o["kind"] == "NetworkPolicy"}
 
 

@@ -7,7 +7,7 @@ from hudi_operator.model.config import ConfigError, OperatorConfig
 
 SAMPLE = """
 etcd: {endpoints: ["https://etcd-0:2379", "https://etcd-1:2379"], prefix: /hudi, caFile: /c/ca.crt, certFile: /c/tls.crt, keyFile: /c/tls.key}
-podEtcd: {endpoints: ["https://etcd:2379"], secretDir: /etc/hudi-operator/pod-etcd}
+podEtcd: {endpoints: ["https://etcd:2379"], caFile: /c/gateway.crt}
 sparkImage: localhost/hudi-operator/spark:dev
 allowedSchemes: [s3a, gs]
 pathPrefixes: {lake: ["s3a://lake/"]}

@@ -306,7 +306,7 @@ class Ports:
 def look(agents: list[PodFacts], facts: EtcdFacts) -> tuple[Observed, list[str]]:
     ports: Any = Ports(agents, facts)
     observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), identity=dict
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
     )
     return asyncio.run(observer.observe(("ns", "flights"))), ports.asked
 

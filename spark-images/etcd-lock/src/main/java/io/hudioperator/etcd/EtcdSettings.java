@@ -14,15 +14,23 @@ public final class EtcdSettings {
     final String ca;
     final String cert;
     final String key;
+    final String token;
     final Duration rpcTimeout;
 
     private EtcdSettings(
-            List<String> endpoints, String prefix, String ca, String cert, String key, Duration rpcTimeout) {
+            List<String> endpoints,
+            String prefix,
+            String ca,
+            String cert,
+            String key,
+            String token,
+            Duration rpcTimeout) {
         this.endpoints = endpoints;
         this.prefix = prefix;
         this.ca = ca;
         this.cert = cert;
         this.key = key;
+        this.token = token;
         this.rpcTimeout = rpcTimeout;
     }
 
@@ -46,6 +54,7 @@ public final class EtcdSettings {
                 pick(settings, "ca", env, "HUDI_OPERATOR_ETCD_CA", ""),
                 pick(settings, "cert", env, "HUDI_OPERATOR_ETCD_CERT", ""),
                 pick(settings, "key", env, "HUDI_OPERATOR_ETCD_KEY", ""),
+                pick(settings, "token", env, "HUDI_OPERATOR_ETCD_TOKEN", ""),
                 Duration.ofSeconds(rpcSeconds));
     }
 

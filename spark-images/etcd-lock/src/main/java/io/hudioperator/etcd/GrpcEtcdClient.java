@@ -107,6 +107,9 @@ public final class GrpcEtcdClient implements EtcdClient {
                 .idleTimeout(1, TimeUnit.DAYS)
                 .maxInboundMessageSize(32 << 20);
         if ("http".equals(uri.getScheme())) {
+            if (!settings.token.isEmpty()) {
+                throw ErrorCode.OPTION.exception("a token is not sent without TLS: " + endpoint);
+            }
             return builder.negotiationType(NegotiationType.PLAINTEXT).build();
         }
         if (!"https".equals(uri.getScheme())) {
@@ -123,12 +126,15 @@ public final class GrpcEtcdClient implements EtcdClient {
                     ssl.keyManager(cert, key);
                 }
             }
+            if (!settings.token.isEmpty()) {
+                builder.intercept(new BearerToken(Path.of(settings.token), BearerToken.READ_AGAIN_NANOS));
+            }
             return builder.sslContext(
                             GrpcSslContexts.configure(ssl, SslProvider.JDK).build())
                     .build();
         } catch (IOException | IllegalArgumentException e) {
             throw ErrorCode.OPTION.exception(
-                    "cannot use the etcd identity in " + settings.cert + " (PEM): " + e.getMessage(), e);
+                    "cannot use the identity for etcd in " + settings.cert + settings.token + ": " + e.getMessage(), e);
         }
     }
 

@@ -4,10 +4,25 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.ServerInterceptors;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.stub.StreamObserver;
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.rpc.KVGrpc;
+import io.hudioperator.rpc.TxnRequest;
+import io.hudioperator.rpc.TxnResponse;
 import io.hudioperator.support.EtcdServer;
 import io.hudioperator.support.TestTable;
+import java.io.File;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -188,5 +203,83 @@ class TlsTest {
                     () -> read(etcd, identity("other", "hudi-writer")),
                     "server of another authority");
         }
+    }
+
+    /** What a server is shown with each call. */
+    private static final class Shown extends KVGrpc.KVImplBase implements ServerInterceptor {
+        final List<String> authorization = new java.util.concurrent.CopyOnWriteArrayList<>();
+
+        @Override
+        public void txn(TxnRequest request, StreamObserver<TxnResponse> answer) {
+            answer.onNext(TxnResponse.newBuilder().setSucceeded(true).build());
+            answer.onCompleted();
+        }
+
+        @Override
+        public <Q, R> ServerCall.Listener<Q> interceptCall(
+                ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+            authorization.add(headers.get(Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER)));
+            return next.startCall(call, headers);
+        }
+    }
+
+    @Test
+    void theTokenIsShownOverTlsOnly() throws Exception {
+        authority("ca");
+        issue("server", "ca", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\n");
+        Path token = folder.resolve("token");
+        Files.writeString(token, "first\n");
+        Shown shown = new Shown();
+        Server server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+                .useTransportSecurity(new File(file("server.crt")), new File(file("server.key")))
+                .addService(ServerInterceptors.intercept(shown, shown))
+                .build()
+                .start();
+        Map<String, String> settings = identity("ca", null);
+        settings.put("token", token.toString());
+        settings.put("endpoints", "https://127.0.0.1:" + server.getPort());
+        try (GrpcEtcdClient client = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
+            assertTrue(client.txn(Txn.when().then(Txn.Op.get("/k"))).succeeded);
+        } finally {
+            server.shutdownNow();
+        }
+        assertEquals(List.of("Bearer first"), shown.authorization);
+        settings.put("endpoints", "http://127.0.0.1:1");
+        HoodieException e =
+                assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
+        TestTable.assertCode(ErrorCode.OPTION, e);
+        settings.put("endpoints", "https://127.0.0.1:1");
+        settings.put("token", file("absent"));
+        assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
+    }
+
+    @Test
+    void aRenewedTokenIsReadAndALostOneOutlived() throws Exception {
+        Path token = folder.resolve("token");
+        Files.writeString(token, "first");
+        Shown shown = new Shown();
+        Server server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+                .addService(ServerInterceptors.intercept(shown, shown))
+                .build()
+                .start();
+        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", server.getPort())
+                .usePlaintext()
+                .intercept(new BearerToken(token, 0))
+                .build();
+        try {
+            KVGrpc.KVBlockingStub kv = KVGrpc.newBlockingStub(channel);
+            Files.writeString(token, "second");
+            kv.txn(TxnRequest.getDefaultInstance());
+            Files.delete(token);
+            kv.txn(TxnRequest.getDefaultInstance());
+            Files.writeString(token, "");
+            kv.txn(TxnRequest.getDefaultInstance());
+            Files.writeString(token, "third");
+            kv.txn(TxnRequest.getDefaultInstance());
+        } finally {
+            channel.shutdownNow();
+            server.shutdownNow();
+        }
+        assertEquals(List.of("Bearer second", "Bearer second", "Bearer second", "Bearer third"), shown.authorization);
     }
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// Roles as `admit/<attempt>` names them.
+const (
+	roleWriter = "writer"
+	roleAgent  = "agent"
+)
+
+const (
+	control = "control"
+	tables  = "tables"
+	agents  = "agents"
+)
+
+var tableID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// contract says which role writes which kind of key. It is read from protocol.json, the file that
+// operator, agent and Java module share.
+type contract struct {
+	prefix string
+	// Kind of key to the roles that write it; `report` is narrowed further in rules.go.
+	writers map[string]map[string]bool
+	single  map[string]bool
+}
+
+func readContract(file, prefix string) (*contract, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var data struct {
+		Keys map[string]struct {
+			Range  string `json:"range"`
+			Path   string `json:"path"`
+			Writer string `json:"writer"`
+		} `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &data); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(data.Keys) == 0 {
+		return nil, fmt.Errorf("%s: no keys", file)
+	}
+	made := &contract{prefix: strings.TrimRight(prefix, "/") + "/", writers: map[string]map[string]bool{}, single: map[string]bool{}}
+	for kind, entry := range data.Keys {
+		made.single[kind] = !strings.Contains(entry.Path, "<")
+		roles := map[string]bool{}
+		if entry.Range == tables {
+			for _, writer := range strings.Split(entry.Writer, "+") {
+				switch writer {
+				case "jvm":
+					roles[roleWriter], roles[roleAgent] = true, true
+				case roleAgent:
+					roles[roleAgent] = true
+				case "operator":
+				default:
+					return nil, fmt.Errorf("%s: key %s: unknown writer %q", file, kind, writer)
+				}
+			}
+		}
+		made.writers[kind] = roles
+	}
+	return made, nil
+}
+
+// base returns the range of one table with the key, and the table's id: `P/tables/T/` or
+// `P/control/T/`. Empty when the key is in neither.
+func (c *contract) base(key []byte) (base, table string) {
+	rest, ok := strings.CutPrefix(string(key), c.prefix)
+	if !ok {
+		return "", ""
+	}
+	part, rest, _ := strings.Cut(rest, "/")
+	table, _, ok = strings.Cut(rest, "/")
+	if !ok || (part != control && part != tables) || !tableID.MatchString(table) {
+		return "", ""
+	}
+	return c.prefix + part + "/" + table + "/", table
+}
+
+// kind returns the kind and the name of a key of `P/tables/T/`; empty when it is no such key.
+func (c *contract) kind(key []byte) (table, kind, name string) {
+	base, table := c.base(key)
+	rest, ok := strings.CutPrefix(string(key), c.prefix+tables+"/"+table+"/")
+	if base == "" || !ok {
+		return "", "", ""
+	}
+	kind, name, found := strings.Cut(rest, "/")
+	single, known := c.single[kind]
+	if !known || single == found || (!single && name == "") {
+		return "", "", ""
+	}
+	return table, kind, name
+}
+
+func (c *contract) key(part, table, path string) []byte {
+	return []byte(c.prefix + part + "/" + table + "/" + path)
+}
+
+// prefixEnd is the first key after all keys with the prefix, which ends in `/`.
+func prefixEnd(prefix string) []byte {
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return end
+}
+
+// within says whether all keys from key to end (empty: one key) have the prefix.
+func within(prefix string, key, end []byte) bool {
+	return bytes.HasPrefix(key, []byte(prefix)) &&
+		(len(end) == 0 || (bytes.Compare(end, key) > 0 && bytes.Compare(end, prefixEnd(prefix)) <= 0))
+}

@@ -1,0 +1,237 @@
+// hudi-gateway is etcd as pods see it. A pod shows the token that the kubelet has projected into it;
+// the gateway tells from it which pod that is, looks up in etcd what the operator has admitted this
+// pod as, and lets through what the contract (protocol.json) gives that role at that table.
+// docs/design/identities.md says why, and what is measured.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+)
+
+type counts struct {
+	requests atomic.Int64
+	mu       sync.Mutex
+	codes    map[codes.Code]int64
+}
+
+func (c *counts) refused(code codes.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.codes == nil {
+		c.codes = map[codes.Code]int64{}
+	}
+	c.codes[code]++
+}
+
+func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "# TYPE hudi_gateway_requests_total counter\nhudi_gateway_requests_total %d\n", c.requests.Load())
+	fmt.Fprintln(w, "# TYPE hudi_gateway_refused_total counter")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for code, n := range c.codes {
+		fmt.Fprintf(w, "hudi_gateway_refused_total{code=%q} %d\n", code, n)
+	}
+}
+
+// pair is a certificate in files that are read again when they change.
+type pair struct {
+	cert, key string
+	mu        sync.Mutex
+	loaded    *tls.Certificate
+	changed   time.Time
+	looked    time.Time
+}
+
+func (p *pair) get() (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loaded != nil && time.Since(p.looked) < 10*time.Second {
+		return p.loaded, nil
+	}
+	p.looked = time.Now()
+	info, err := os.Stat(p.cert)
+	if err == nil && (p.loaded == nil || info.ModTime() != p.changed) {
+		var made tls.Certificate
+		if made, err = tls.LoadX509KeyPair(p.cert, p.key); err == nil {
+			p.loaded, p.changed = &made, info.ModTime()
+		}
+	}
+	if p.loaded == nil {
+		return nil, err
+	}
+	return p.loaded, nil // a pair that is being replaced: the old one serves until the new one can be read
+}
+
+type settings struct {
+	listen, probe, endpoints, prefix, contract    string
+	ca, cert, key, serverCert, serverKey          string
+	audience, issuer, keys, keysServer, ca2, self string
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.listen, "listen", ":2379", "address for pods")
+	flag.StringVar(&s.probe, "probe", ":8080", "address for /livez, /readyz and /metrics, without TLS; empty: none")
+	flag.StringVar(&s.endpoints, "etcd-endpoints", "", "https://host:port of etcd's members, comma separated")
+	flag.StringVar(&s.ca, "etcd-ca", "", "certificate authority of etcd")
+	flag.StringVar(&s.cert, "etcd-cert", "", "client certificate for etcd")
+	flag.StringVar(&s.key, "etcd-key", "", "key of the client certificate")
+	flag.StringVar(&s.serverCert, "cert", "", "certificate that pods see")
+	flag.StringVar(&s.serverKey, "key", "", "key of that certificate")
+	flag.StringVar(&s.prefix, "prefix", "/hudi", "prefix of all keys")
+	flag.StringVar(&s.contract, "contract", "/protocol.json", "the contract: which role writes which key")
+	flag.StringVar(&s.audience, "audience", "hudi-operator-etcd", "audience of the pods' tokens")
+	flag.StringVar(&s.keys, "token-keys", "", "file with the key set (JWKS) of the tokens' issuer; empty: ask the API server")
+	flag.StringVar(&s.issuer, "token-issuer", "", "issuer of the tokens, with -token-keys")
+	flag.StringVar(&s.keysServer, "api-server", "https://kubernetes.default.svc", "the API server")
+	flag.StringVar(&s.ca2, "api-ca", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", "certificate authority of the API server")
+	flag.StringVar(&s.self, "api-token", "/var/run/secrets/kubernetes.io/serviceaccount/token", "token for the API server")
+	bounds := newLimits()
+	flag.Float64Var(&bounds.bytesPerSecond, "max-bytes-per-second", bounds.bytesPerSecond, "bytes of keys and values that one table's pods put, per second in the long run")
+	flag.Float64Var(&bounds.burstBytes, "max-burst-bytes", bounds.burstBytes, "bytes that one table's pods put at once")
+	flag.Float64Var(&bounds.requestsPerSecond, "max-requests-per-second", bounds.requestsPerSecond, "requests of one pod")
+	flag.IntVar(&bounds.watches, "max-watches", bounds.watches, "watches of one pod")
+	flag.Int64Var(&bounds.keys, "max-keys", bounds.keys, "keys of one table that its pods have put")
+	flag.Parse()
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := run(s, bounds, log); err != nil {
+		log.Error("ended", "why", err.Error())
+		os.Exit(1)
+	}
+}
+
+func connect(s settings) (*upstream, error) {
+	pem, err := os.ReadFile(s.ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: no certificate in PEM", s.ca)
+	}
+	client := &pair{cert: s.cert, key: s.key}
+	if _, err := client.get(); err != nil {
+		return nil, err
+	}
+	etcd := &upstream{}
+	for _, endpoint := range strings.Split(s.endpoints, ",") {
+		at, err := url.Parse(endpoint)
+		if err != nil || at.Scheme != "https" || at.Port() == "" {
+			return nil, fmt.Errorf("-etcd-endpoints: https://host:port, not %q", endpoint)
+		}
+		config := &tls.Config{
+			RootCAs: pool, ServerName: at.Hostname(), MinVersion: tls.VersionTLS12,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() },
+		}
+		member, err := grpc.NewClient("passthrough:///"+at.Host,
+			grpc.WithTransportCredentials(credentials.NewTLS(config)),
+			grpc.WithDisableRetry(),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(32<<20)))
+		if err != nil {
+			return nil, err
+		}
+		etcd.members = append(etcd.members, member)
+	}
+	return etcd, nil
+}
+
+func run(s settings, bounds *limits, log *slog.Logger) error {
+	rulesOf, err := readContract(s.contract, s.prefix)
+	if err != nil {
+		return err
+	}
+	etcd, err := connect(s)
+	if err != nil {
+		return err
+	}
+	load := fromServer(s.keysServer, s.ca2, s.self)
+	if s.keys != "" {
+		if s.issuer == "" {
+			return errors.New("-token-keys needs -token-issuer")
+		}
+		load = fromFile(s.keys, s.issuer)
+	}
+	server := &pair{cert: s.serverCert, key: s.serverKey}
+	if _, err := server.get(); err != nil {
+		return err
+	}
+	g := &gateway{etcd: etcd, tokens: newVerifier(s.audience, load), limits: bounds, log: log}
+	g.rules = newRules(rulesOf, etcd.read)
+	go g.tokens.follow(log)
+
+	service := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(&tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return server.get() },
+		})),
+		grpc.MaxRecvMsgSize(2<<20),
+		grpc.MaxConcurrentStreams(128),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))
+	pb.RegisterKVServer(service, g)
+	pb.RegisterLeaseServer(service, g)
+	pb.RegisterWatchServer(service, g)
+	socket, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	if s.probe != "" {
+		go func() {
+			probes := &http.Server{Addr: s.probe, Handler: g.probes(), ReadHeaderTimeout: 5 * time.Second}
+			log.Error("probes", "why", probes.ListenAndServe().Error())
+			os.Exit(1)
+		}()
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		stop := time.AfterFunc(5*time.Second, service.Stop)
+		defer stop.Stop()
+		service.GracefulStop()
+	}()
+	log.Info("serving", "address", socket.Addr().String(), "prefix", s.prefix, "audience", s.audience)
+	return service.Serve(socket)
+}
+
+func (g *gateway) probes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
+	mux.Handle("/metrics", &g.counts)
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+		defer cancel()
+		key := []byte(g.rules.contract.prefix + control + "/ready")
+		_, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key})
+		if err == nil && !g.tokens.ready() {
+			err = errors.New("the keys of the tokens' issuer cannot be read")
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// upstream is etcd: one connection per member; calls stay with one until it fails.
+type upstream struct {
+	members []*grpc.ClientConn
+	current atomic.Int64
+}
+
+func (u *upstream) use() (*grpc.ClientConn, int64) {
+	at := u.current.Load()
+	return u.members[at%int64(len(u.members))], at
+}
+
+// after switches to the next member when this one did not answer.
+func (u *upstream) after(at int64, err error) error {
+	if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+		u.current.CompareAndSwap(at, at+1)
+	}
+	return err
+}
+
+func (u *upstream) read(ctx context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeResponse, error) {
+	request := &pb.TxnRequest{}
+	for _, r := range ranges {
+		request.Success = append(request.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}})
+	}
+	member, at := u.use()
+	answer, err := pb.NewKVClient(member).Txn(ctx, request)
+	if err := u.after(at, err); err != nil {
+		// The pod's own request was not sent: it may be repeated, whatever the reason was.
+		return nil, status.Errorf(codes.Unavailable, "gateway: etcd cannot be asked: %s", status.Convert(err).Message())
+	}
+	found := make([]*pb.RangeResponse, len(ranges))
+	for i := range ranges {
+		found[i] = answer.Responses[i].GetResponseRange()
+	}
+	return found, nil
+}
+
+// gateway is etcd as pods see it: the calls of the lock protocol, and no other one.
+type gateway struct {
+	pb.UnimplementedKVServer
+	pb.UnimplementedLeaseServer
+	pb.UnimplementedWatchServer
+	etcd   *upstream
+	tokens *verifier
+	rules  *rules
+	limits *limits
+	log    *slog.Logger
+	counts counts
+}
+
+func (g *gateway) caller(ctx context.Context) (subject, error) {
+	given, _ := metadata.FromIncomingContext(ctx)
+	values := given.Get("authorization")
+	if len(values) != 1 || !strings.HasPrefix(values[0], "Bearer ") {
+		return subject{}, status.Error(codes.Unauthenticated, "no token: authorization must be Bearer and the pod's token")
+	}
+	s, err := g.tokens.verify(strings.TrimPrefix(values[0], "Bearer "))
+	if errors.Is(err, errKeys) {
+		return s, status.Error(codes.Unavailable, err.Error())
+	}
+	if err != nil {
+		return s, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return s, g.limits.request("pod " + s.namespace + "/" + s.pod)
+}
+
+// told logs and counts a refusal of the gateway's own.
+func (g *gateway) told(s subject, call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := status.Code(err)
+	g.counts.refused(code)
+	if code != codes.Unavailable {
+		g.log.Warn("refused", "call", call, "namespace", s.namespace, "pod", s.pod, "code", code.String(), "why", status.Convert(err).Message())
+	}
+	return err
+}
+
+func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnResponse, error) {
+	g.counts.requests.Add(1)
+	s, err := g.caller(ctx)
+	if err == nil {
+		err = g.rules.txn(ctx, s, request)
+	}
+	if err == nil {
+		err = g.bound(ctx, request)
+	}
+	if err != nil {
+		return nil, g.told(s, "Txn", err)
+	}
+	member, at := g.etcd.use()
+	answer, err := pb.NewKVClient(member).Txn(ctx, request)
+	if err := g.etcd.after(at, err); err != nil {
+		return nil, err
+	}
+	for _, op := range answer.Responses {
+		for _, kv := range op.GetResponseRange().GetKvs() {
+			if err := g.rules.mayKnow(s, kv.Key, kv.Value); err != nil {
+				return nil, g.told(s, "Txn", err)
+			}
+		}
+	}
+	return answer, nil
+}
+
+// bound applies the limits of the tables that a transaction writes to.
+func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
+	for _, op := range operations(request) {
+		put := op.GetRequestPut()
+		if put == nil {
+			continue
+		}
+		base, table := g.rules.contract.base(put.Key)
+		if err := g.limits.write(table, len(put.Key)+len(put.Value)); err != nil {
+			return err
+		}
+		err := g.limits.stored(table, func() (int64, error) {
+			answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: []byte(base), RangeEnd: prefixEnd(base), CountOnly: true})
+			if err != nil {
+				return 0, err
+			}
+			return answers[0].Count, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gateway) LeaseGrant(ctx context.Context, request *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+	g.counts.requests.Add(1)
+	s, err := g.caller(ctx)
+	if err == nil && (request.ID != 0 || request.TTL < 1 || request.TTL > maxLeaseTTL) {
+		err = status.Errorf(codes.InvalidArgument, "lease: ID must be 0, TTL 1 to %d seconds, not %d", maxLeaseTTL, request.TTL)
+	}
+	if err != nil {
+		return nil, g.told(s, "LeaseGrant", err)
+	}
+	request.ID = leaseSpace(s) | int64(rand.Uint32())
+	member, at := g.etcd.use()
+	answer, err := pb.NewLeaseClient(member).LeaseGrant(ctx, request)
+	return answer, g.etcd.after(at, err)
+}
+
+func (g *gateway) LeaseRevoke(ctx context.Context, request *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	g.counts.requests.Add(1)
+	s, err := g.caller(ctx)
+	if err == nil && !ownLease(s, request.ID) {
+		err = denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod)
+	}
+	if err != nil {
+		return nil, g.told(s, "LeaseRevoke", err)
+	}
+	member, at := g.etcd.use()
+	answer, err := pb.NewLeaseClient(member).LeaseRevoke(ctx, request)
+	return answer, g.etcd.after(at, err)
+}
+
+func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
+	s, err := g.caller(stream.Context())
+	if err != nil {
+		return g.told(s, "LeaseKeepAlive", err)
+	}
+	ctx, cancel := context.WithDeadline(stream.Context(), s.expires)
+	defer cancel()
+	member, at := g.etcd.use()
+	to, err := pb.NewLeaseClient(member).LeaseKeepAlive(ctx)
+	if err != nil {
+		return g.etcd.after(at, err)
+	}
+	return g.etcd.after(at, relay(stream.Recv, to.Send, to.CloseSend, to.Recv, stream.Send, cancel, func(request *pb.LeaseKeepAliveRequest) error {
+		g.counts.requests.Add(1)
+		if !ownLease(s, request.ID) {
+			return g.told(s, "LeaseKeepAlive", denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod))
+		}
+		return g.told(s, "LeaseKeepAlive", g.limits.request("pod "+s.namespace+"/"+s.pod))
+	}))
+}
+
+func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
+	s, err := g.caller(stream.Context())
+	if err != nil {
+		return g.told(s, "Watch", err)
+	}
+	// The watch of a token that is no longer valid ends; the client opens another one.
+	ctx, cancel := context.WithDeadline(stream.Context(), s.expires)
+	defer cancel()
+	if given, _ := metadata.FromIncomingContext(ctx); len(given.Get("hasleader")) > 0 {
+		ctx = metadata.AppendToOutgoingContext(ctx, "hasleader", given.Get("hasleader")[0])
+	}
+	member, at := g.etcd.use()
+	to, err := pb.NewWatchClient(member).Watch(ctx)
+	if err != nil {
+		return g.etcd.after(at, err)
+	}
+	who, opened := "pod "+s.namespace+"/"+s.pod, 0
+	defer func() { _ = g.limits.watch(who, -opened) }()
+	return g.etcd.after(at, relay(stream.Recv, to.Send, to.CloseSend, to.Recv, stream.Send, cancel, func(request *pb.WatchRequest) error {
+		g.counts.requests.Add(1)
+		create := request.GetCreateRequest()
+		if create == nil {
+			return g.told(s, "Watch", g.limits.request(who))
+		}
+		err := g.limits.request(who)
+		if _, agents := g.rules.agent(create.Key); err == nil && agents {
+			err = denied("assignments are read, not watched")
+		}
+		if err == nil {
+			err = g.rules.mayRead(ctx, s, create.Key, create.RangeEnd)
+		}
+		if err == nil {
+			err = g.limits.watch(who, 1)
+		}
+		if err == nil {
+			opened++
+		}
+		return g.told(s, "Watch", err)
+	}))
+}
+
+// relay copies a stream in both directions until either side ends it; each request is checked.
+func relay[Q, A any](from func() (Q, error), to func(Q) error, last func() error, answers func() (A, error), back func(A) error, cancel func(), check func(Q) error) error {
+	done := make(chan error, 1)
+	go func() {
+		for {
+			request, err := from()
+			if errors.Is(err, io.EOF) {
+				_ = last()
+				return // answers to what was sent still come
+			}
+			if err == nil {
+				if err = check(request); err == nil {
+					err = to(request)
+				}
+			}
+			if err != nil {
+				done <- err
+				cancel()
+				return
+			}
+		}
+	}()
+	for {
+		answer, err := answers()
+		if err == nil {
+			err = back(answer)
+		}
+		if err != nil {
+			select {
+			case why := <-done:
+				if !errors.Is(why, io.EOF) {
+					return why
+				}
+			default:
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	maxKeyBytes   = 512
+	maxValueBytes = 64 << 10 // what the operator itself writes at most
+	// A right is looked up again after this time.
+	rightsFor   = 60 * time.Second
+	noRightsFor = time.Second
+	maxRights   = 100000
+)
+
+func denied(format string, arguments ...any) error {
+	return status.Errorf(codes.PermissionDenied, format, arguments...)
+}
+
+// right is what a pod may do at one table.
+type right struct {
+	// writer, agent, or empty: nothing may be written.
+	role string
+	// Pods of the HudiTable's own namespace read its keys.
+	reads bool
+	until time.Time
+}
+
+type grantKey struct{ namespace, pod, uid, table string }
+
+// rules decides what a pod may do. It keeps no state that another replica would need: everything is
+// looked up in etcd.
+type rules struct {
+	contract *contract
+	// read executes one read-only transaction in etcd, linearizable.
+	read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)
+
+	mu     sync.Mutex
+	rights map[grantKey]right
+	// Incarnation and table to the uid of the pod that has registered it.
+	owners map[[2]string]string
+}
+
+func newRules(c *contract, read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)) *rules {
+	return &rules{contract: c, read: read, rights: map[grantKey]right{}, owners: map[[2]string]string{}}
+}
+
+// registration is the part of `writer/<inc>` that names the pod.
+type registration struct {
+	Inc       string `json:"inc"`
+	Attempt   string `json:"attempt"`
+	Role      string `json:"role"`
+	Pod       string `json:"pod"`
+	Namespace string `json:"namespace"`
+	PodUID    string `json:"podUID"`
+}
+
+func (r registration) of(s subject) bool {
+	return r.PodUID == s.uid && r.Attempt == s.attempt() && r.Namespace == s.namespace && r.Pod == s.pod
+}
+
+// rightOf looks up what the pod may do at the table: what the operator has admitted its attempt as,
+// or, when the admission is gone, what it has registered as. A registration can be trusted: see put.
+func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, error) {
+	key := grantKey{s.namespace, s.pod, s.uid, table}
+	r.mu.Lock()
+	found, ok := r.rights[key]
+	r.mu.Unlock()
+	if ok && time.Now().Before(found.until) {
+		return found, nil
+	}
+	registered := r.contract.key(tables, table, "writer/")
+	admission := "admit/" + s.attempt()
+	answers, err := r.read(ctx,
+		&pb.RangeRequest{Key: r.contract.key(control, table, admission)},
+		&pb.RangeRequest{Key: r.contract.key(control, table, "gate")},
+		&pb.RangeRequest{Key: registered, RangeEnd: prefixEnd(string(registered))})
+	if err != nil {
+		return right{}, err
+	}
+	made := right{until: time.Now().Add(noRightsFor)}
+	for _, kv := range answers[0].Kvs {
+		var admit struct {
+			Attempt string `json:"attempt"`
+			Role    string `json:"role"`
+		}
+		if json.Unmarshal(kv.Value, &admit) == nil && admit.Attempt == s.attempt() && (admit.Role == roleWriter || admit.Role == roleAgent) {
+			made.role = admit.Role
+		}
+	}
+	for _, kv := range answers[1].Kvs {
+		var gate struct {
+			Table string `json:"table"`
+		}
+		made.reads = json.Unmarshal(kv.Value, &gate) == nil && strings.HasPrefix(gate.Table, s.namespace+"/")
+	}
+	for _, kv := range answers[2].Kvs {
+		var told registration
+		if made.role == "" && json.Unmarshal(kv.Value, &told) == nil && told.of(s) {
+			made.role = told.Role
+		}
+	}
+	if made.role != "" {
+		made.reads, made.until = true, time.Now().Add(rightsFor)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rights) >= maxRights {
+		r.rights = map[grantKey]right{}
+	}
+	r.rights[key] = made
+	return made, nil
+}
+
+// mayRead: the keys of one table, for its own pods and those of its namespace; the assignments of an
+// agent, for its pods (each answer is checked once more, by mayKnow).
+func (r *rules) mayRead(ctx context.Context, s subject, key, end []byte) error {
+	if agent, ok := r.agent(key); ok {
+		if !within(r.contract.prefix+control+"/"+agents+"/"+agent+"/", key, end) || !isPodOf(s.pod, agent) {
+			return denied("pod %s/%s is not one of agent %s", s.namespace, s.pod, agent)
+		}
+		return nil
+	}
+	base, table := r.contract.base(key)
+	if base == "" || !within(base, key, end) {
+		return denied("a pod reads keys of one table at a time; %q is not among them", key)
+	}
+	have, err := r.rightOf(ctx, s, table)
+	if err != nil {
+		return err
+	}
+	if !have.reads {
+		return denied("pod %s/%s is not admitted to table %s", s.namespace, s.pod, table)
+	}
+	return nil
+}
+
+func (r *rules) agent(key []byte) (string, bool) {
+	rest, ok := strings.CutPrefix(string(key), r.contract.prefix+control+"/"+agents+"/")
+	if !ok {
+		return "", false
+	}
+	name, _, ok := strings.Cut(rest, "/")
+	return name, ok && name != ""
+}
+
+// isPodOf: an agent's pods are named `<agent>-<generation>`.
+func isPodOf(pod, agent string) bool {
+	generation, ok := strings.CutPrefix(pod, agent+"-")
+	return ok && generation != "" && strings.Trim(generation, "0123456789") == ""
+}
+
+// mayKnow checks a key of an answer: an assignment names its table's namespace, which must be the
+// pod's own, because a pod of that name may exist in another namespace.
+func (r *rules) mayKnow(s subject, key, value []byte) error {
+	if _, ok := r.agent(key); !ok {
+		return nil
+	}
+	var assignment struct {
+		Table string `json:"table"`
+	}
+	if json.Unmarshal(value, &assignment) != nil || !strings.HasPrefix(assignment.Table, s.namespace+"/") {
+		return denied("agent of pod %s/%s serves tables of another namespace", s.namespace, s.pod)
+	}
+	return nil
+}
+
+// txn checks a whole transaction: every branch, whether or not it would be executed.
+func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
+	for _, compare := range txn.Compare {
+		if err := r.mayRead(ctx, s, compare.Key, compare.RangeEnd); err != nil {
+			return err
+		}
+	}
+	registers := map[[2]string]bool{}
+	for _, op := range operations(txn) {
+		if put := op.GetRequestPut(); put != nil {
+			if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
+				registers[[2]string{table, name}] = true
+			}
+		}
+	}
+	for _, op := range operations(txn) {
+		var err error
+		switch {
+		case op.GetRequestRange() != nil:
+			err = r.mayRead(ctx, s, op.GetRequestRange().Key, op.GetRequestRange().RangeEnd)
+		case op.GetRequestPut() != nil:
+			err = r.put(ctx, s, op.GetRequestPut(), registers)
+		case op.GetRequestDeleteRange() != nil:
+			err = r.delete(ctx, s, op.GetRequestDeleteRange())
+		default:
+			err = denied("a transaction of a pod reads, puts and deletes keys, and holds no other one")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operations are those of both branches.
+func operations(txn *pb.TxnRequest) []*pb.RequestOp {
+	return append(slices.Clone(txn.Success), txn.Failure...)
+}
+
+// mayWrite says whether the pod's role writes this kind of key at the key's table.
+func (r *rules) mayWrite(ctx context.Context, s subject, key []byte) (have right, table, kind, name string, err error) {
+	table, kind, name = r.contract.kind(key)
+	if kind == "" || len(key) > maxKeyBytes {
+		return have, "", "", "", denied("%q is no key that a pod writes", clip(key))
+	}
+	have, err = r.rightOf(ctx, s, table)
+	switch {
+	case err != nil:
+	case have.role == "":
+		err = denied("pod %s/%s is not admitted to table %s", s.namespace, s.pod, table)
+	case kind == "report" && have.role == roleWriter:
+		if name != "attempt/"+s.attempt() {
+			err = denied("a writer puts the report of its own attempt only, not %q", key)
+		}
+	case !r.contract.writers[kind][have.role]:
+		err = denied("%q is not written by the role %s", key, have.role)
+	}
+	return have, table, kind, name, err
+}
+
+func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, registers map[[2]string]bool) error {
+	have, table, kind, name, err := r.mayWrite(ctx, s, put.Key)
+	if err != nil {
+		return err
+	}
+	if put.IgnoreValue || put.IgnoreLease {
+		return denied("a put of a pod has a value and a lease of its own")
+	}
+	if len(put.Value) > maxValueBytes {
+		return status.Errorf(codes.InvalidArgument, "value of %q: %d bytes, at most %d", put.Key, len(put.Value), maxValueBytes)
+	}
+	if put.Lease != 0 && !ownLease(s, put.Lease) {
+		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
+	}
+	if !json.Valid(put.Value) {
+		return status.Errorf(codes.InvalidArgument, "value of %q: no JSON", put.Key)
+	}
+	var value registration
+	if kind == "writer" || kind == "lock" || kind == "instant" {
+		if err := json.Unmarshal(put.Value, &value); err != nil {
+			return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
+		}
+	}
+	own := func(inc string) error {
+		if registers[[2]string{table, inc}] {
+			return nil // the registration in this transaction is checked itself
+		}
+		return r.owns(ctx, s, table, inc)
+	}
+	switch kind {
+	case "writer":
+		if value.Inc != name || value.Role != have.role || !value.of(s) {
+			return denied("registration %q: inc, role, attempt, namespace, pod and podUID must be those of pod %s/%s (%s), role %s", put.Key, s.namespace, s.pod, s.uid, have.role)
+		}
+		return r.register(ctx, s, table, name)
+	case "alive":
+		return own(name)
+	case "queue":
+		return own(incOfTicket(name))
+	case "lock":
+		if value.PodUID != s.uid || value.Attempt != s.attempt() {
+			return denied("lock: podUID and attempt must be those of pod %s/%s", s.namespace, s.pod)
+		}
+		return own(value.Inc)
+	case "instant":
+		if have.role == roleWriter {
+			if err := own(value.Inc); err != nil {
+				return err
+			}
+			return r.ownsValue(ctx, s, table, put.Key)
+		}
+	}
+	return nil
+}
+
+func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeRequest) error {
+	if len(del.RangeEnd) > 0 {
+		return denied("a pod deletes keys one by one")
+	}
+	have, table, kind, name, err := r.mayWrite(ctx, s, del.Key)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "writer", "alive":
+		return r.owns(ctx, s, table, name)
+	case "queue":
+		return r.owns(ctx, s, table, incOfTicket(name))
+	case "lock":
+		return r.ownsValue(ctx, s, table, del.Key)
+	case "instant":
+		if have.role == roleWriter {
+			return r.ownsValue(ctx, s, table, del.Key)
+		}
+	case "clock":
+		return denied("nobody deletes the clock of a table")
+	}
+	return nil
+}
+
+// incOfTicket: a ticket's name is `<inc>-<number>`.
+func incOfTicket(name string) string {
+	if at := strings.LastIndex(name, "-"); at > 0 {
+		return name[:at]
+	}
+	return name
+}
+
+// register: an incarnation that another pod has registered is that pod's.
+func (r *rules) register(ctx context.Context, s subject, table, inc string) error {
+	owner, err := r.owner(ctx, table, inc)
+	if err != nil {
+		return err
+	}
+	if owner != "" && owner != s.uid {
+		return denied("incarnation %s of table %s belongs to another pod", inc, table)
+	}
+	return nil
+}
+
+// owns says whether the pod has registered the incarnation.
+func (r *rules) owns(ctx context.Context, s subject, table, inc string) error {
+	owner, err := r.owner(ctx, table, inc)
+	if err != nil {
+		return err
+	}
+	if owner != s.uid {
+		return denied("incarnation %s of table %s is not one of pod %s/%s", inc, table, s.namespace, s.pod)
+	}
+	return nil
+}
+
+func (r *rules) owner(ctx context.Context, table, inc string) (string, error) {
+	key := [2]string{table, inc}
+	r.mu.Lock()
+	owner, ok := r.owners[key]
+	r.mu.Unlock()
+	if ok {
+		return owner, nil
+	}
+	answers, err := r.read(ctx, &pb.RangeRequest{Key: r.contract.key(tables, table, "writer/"+inc)})
+	if err != nil || len(answers[0].Kvs) == 0 {
+		return "", err
+	}
+	var told registration
+	if json.Unmarshal(answers[0].Kvs[0].Value, &told) != nil || told.PodUID == "" {
+		return "?", nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.owners) >= maxRights {
+		r.owners = map[[2]string]string{}
+	}
+	r.owners[key] = told.PodUID
+	return told.PodUID, nil
+}
+
+// ownsValue: what stands at the key now, if anything, was put by this pod.
+func (r *rules) ownsValue(ctx context.Context, s subject, table string, key []byte) error {
+	answers, err := r.read(ctx, &pb.RangeRequest{Key: key})
+	if err != nil || len(answers[0].Kvs) == 0 {
+		return err
+	}
+	var told registration
+	if json.Unmarshal(answers[0].Kvs[0].Value, &told) != nil {
+		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
+	}
+	return r.owns(ctx, s, table, told.Inc)
+}
+
+// ---- leases: the upper half of an id is the pod's, so that each replica recognizes it
+
+func leaseSpace(s subject) int64 {
+	hash := fnv.New32a()
+	hash.Write([]byte(s.namespace + "/" + s.pod + "/" + s.uid))
+	return int64(hash.Sum32()&0x7fffffff|1) << 32
+}
+
+func ownLease(s subject, id int64) bool { return id>>32 == leaseSpace(s)>>32 }
+
+func clip(key []byte) []byte {
+	if len(key) > 200 {
+		return append(bytes.Clone(key[:200]), "..."...)
+	}
+	return key
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// Algorithms with which an API server may sign tokens; symmetric ones and `none` are not among them.
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256}
+
+// clockLeeway is what the clocks of the API server and of this host may differ.
+const clockLeeway = 10 * time.Second
+
+// subject is a pod, as its bound token names it.
+type subject struct {
+	namespace, pod, uid string
+	expires             time.Time
+}
+
+// attempt is the pod's name in etcd (naming.attempt_id).
+func (s subject) attempt() string { return s.namespace + "." + s.pod }
+
+// verifier checks tokens that the API server has issued for pods. It needs the API server only for
+// keys that it does not know: writers go on while the API server is away.
+type verifier struct {
+	audience string
+	load     func() (*jose.JSONWebKeySet, string, error)
+	// A request for the key set, which follow reads on a goroutine of its own: nobody waits for it.
+	wanted chan struct{}
+
+	mu     sync.Mutex
+	keys   *jose.JSONWebKeySet
+	issuer string
+	loaded time.Time
+	known  map[[32]byte]subject
+}
+
+const (
+	reloadInterval = 10 * time.Second
+	refreshEvery   = 10 * time.Minute
+	maxKnownTokens = 20000
+)
+
+func newVerifier(audience string, load func() (*jose.JSONWebKeySet, string, error)) *verifier {
+	return &verifier{audience: audience, load: load, wanted: make(chan struct{}, 1), known: map[[32]byte]subject{}}
+}
+
+func (v *verifier) ready() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.keys != nil
+}
+
+// follow reads the key set at once, when it is wanted, and every refreshEvery. A key set that was read
+// serves until another one can be read.
+func (v *verifier) follow(log *slog.Logger) {
+	for {
+		keys, issuer, err := v.load()
+		if err != nil {
+			log.Warn("the keys of the tokens' issuer cannot be read", "why", err.Error())
+		} else {
+			v.mu.Lock()
+			// What a withdrawn key has signed is not known any more.
+			v.keys, v.issuer, v.loaded, v.known = keys, issuer, time.Now(), map[[32]byte]subject{}
+			v.mu.Unlock()
+		}
+		wait := reloadInterval
+		if !v.ready() {
+			wait = time.Second
+		}
+		time.Sleep(wait)
+		if v.ready() {
+			select {
+			case <-v.wanted:
+			case <-time.After(refreshEvery):
+			}
+		}
+	}
+}
+
+func (v *verifier) want() {
+	select {
+	case v.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// errKeys: whether a token is good cannot be said now.
+var errKeys = errors.New("keys")
+
+// verify returns the pod that a token was issued to.
+func (v *verifier) verify(token string) (subject, error) {
+	digest := sha256.Sum256([]byte(token))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if found, ok := v.known[digest]; ok && time.Now().Before(found.expires) {
+		return found, nil
+	}
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return subject{}, fmt.Errorf("no token of a pod: %w", err)
+	}
+	if len(parsed.Headers) != 1 {
+		return subject{}, errors.New("no token of a pod: it has not one signature")
+	}
+	kid := parsed.Headers[0].KeyID
+	if v.keys == nil {
+		return subject{}, fmt.Errorf("%w of the tokens' issuer have not been read yet", errKeys)
+	}
+	var claims struct {
+		jwt.Claims
+		Kubernetes struct {
+			Namespace string `json:"namespace"`
+			Pod       struct {
+				Name string `json:"name"`
+				UID  string `json:"uid"`
+			} `json:"pod"`
+		} `json:"kubernetes.io"`
+	}
+	found := v.keys.Key(kid)
+	if len(found) == 0 && time.Since(v.loaded) > reloadInterval {
+		v.want() // a new key, perhaps: the caller tries again
+		return subject{}, fmt.Errorf("%w of the tokens' issuer do not include %q yet", errKeys, kid)
+	}
+	if len(found) == 0 {
+		return subject{}, fmt.Errorf("token signed with a key that the API server does not name: %q", kid)
+	}
+	if err := parsed.Claims(found[0].Key, &claims); err != nil {
+		return subject{}, fmt.Errorf("signature of the token: %w", err)
+	}
+	if claims.Expiry == nil {
+		return subject{}, errors.New("the token does not expire")
+	}
+	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: v.issuer, Time: time.Now()}
+	if err := claims.ValidateWithLeeway(expected, clockLeeway); err != nil {
+		return subject{}, fmt.Errorf("token: %w", err)
+	}
+	made := subject{claims.Kubernetes.Namespace, claims.Kubernetes.Pod.Name, claims.Kubernetes.Pod.UID, claims.Expiry.Time()}
+	if made.namespace == "" || made.pod == "" || made.uid == "" {
+		return subject{}, errors.New("the token is not bound to a pod")
+	}
+	if len(v.known) >= maxKnownTokens {
+		v.known = map[[32]byte]subject{}
+	}
+	v.known[digest] = made
+	return made, nil
+}
+
+// fromFile reads a key set from a file (tests, and issuers whose keys are mounted).
+func fromFile(file, issuer string) func() (*jose.JSONWebKeySet, string, error) {
+	return func() (*jose.JSONWebKeySet, string, error) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, "", err
+		}
+		keys := &jose.JSONWebKeySet{}
+		return keys, issuer, json.Unmarshal(text, keys)
+	}
+}
+
+// fromServer reads issuer and key set from the API server, with the account of this pod.
+func fromServer(server, caFile, tokenFile string) func() (*jose.JSONWebKeySet, string, error) {
+	return func() (*jose.JSONWebKeySet, string, error) {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, "", err
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, "", fmt.Errorf("%s: no certificate in PEM", caFile)
+		}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+		defer transport.CloseIdleConnections()
+		client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
+		get := func(path string, into any) error {
+			token, err := os.ReadFile(tokenFile)
+			if err != nil {
+				return err
+			}
+			request, err := http.NewRequest(http.MethodGet, strings.TrimRight(server, "/")+path, nil)
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+			answer, err := client.Do(request)
+			if err != nil {
+				return err
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("%s: %s", path, answer.Status)
+			}
+			body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+			if err != nil {
+				return err
+			}
+			return json.Unmarshal(body, into)
+		}
+		var discovery struct {
+			Issuer string `json:"issuer"`
+		}
+		if err := get("/.well-known/openid-configuration", &discovery); err != nil {
+			return nil, "", err
+		}
+		if discovery.Issuer == "" {
+			return nil, "", errors.New("the API server does not name its issuer")
+		}
+		keys := &jose.JSONWebKeySet{}
+		return keys, discovery.Issuer, get("/openid/v1/jwks", keys)
+	}
+}
