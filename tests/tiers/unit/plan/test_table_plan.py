@@ -84,7 +84,10 @@ def test_credentials_that_cannot_change_are_told() -> None:
     for refs, told in (
         ([], ("True", "FilesOrIdentity", "")),
         ([{"name": "a", "as": "S3"}, {"name": "b", "as": "Files"}], ("True", "FilesOrIdentity", "")),
-        ([{"name": "a", "as": "S3"}, {"name": "b", "as": "Env", "prefix": "APP_"}], ("False", "InEnvironment", "as Env: b: a change")),
+        (
+            [{"name": "a", "as": "S3"}, {"name": "b", "as": "Env", "prefix": "APP_"}],
+            ("False", "InEnvironment", "as Env: b: a change"),
+        ),
     ):
         world = ready_world(storage={"secretRefs": refs})
         found = world.condition(world.table, "CredentialsRenewed")
