@@ -385,7 +385,7 @@ def _check(table: JsonDict, writer: JsonDict) -> None:
     data = configmaps.attempt_config(target, spec, 1, CONFIG, run=1)["data"]
     assert len(data) == (8 if spec.executors.instances else 5), sorted(data)
     if spec.executors.instances:
-        assert data["executor-image"] == CONFIG.spark_image
+        assert data["executor-image"] == (target.image or CONFIG.spark_image)
         assert "hudi-operator-etcd" not in data["executor-secrets"].split(",")
     assert data["log4j2.properties"] == plain.log
     _spark(table, writer, properties(data["spark-defaults.conf"]), plain.spark)
