@@ -81,18 +81,23 @@ def test_all_identities_are_made_once() -> None:
     assert not again.ask_members
 
 
-def test_only_the_servers_certificate_has_names_and_serves() -> None:
+def test_only_certificates_of_servers_have_names_and_serve() -> None:
+    """The gateway is a server to pods."""
+    servers = {
+        "server": "hudi-operator-etcd-2.hudi-operator-etcd.system.svc",
+        "gateway": "hudi-operator-gateway-8.hudi-operator-gateway.system.svc",
+    }
     for identity, stored in made().items():
         read = x509.load_pem_x509_certificate(stored.data[CERTIFICATE])
         if identity == "ca":
             assert read.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length == 0
             continue
         usages = list(read.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
-        assert (ExtendedKeyUsageOID.SERVER_AUTH in usages) == (identity == "server")
+        assert (ExtendedKeyUsageOID.SERVER_AUTH in usages) == (identity in servers)
         assert not read.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-        if identity == "server":
+        if identity in servers:
             names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-            assert "hudi-operator-etcd-2.hudi-operator-etcd.system.svc" in names.get_values_for_type(x509.DNSName)
+            assert servers[identity] in names.get_values_for_type(x509.DNSName)
 
 
 def test_a_leaf_is_renewed_when_a_third_of_its_life_is_left() -> None:
