@@ -84,6 +84,62 @@ func (p *pair) get() (*tls.Certificate, error) {
 	return p.loaded, nil // a pair that is being replaced: the old one serves until the new one can be read
 }
 
+// authority is the bundle of authorities that etcd's certificate may come from, read again when it changes: an authority is replaced while
+// this process runs.
+type authority struct {
+	file    string
+	mu      sync.Mutex
+	pool    *x509.CertPool
+	changed time.Time
+}
+
+func (a *authority) get() (*x509.CertPool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	info, err := os.Stat(a.file)
+	if err == nil && (a.pool == nil || info.ModTime() != a.changed) {
+		var pem []byte
+		if pem, err = os.ReadFile(a.file); err == nil {
+			pool := x509.NewCertPool()
+			if pool.AppendCertsFromPEM(pem) {
+				a.pool, a.changed = pool, info.ModTime()
+			} else {
+				err = fmt.Errorf("%s: no certificate in PEM", a.file)
+			}
+		}
+	}
+	if a.pool == nil {
+		return nil, err
+	}
+	return a.pool, nil // a bundle that is being replaced: the old one serves until the new one can be read
+}
+
+// verify does what crypto/tls does with RootCAs and ServerName, which it reads only once.
+func (a *authority) verify(state tls.ConnectionState) error {
+	pool, err := a.get()
+	if err != nil {
+		return err
+	}
+	if len(state.PeerCertificates) == 0 {
+		return fmt.Errorf("%s showed no certificate", state.ServerName)
+	}
+	options := x509.VerifyOptions{Roots: pool, DNSName: state.ServerName, Intermediates: x509.NewCertPool()}
+	for _, more := range state.PeerCertificates[1:] {
+		options.Intermediates.AddCert(more)
+	}
+	_, err = state.PeerCertificates[0].Verify(options)
+	return err
+}
+
+func (a *authority) config(host string, client *pair) *tls.Config {
+	return &tls.Config{
+		// Not unverified: VerifyConnection is called for each connection, resumed ones too.
+		InsecureSkipVerify: true, VerifyConnection: a.verify,
+		ServerName: host, MinVersion: tls.VersionTLS12,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() },
+	}
+}
+
 type settings struct {
 	listen, probe, endpoints, prefix, contract    string
 	ca, cert, key, serverCert, serverKey          string
@@ -123,13 +179,9 @@ func main() {
 }
 
 func connect(s settings) (*upstream, error) {
-	pem, err := os.ReadFile(s.ca)
-	if err != nil {
+	trusted := &authority{file: s.ca}
+	if _, err := trusted.get(); err != nil {
 		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: no certificate in PEM", s.ca)
 	}
 	client := &pair{cert: s.cert, key: s.key}
 	if _, err := client.get(); err != nil {
@@ -141,12 +193,8 @@ func connect(s settings) (*upstream, error) {
 		if err != nil || at.Scheme != "https" || at.Port() == "" {
 			return nil, fmt.Errorf("-etcd-endpoints: https://host:port, not %q", endpoint)
 		}
-		config := &tls.Config{
-			RootCAs: pool, ServerName: at.Hostname(), MinVersion: tls.VersionTLS12,
-			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() },
-		}
 		member, err := grpc.NewClient("passthrough:///"+at.Host,
-			grpc.WithTransportCredentials(credentials.NewTLS(config)),
+			grpc.WithTransportCredentials(credentials.NewTLS(trusted.config(at.Hostname(), client))),
 			grpc.WithDisableRetry(),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(32<<20)))

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// issuer makes an authority and a server's certificate for the name etcd-0; in PEM the authority.
+func issuer(t *testing.T) ([]byte, tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(time.Hour)
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotAfter: until, IsCA: true, BasicConstraintsValid: true,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), DNSNames: []string{"etcd-0"}, NotAfter: until,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	root, err := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root})
+	return text, tls.Certificate{Certificate: [][]byte{made}, PrivateKey: key}
+}
+
+// connects says whether a client with this configuration accepts the server.
+func connects(config *tls.Config, server tls.Certificate) error {
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	go func() { _ = tls.Server(there, &tls.Config{Certificates: []tls.Certificate{server}}).Handshake() }()
+	return tls.Client(here, config).Handshake()
+}
+
+// An authority of etcd is replaced while the gateway runs: the same client trusts what its file says now.
+func TestTheBundleIsReadAgain(t *testing.T) {
+	first, of1 := issuer(t)
+	second, of2 := issuer(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	write := func(content []byte, age time.Duration) {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(first, 3*time.Hour)
+	trusted := &authority{file: file}
+	config := trusted.config("etcd-0", &pair{})
+	expect := func(when string, err error, accepted bool) {
+		if t.Helper(); (err == nil) != accepted {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	expect("the first", connects(config, of1), true)
+	expect("another name", connects(trusted.config("etcd-1", &pair{}), of1), false)
+	expect("one that is not trusted", connects(config, of2), false)
+	write(append(append([]byte{}, first...), second...), 2*time.Hour)
+	expect("the first of two", connects(config, of1), true)
+	expect("the second of two", connects(config, of2), true)
+	write([]byte("half"), time.Hour)
+	expect("a file that cannot be read", connects(config, of2), true)
+	write(second, 0)
+	expect("the first, which is trusted no more", connects(config, of1), false)
+	expect("the second alone", connects(config, of2), true)
+}
