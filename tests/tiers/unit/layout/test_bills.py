@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import tarfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -123,3 +124,10 @@ def test_debian_packages_and_what_is_shaded() -> None:
     assert sbom.shaded([jar], {"g/a": SHA}) == []
     assert sbom.shaded([jar], {"g/a": "0"}) == ["jar pkg:maven/g/a@1: not in etcd-lock/checksums.sha256"]
     assert sbom.unpinned([jar], "") == ["a: without a version"]
+
+
+@pytest.mark.parametrize(("image", "file"), [("operator", "Dockerfile"), ("spark", "spark-images/Dockerfile")])
+def test_what_is_ours_is_what_the_dockerfile_copies(image: str, file: str) -> None:
+    copied = re.findall(r"^COPY \S+ /((?:app|opt/hudi)/\S+)$", (sbom.ROOT / file).read_text(), re.MULTILINE)
+    assert len(copied) >= 3
+    assert sorted(copied) == sorted(path.rstrip("/") for path in sbom.OURS[image])
