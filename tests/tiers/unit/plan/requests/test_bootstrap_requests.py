@@ -183,7 +183,10 @@ REFUSED = [
     ),
     ({"source": {"path": "s3a://lake", "format": "Parquet"}}, "the table s3a://lake/flights lies in s3a://lake"),
     ({"source": {"path": "gs://lake/plain", "format": "Parquet"}}, "another scheme than s3a://lake/flights"),
-    ({"source": {"path": "s3a://lake/../x", "format": "Parquet"}}, "spec.bootstrap.source.path: '.', '..'"),
+    (
+        {"source": {"path": "s3a://lake/../x", "format": "Parquet"}},
+        "spec.bootstrap.source.path: 's3a://lake/../x' must not contain '.' or '..'",
+    ),
     (
         {"source": {"path": "s3a://lake/x", "format": "ORC"}},
         "spec.bootstrap.source.format: 'ORC' must be one of Parquet",
