@@ -19,6 +19,7 @@ from hudi_contract.words import Adoption, AgentError
 from hudi_runtime.agent import creation
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process.errors import MESSAGE_LIMIT
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.storage import Missing
@@ -222,7 +223,9 @@ def report(base: TimelineReport, waiting: PendingInstants) -> TimelineReport:
     It is based on the report of its timeline.
     """
     foreign = tuple(item.but(beating=item.instant in waiting.beating) for item in base.foreign)
-    return base.but(foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:500]))
+    return base.but(
+        foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:MESSAGE_LIMIT])
+    )
 
 
 def take_over(table: AgentTable, name: str, options: Mapping[str, str]) -> None:

@@ -28,7 +28,7 @@ from hudi_runtime.agent.preparation import CLOCK_KEY, FOREIGN_KEY, Preparation
 from hudi_runtime.agent.reports import Reports
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes
+from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line, java_causes
 from hudi_runtime.process.etcd import Etcd, read
 from hudi_runtime.process.session import FENCED
 from hudi_runtime.services.tasks import Look, Slot
@@ -230,7 +230,7 @@ class Assignment:
     def report_error(self, code: str, message: str, *, exists: bool) -> None:
         """Report why the table cannot be served; works without a session."""
         inc = self._session.inc if self._session else ""
-        text = first_line(message, limit=500, secrets=environment_secrets())
+        text = first_line(message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
         self._reports.put(facts.error_report(inc=inc, exists=exists, code=code, message=text))
 
     # -- the end -----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from hudi_contract.settle import Phase, Reason, SettledInstant, SettleRecord
 from hudi_contract.shape import Record, ShapeError
 from hudi_contract.table_keys import InstantRecord, Registration
 from hudi_contract.words import InstantState, Outcome, RequestKind, Role, Service
-from hudi_runtime.process.errors import OutcomeUnknown, classify
+from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify
 from hudi_runtime.process.etcd import Entry, now_ms, protocol_log
 from hudi_runtime.process.session import FENCED
 from hudi_runtime.settle.agent_session import AgentSession
@@ -271,7 +271,7 @@ class Settler:
 
     def _failed(self, inc: str, instant: str, item: SettledInstant, error: Exception) -> SettledInstant:
         failure = classify(error)
-        failed = item.but(failures=item.failures + 1, error=f"{failure.kind}: {failure.message}"[:500])
+        failed = item.but(failures=item.failures + 1, error=f"{failure.kind}: {failure.message}"[:MESSAGE_LIMIT])
         self._due[(inc, instant)] = time.monotonic() + backoff(failed.failures)
         return failed
 
