@@ -110,15 +110,37 @@ def install(cluster: Cluster, *values: str) -> None:
     cluster.kubectl("create", "namespace", "hudi-system")
     cluster.apply(*(o for o in render(DEFAULT_IMAGES, *values) if o["kind"] in kinds))
     cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    # A policy that names a new kind is compiled with its schema, and all policies are watched: wait
-    # until one of each answers.
-    probe = pod(
-        "probe", labels={"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "executor"}
-    )
+    _wait_for_policies(cluster)
+
+
+def _wait_for_policies(cluster: Cluster) -> None:
+    """Return when the API server enforces every policy applied so far.
+
+    It learns of policies and of bindings in the order in which they were written, each kind
+    from a watch of its own: one that is written last and answers has all others before it.
+    """
+    last = {"metadata": {"name": "written-last"}, "apiVersion": "admissionregistration.k8s.io/v1"}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    named = {"name": "probe", "expression": "object.metadata.name == 'written-last'"}
+    policy = {
+        **last,
+        "kind": "ValidatingAdmissionPolicy",
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [named],
+            "validations": [{"expression": "false", "message": "policies are enforced"}],
+        },
+    }
+    binding = {
+        **last,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": "written-last", "validationActions": ["Deny"]},
+    }
+    cluster.apply(policy, binding)
     wait_until(
         lambda: (
-            "hudi-operator-executors"
-            in cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(probe)).stdout
+            "policies are enforced"
+            in cluster.run("create", "configmap", "written-last", "-n", "hudi-system", "--dry-run=server").stdout
         )
     )
 
