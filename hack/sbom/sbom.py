@@ -42,6 +42,8 @@ OURS = {
     ),
 }
 PROGRAMS = {"etcd": "etcd", "gateway": "hudi-gateway", "s3": "versitygw"}
+BIN = "usr/local/bin"
+CONTRACT = ROOT / "operator/hudi_contract/protocol.json"
 OWN_JAR = "hudi-etcd-lock.jar"
 JAR = re.compile(r"(.+?)(?:-(?=\d)|(?=\d+\.\d+\.))((?!.*-\d+\.\d).*)\.jar")
 """Name and version: `log4j-1.2-api-2.20.0.jar` is version 2.20.0, `py4j0.10.9.9.jar` 0.10.9.9."""
@@ -184,7 +186,7 @@ def debian_parts(status: str) -> tuple[list[Component], list[str]]:
 
 def program_parts(image: Image, program: Path, gomod: Path) -> tuple[list[Component], list[str]]:
     """The modules of a Go program, as cyclonedx-gomod finds them in it."""
-    (path,) = image
+    path = f"{BIN}/{program.name}"
     made = subprocess.run(
         (gomod, "bin", "-json", "-noserial", "-notimestamp", program), check=True, capture_output=True, text=True
     ).stdout
@@ -192,10 +194,16 @@ def program_parts(image: Image, program: Path, gomod: Path) -> tuple[list[Compon
     wrong = (
         [] if image.sha256(path) == hashlib.sha256(program.read_bytes()).hexdigest() else [f"{path}: is not {program}"]
     )
+    wrong += [f"file {other}: of no known part" for other in image if other != path and not _contract(image, other)]
     wrong += [
         f"module {part['name']}: without a sum" for part in parts if not part.get("hashes") and part["name"] != "std"
     ]
     return [component(program.name, "", f"pkg:generic/{program.name}", image.sha256(path)), *parts], wrong
+
+
+def _contract(image: Image, path: str) -> bool:
+    """Whether a file is the contract that the gateway serves by."""
+    return path == CONTRACT.name and image.sha256(path) == hashlib.sha256(CONTRACT.read_bytes()).hexdigest()
 
 
 def component(name: str, version: str, purl: str, sha256: str = "") -> Component:

@@ -26,6 +26,7 @@ from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.gate.stalled import static_stall
 from hudi_operator.plan.writers import schedules, source_tables
 
@@ -35,7 +36,11 @@ NAMESPACE = "team"
 BLANKS = "".join(map(chr, range(33)))
 """What Java's `trim` takes away."""
 PREFIX = "s3a://lake/team"
-CONFIG = OperatorConfig(allowed_schemes=("s3a", "gs", "hdfs", "abfss"), path_prefixes={NAMESPACE: (PREFIX,)})
+ALLOWED_IMAGES = ("x:1", "registry.example.com/*", "registry/*")
+"""Of the tests' clusters: the images of examples, of Generator, and of other tests."""
+CONFIG = OperatorConfig(
+    allowed_schemes=("s3a", "gs", "hdfs", "abfss"), path_prefixes={NAMESPACE: (PREFIX,)}, allowed_images=ALLOWED_IMAGES
+)
 TOKENS = (
     "\n", "\r", "\r\n", "=", ":", "#", "!", "\\", " ", "\t", "\f", "\x00", "\x85", "\u2028", "\u00a0", "$", "$$",
     "$(POD_IP)", "$(AWS_SECRET_ACCESS_KEY)", "${env:SECRET}", "${env.SECRET}", "`id`", "$(id)", "'", '"', "`", ";",
@@ -215,7 +220,8 @@ def _texts(node: Any) -> Iterator[tuple[Any, Any]]:
 def refusal(table: JsonDict, writer: JsonDict) -> str:
     """Why the operator starts no attempt of this writer; empty when it does.
 
-    What the planner asks (plan/gate/stalled.py, plan/writers/admission.py), without a cluster.
+    What the planner asks (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py),
+    without a cluster.
     """
     try:
         target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)
@@ -226,7 +232,8 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
         return stall.message
     view: Any = SimpleNamespace(table=target, config=CONFIG, observed=SimpleNamespace(source_specs={}))
     return (
-        schedules.problem(spec)
+        launch.image_problem(view)
+        or schedules.problem(spec)
         or kafka.problem(spec.kafka)
         or options.writer_problem(spec, CONFIG.option_patterns)
         or source_tables.problem(view, spec)

@@ -137,8 +137,12 @@ OF_THE_TABLE = tuple(
         "log.compaction",
         "clustering",
         "layout.optimize",
-        "index.type",
+        "index.",
+        "bloom.index.",
+        "simple.index.",
         "bucket.",
+        "datasource.compaction.",
+        "datasource.clustering.",
     )
 )
 """Options that a table may set and a single writer may not."""

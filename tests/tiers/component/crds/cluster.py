@@ -21,6 +21,8 @@ POD_UID = "0d3c0b54-6c0e-4c8e-9a55-7f2b9d1f0c11"
 
 IMAGES = "--set=images.registry=registry.example.com/data"
 """Without it the chart is refused."""
+WRITTEN_LAST = "written-last"
+"""The policy that tells when all others are enforced."""
 DEFAULT_IMAGES = "--set=images.registry=localhost/hudi-operator,images.tag=dev"
 """Those of an OperatorConfig without settings, which renders the pods that policies judge."""
 CHART = ROOT / "charts" / "hudi-operator"
@@ -119,9 +121,9 @@ def _wait_for_policies(cluster: Cluster) -> None:
     It learns of policies and of bindings in the order in which they were written, each kind
     from a watch of its own: one that is written last and answers has all others before it.
     """
-    last = {"metadata": {"name": "written-last"}, "apiVersion": "admissionregistration.k8s.io/v1"}
+    last = {"metadata": {"name": WRITTEN_LAST}, "apiVersion": "admissionregistration.k8s.io/v1"}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
-    named = {"name": "probe", "expression": "object.metadata.name == 'written-last'"}
+    named = {"name": "probe", "expression": f"object.metadata.name == '{WRITTEN_LAST}'"}
     policy = {
         **last,
         "kind": "ValidatingAdmissionPolicy",
@@ -134,13 +136,13 @@ def _wait_for_policies(cluster: Cluster) -> None:
     binding = {
         **last,
         "kind": "ValidatingAdmissionPolicyBinding",
-        "spec": {"policyName": "written-last", "validationActions": ["Deny"]},
+        "spec": {"policyName": WRITTEN_LAST, "validationActions": ["Deny"]},
     }
     cluster.apply(policy, binding)
     wait_until(
         lambda: (
             "policies are enforced"
-            in cluster.run("create", "configmap", "written-last", "-n", "hudi-system", "--dry-run=server").stdout
+            in cluster.run("create", "configmap", WRITTEN_LAST, "-n", "hudi-system", "--dry-run=server").stdout
         )
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.hostile_specs import ALLOWED_IMAGES
 from tests.tiers.component.crds.cluster import Cluster, install, wait_until
 
 
@@ -30,8 +31,7 @@ def _light_cluster(directory: Path) -> Iterator[Cluster]:
 def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """API server and controllers; CRDs, policies and roles of the chart are there."""
     with _light_cluster(tmp_path_factory.mktemp("light") / "cluster") as cluster:
-        # The images of tests that are about something else, and of examples.
-        install(cluster, "--set=config.allowedImages={x:1,registry.example.com/*}")
+        install(cluster, f"--set=config.allowedImages={{{','.join(ALLOWED_IMAGES)}}}")
         yield cluster
 
 

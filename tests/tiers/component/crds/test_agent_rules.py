@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiers.component.crds.cluster import Cluster, create, driver_account, executor, table
+from tests.tiers.component.crds.cluster import Cluster, table
 
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("memory-word", {"memory": "2g"}, ("spec.agent.memory", "'2g' is not a size: a whole number and Mi or Gi")),
@@ -51,18 +51,3 @@ def test_an_empty_section_is_an_agent_without_executors(light_cluster: Cluster, 
     agent = light_cluster.get("huditable", "flights", "-n", namespace)["spec"]["agent"]
     assert agent == {"cores": 1, "memory": "1Gi", "executors": {"instances": 0, "cores": 1, "memory": "1Gi"}}
     assert "agent" not in light_cluster.get("huditable", "shared", "-n", namespace)["spec"]
-
-
-def test_executors_of_an_agent_are_held_to_the_policy_of_executors(light_cluster: Cluster, namespace: str) -> None:
-    """They are made in the name of the drivers' account, which an agent with
-    executors runs under.
-    """
-    user = driver_account(light_cluster, namespace)
-    mine = executor(namespace, "hudi-agent-0123456789-1-exec-1")
-    mine["metadata"]["labels"]["hudioperator.io/driver"] = "hudi-agent-0123456789-1"
-    mine["metadata"]["ownerReferences"][0]["name"] = "hudi-agent-0123456789-1"
-    assert create(light_cluster, mine, user)[0] == 0
-    del mine["metadata"]["finalizers"]
-    code, said = create(light_cluster, mine, user)
-    assert code != 0
-    assert "metadata.finalizers of an executor must contain hudioperator.io/evidence" in said

@@ -15,7 +15,18 @@ from hudi_operator.adapters import authority
 from hudi_operator.adapters.authority import Request
 from tests.support.harness.servers import free_ports
 from tests.tiers.component.crds.certificates import Played, options
-from tests.tiers.component.crds.cluster import BIN, CHART, Cluster, JsonDict, helm, render, table, wait_until, writer
+from tests.tiers.component.crds.cluster import (
+    BIN,
+    CHART,
+    IMAGES,
+    Cluster,
+    JsonDict,
+    helm,
+    render,
+    table,
+    wait_until,
+    writer,
+)
 
 CERT_MANAGER = "github.com/cert-manager/cert-manager@v1.21.2"
 CERT_MANAGER_SUM = "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68="
@@ -38,7 +49,7 @@ SYSTEM = "hudi-system"
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_what_is_rendered_twice_is_the_same(values: list[str]) -> None:
     """Byte by byte: each difference would be a change that a tool for GitOps applies."""
-    first, second = (helm("template", "hudi-operator", str(CHART), "-n", SYSTEM, *values) for _ in range(2))
+    first, second = (helm("template", "hudi-operator", str(CHART), "-n", SYSTEM, IMAGES, *values) for _ in range(2))
     assert first.returncode == 0, first.stderr
     assert first.stdout == second.stdout
 
@@ -72,7 +83,7 @@ def test_given_secrets_are_mounted() -> None:
 
 
 def test_two_ways_at_once_are_refused() -> None:
-    done = helm("template", "x", str(CHART), *VALUES["given"], OWN_AUTHORITY)
+    done = helm("template", "x", str(CHART), IMAGES, *VALUES["given"], OWN_AUTHORITY)
     assert done.returncode != 0
     assert "/etcd/tls" in done.stderr
 
@@ -114,7 +125,8 @@ def test_cert_managers_schema_accepts_what_is_rendered(cert_manager: Cluster, va
         stored = json.loads(cert_manager.kubectl(*command, stdin=yaml.safe_dump(obj)))
         assert stored["spec"] == obj["spec"]
     usages = {o["metadata"]["name"]: o["spec"].get("usages") for o in ours if o["kind"] == "Certificate"}
-    assert [name for name, names in usages.items() if "server auth" in (names or ())] == ["hudi-operator-etcd-server"]
+    servers = {name for name, names in usages.items() if "server auth" in (names or ())}
+    assert servers == {"hudi-operator-etcd-server", "hudi-operator-etcd-gateway"}
 
 
 def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_path: Path) -> None:
@@ -192,7 +204,7 @@ def test_applied_twice_by_another_manager_nothing_changes(bare_cluster: Cluster)
     Meanwhile the certificates are made, and made again.
     """
     tool = ["--server-side", "--field-manager=gitops", "-f", "-"]
-    rendered = helm("template", "hudi-operator", str(CHART), "-n", SYSTEM).stdout
+    rendered = helm("template", "hudi-operator", str(CHART), "-n", SYSTEM, IMAGES).stdout
     bare_cluster.kubectl("create", "namespace", SYSTEM)
     crds = [o for o in render() if o["kind"] == "CustomResourceDefinition"]
     bare_cluster.kubectl("apply", *tool, stdin=yaml.safe_dump_all(crds))

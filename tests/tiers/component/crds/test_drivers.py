@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.manifests import configmaps, namespace, pods
+from hudi_operator.manifests import configmaps, pods
+from hudi_operator.manifests import namespace as manifests
 from hudi_operator.model.config import OperatorConfig
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
@@ -68,7 +69,7 @@ def _driver(
     )
     if account:
         admin.run("create", "serviceaccount", account, "-n", namespace_)
-    admin.apply(*namespace.namespace_objects(namespace_, CONFIG, "", [account]))
+    admin.apply(*manifests.namespace_objects(namespace_, CONFIG, "", [account]))
     driver, config = pods.driver_pod(own, load, 1, CONFIG), configmaps.attempt_config(own, load, 1, CONFIG, run=1)
     for made in (driver, config):
         del made["metadata"]["ownerReferences"]
@@ -88,7 +89,11 @@ def _as_pod(admin: Cluster, stored: JsonDict, directory: Path) -> Cluster:
 
 
 def _executor(own: TableSpec, load: WriterSpec, driver: JsonDict) -> JsonDict:
-    made: JsonDict = yaml.safe_load(pods.executor_template(own, load, 1, CONFIG))
+    return _as_spark_makes_it(pods.executor_template(own, load, 1, CONFIG), own, driver)
+
+
+def _as_spark_makes_it(template: str, own: TableSpec, driver: JsonDict) -> JsonDict:
+    made: JsonDict = yaml.safe_load(template)
     name = driver["metadata"]["name"]
     made["metadata"] |= {
         "name": f"{name}-exec-1",
@@ -120,6 +125,29 @@ def driver(light_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, req
 
 def test_a_driver_starts_its_executors(driver: Driver) -> None:
     assert driver.creates(driver.executor) == (0, f"pod/{driver.name}-exec-1 created (server dry run)\n")
+
+
+def test_an_agent_starts_executors_of_its_own(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """The same policy, the ConfigMap of the agent: not another image, and not without evidence."""
+    own: TableSpec = _spec(TableSpec, table(namespace, agent={"executors": {"instances": 1}}))
+    name = own.agent_name(CONFIG.spark_image)
+    light_cluster.apply(*manifests.namespace_objects(namespace, CONFIG, "", []))
+    agent, config = pods.agent_pod(own, name, 1, CONFIG), configmaps.agent_config(own, name, 1, CONFIG)
+    for made in (agent, config):
+        made["metadata"].pop("ownerReferences", None)
+    light_cluster.apply(config, agent)
+    stored = light_cluster.get("pod", agent["metadata"]["name"], "-n", namespace)
+    template = pods.agent_executor_template(own, name, 1, CONFIG)
+    started = Driver(
+        _as_pod(light_cluster, stored, tmp_path), namespace, name, _as_spark_makes_it(template, own, stored)
+    )
+    assert started.creates(started.executor)[0] == 0, started.creates(started.executor)[1]
+    code, said = started.creates(started.changed(lambda obj: obj["metadata"].pop("finalizers")))
+    assert code != 0
+    assert "metadata.finalizers of an executor must contain hudioperator.io/evidence" in said
+    code, said = started.creates(started.changed(_container(image="another")))
+    assert code != 0
+    assert "must be 'localhost/hudi-operator/spark:dev'" in said
 
 
 def _in_spec(**fields: Any) -> Callable[[JsonDict], None]:

@@ -134,4 +134,4 @@ def test_how_versions_are_merged_cannot_be_changed(light_cluster: Cluster, names
         table(namespace, name="own", image="x:1", merge=other)
     )
     assert "merge.mode Custom needs image" in light_cluster.refused(table(namespace, name="own", merge=OWN))
-    light_cluster.apply(table(namespace, name="own", image="x:2", merge=OWN))
+    light_cluster.apply(table(namespace, name="own", image="registry.example.com/spark:2", merge=OWN))

@@ -526,7 +526,7 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             namespace,
             tableName="flights",
             hiveStylePartitioning=True,
-            image="registry.example/hudi/spark:1",
+            image="registry.example.com/hudi/spark:1",
             concurrency={"mode": "SingleWriter", "maxWriters": 1},
             lock={"leaseSeconds": 30, "keepAliveSeconds": 10, "rpcTimeoutSeconds": 10, "silenceSeconds": 120},
             fencing={
@@ -624,7 +624,7 @@ def test_what_is_mutable_can_be_changed(light_cluster: Cluster, namespace: str) 
             namespace,
             suspend=True,
             lock={"leaseSeconds": 20},
-            image="x:2",
+            image="registry.example.com/spark:2",
             concurrency={"maxWriters": 2, "insertConflicts": "Partition"},
             schema={"missingColumns": "Refuse"},
         )
