@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -316,12 +317,15 @@ func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeReques
 	return nil
 }
 
-// incOfTicket: a ticket's name is `<inc>-<number>`.
+// What a ticket's name ends with: `-<nonce>`, a UUID with hyphens of its own.
+var ticketNonce = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// incOfTicket: the incarnation in the name `<inc>-<nonce>` of a ticket; empty, and so nobody's, for any other name.
 func incOfTicket(name string) string {
-	if at := strings.LastIndex(name, "-"); at > 0 {
-		return name[:at]
+	if at := ticketNonce.FindStringIndex(name); at != nil {
+		return name[:at[0]]
 	}
-	return name
+	return ""
 }
 
 // register: an incarnation that another pod has registered is that pod's.
