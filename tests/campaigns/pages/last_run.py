@@ -49,6 +49,7 @@ REPORTS = {
     "component": ("component", "build/test/component.xml"),
     "crds": ("component", "build/test/crds.xml"),
     "hudi": ("hudi", "build/test/hudi.xml"),
+    "hudi-2": ("hudi", "build/test/hudi-2.xml"),
     "e2e": ("e2e", "build/test/e2e.xml"),
 }
 """What `tests/run` calls a tier: the tier here, and where its reports are."""
@@ -62,7 +63,7 @@ of them has passed.
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
 """Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that
-were run, without their parameters.
+were run, without their parameters; of a single test also `seconds` (`tests.support.sharing`).
 """
 HEAD = """\
 # Last run of each group of tests
@@ -89,8 +90,8 @@ def results(tier: str) -> Runs:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
-def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
-    """File, test and outcome of each case of JUnit reports.
+def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str, float]]:
+    """File, test, outcome and seconds of each case of JUnit reports.
 
     A skipped test counts as failed: tiers decide what runs.
     """
@@ -106,7 +107,7 @@ def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
             file = next((known[name] for name in (where, where.rpartition(".")[0]) if name in known), "")
             bad = any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))
             if file:
-                yield file, str(case.get("name")), FAILED if bad else PASSED
+                yield file, str(case.get("name")), FAILED if bad else PASSED, float(case.get("time", 0))
 
 
 def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: bool = False) -> None:
@@ -119,13 +120,19 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: b
     """
     runs, seen = results(tier), set[str]()
     earlier = {file: dict(group) for file, group in runs.items()}
-    for file, test, outcome in cases(tier, reports):
+    for file, test, outcome, seconds in cases(tier, reports):
         if whole and file not in seen:
             runs.pop(file, None)
         group = runs.setdefault(file, {})
         if tier in IN_PARTS:
             seen.add(file)
-            group[test] = {"commit": commit, "at": at, "outcome": outcome, "tests": 1}
+            group[test] = {
+                "commit": commit,
+                "at": at,
+                "outcome": outcome,
+                "tests": 1,
+                "seconds": round(seconds, 1),
+            }
             continue
         before = group[WHOLE] if file in seen else {"outcome": PASSED, "tests": 0, "names": []}
         seen.add(file)

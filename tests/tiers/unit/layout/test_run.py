@@ -58,6 +58,50 @@ def test_every_tier_is_in_one_lane(runner: Any) -> None:
     assert not builds, "a tier that builds the jar anew while others run with it"
 
 
+def test_a_second_part_is_run_where_there_are_two_lanes(runner: Any) -> None:
+    both = [tier.name for tier in runner.TIERS if tier.shared == "hudi"]
+    assert both == ["hudi", "hudi-2"]
+    assert [[name for name in lane if name in both] for lane in runner.LANES] == [["hudi"], ["hudi-2"]]
+    assert [lane[-1] for lane in runner.LANES] == both, "whatever the lanes ran before, they end together"
+    assert [tier.name for tier in runner.parts(["hudi"], 2)] == both
+    assert [tier.name for tier in runner.parts(["hudi"], 1)] == ["hudi"]
+    assert [tier.name for tier in runner.parts(["component"], 1)] == ["component", "crds"]
+    first, second = (tier.command for tier in runner.TIERS if tier.name in both)
+    assert [word for word in first if word not in second] == [f"--junitxml={ROOT / 'build' / 'test' / 'hudi.xml'}"]
+
+
+def test_parts_share_files_and_nothing_of_an_earlier_run_counts(runner: Any, tmp_path: Path) -> None:
+    """A part that comes late finds nothing left, which is no failure; a tier of which no part
+    has run a test has failed, and so has a run whose part has died.
+    """
+    two, none = REPORT.format(0), REPORT.replace('tests="2"', 'tests="0"').format(0)
+
+    def part(name: str, of: str = "", *, code: int = 0, before: str = "true") -> Any:
+        """The first to come takes all that there is."""
+        report = runner.OUT / f"{name}.xml"
+        take = f"if mkdir {runner.taken('hudi')}; then echo '{two}' >{report}; else echo '{none}' >{report}; fi"
+        shell = f"{before}; {take}; exit {code}"
+        return runner.Tier(name, name, (), ("sh", "-c", shell), 1, part_of=of, shared="hudi")
+
+    def verdicts(first: Any, second: Any, *, fresh: bool = True) -> dict[str, tuple[int, int]]:
+        rows: dict[str, Any] = {}
+        if fresh:
+            runner.begin_sharing([first, second])
+        runner.run_lanes([[first], [second]], rows)
+        runner.end_sharing([first, second], rows)
+        return {name: row[1:] for name, row in rows.items()}
+
+    late = "sleep 0.5"
+    assert verdicts(part("hudi"), part("hudi-2", "hudi", before=late)) == {"hudi": (2, 0), "hudi-2": (0, 0)}
+    (tmp_path / "hudi-2.commit").write_text("of an earlier run")
+    assert verdicts(part("hudi", before=late), part("hudi-2", "hudi")) == {"hudi": (0, 0), "hudi-2": (2, 0)}
+    assert verdicts(part("hudi"), part("hudi-2", "hudi", before=late, code=3))["hudi-2"] == (0, 1)
+    assert verdicts(part("hudi"), part("hudi-2", "hudi"), fresh=False) == {"hudi": (0, 1), "hudi-2": (0, 0)}
+    runner.begin_sharing([part("hudi")])
+    assert not list(tmp_path.glob("hudi*.xml")), "of a part that is not run now"
+    assert not list(tmp_path.glob("hudi*.commit"))
+
+
 def test_every_report_is_one_that_can_be_noted(runner: Any) -> None:
     tiers = {tier.name: tier for tier in runner.TIERS if tier.name != "lint"}
     assert {name: tier.part_of or name for name, tier in tiers.items()} == {
