@@ -81,7 +81,7 @@ NOT_SEARCHED = {
         "the agent alone does it, behind the closed gate, about a commit that stays completed whatever follows "
         "(checked in traces)"
     ),
-    "enqueue": "the queue is manners: the acquire transaction alone decides (its compares are checked in traces)",
+    "enqueue": "the queue is for fairness: the acquire transaction alone decides (its compares are checked in traces)",
     "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",  # noqa: E501 - one literal
     "delete-admit": (
         "only what nobody will use any more is deleted; a registration that comes too late is refused like one "

@@ -1,6 +1,6 @@
 """Two writers that have lost too many races to each other take turns.
 
-Nobody waits for ever, and manners fail no write.
+Nobody waits for ever, and fairness fails no write.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def test_nobody_waits_for_ever(etcd: Etcd, monkeypatch: Any) -> None:
     assert 3 <= a.waits <= 7
 
 
-def test_manners_do_not_fail_a_write(etcd: Etcd) -> None:
+def test_fairness_does_not_fail_a_write(etcd: Etcd) -> None:
     a, b = Writer(etcd, "a"), Writer(etcd, "b")
     b.turns.begin()
     b.loses_to("a", times=2)

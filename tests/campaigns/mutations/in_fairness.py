@@ -1,4 +1,4 @@
-"""Mutations of the manners between writers: giving way, turns, declared partitions.
+"""Mutations of fairness between writers: giving way, taking turns, declared partitions.
 
 None of them guards rows; each guards somebody's work.
 """
@@ -11,11 +11,11 @@ from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import mutation
 
 YIELDING = f"{RUNTIME}/writer/test_yielding.py"
-TURNS = f"{RUNTIME}/writer/test_fairness.py"
+WAITS = f"{RUNTIME}/writer/test_fairness.py"
 OUTCOMES = "tests/tiers/unit/plan/writers/test_committed_condition.py"
 OVERLAPS = "tests/tiers/unit/plan/writers/test_overlaps.py"
 
-MANNERS = (
+FAIRNESS = (
     mutation(
         "gives-way-for-ever",
         "availability",
@@ -39,7 +39,7 @@ MANNERS = (
         "availability",
         "the winner of many races goes on while the loser asks for its turn",
         a("writer/fairness", "if o.wish.against == self._me and", "if o.wish.against == o.writer and"),
-        f"{TURNS}::test_the_winner_waits_until_the_loser_has_committed",
+        f"{WAITS}::test_the_winner_waits_until_the_loser_has_committed",
     ),
     mutation(
         "waits-for-every-write",
@@ -50,7 +50,7 @@ MANNERS = (
             "for o in look.others if at_work & o.work)",
             "for o in look.others if at_work and o.work)",
         ),
-        f"{TURNS}::test_the_loser_waits_for_the_write_that_the_winner_is_at",
+        f"{WAITS}::test_the_loser_waits_for_the_write_that_the_winner_is_at",
     ),
     mutation(
         "the-dead-have-their-turn",
@@ -61,14 +61,14 @@ MANNERS = (
             "elif entry.name in alive and writer.attempt in reports:",
             "elif writer.attempt in reports:",
         ),
-        f"{TURNS}::test_it_is_not_waited_for_the_dead",
+        f"{WAITS}::test_it_is_not_waited_for_the_dead",
     ),
     mutation(
         "after-you",
         "availability",
         "two writers that ask for their turn against each other wait for each other",
         a("writer/fairness", "return not mine.against or (other", "return bool(mine.against) or (other"),
-        f"{TURNS}::test_of_two_wishes_the_older_one_goes_first",
+        f"{WAITS}::test_of_two_wishes_the_older_one_goes_first",
     ),
     mutation(
         "the-modest-writer-is-starved",
@@ -107,7 +107,7 @@ MANNERS = (
         "availability",
         "a write that stopped early is repeated at once, and stops at the markers of its own last try",
         a("writer/fairness", "frozenset({conflict.instant} if self._early else ())", "frozenset()"),
-        f"{TURNS}::test_who_met_a_marker_waits_for_it_and_for_its_own_last_try",
+        f"{WAITS}::test_who_met_a_marker_waits_for_it_and_for_its_own_last_try",
     ),
     mutation(
         "declared-somewhere-in-the-path",
