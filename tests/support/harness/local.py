@@ -643,6 +643,24 @@ class World:
         self._children.append(process)
         return process
 
+    def processes(self) -> set[Process]:
+        """What was started so far of writers and agents."""
+        return {child for child in self._children if isinstance(child, Process)}
+
+    def leave(self, tables: Collection[str], processes: Collection[Process]) -> None:
+        """Nobody looks any more at what was made since `tables` and `processes` were noted: agents
+        are told to leave these tables, and these processes end.
+
+        An agent looks at each of its tables every second, which costs processor time.
+        """
+        gone = self.tables.difference(tables)
+        for key in self.etcd.range("/hudi/control/agents/"):
+            if key.key.rpartition("/")[2] in gone:
+                self.etcd.delete(key.key)
+        for process in self.processes().difference(processes):
+            if process.poll() is None:
+                process.kill()
+
     def conform(self, before: Collection[str] = (), *, complete: bool = True) -> None:
         """The protocol log of all processes conforms, for the tables made since `before`.
 

@@ -28,12 +28,19 @@ def agent(world: World) -> Process:
 @pytest.fixture(autouse=True)
 def conform(request: pytest.FixtureRequest) -> Iterator[None]:
     """What the JVMs and agents say that they did with this test's tables is what the protocol
-    allows, to its end (the test has played the operator).
+    allows, to its end (the test has played the operator). Then agents leave these tables, and what
+    the test has started ends; what a module or the session has started goes on.
     """
-    before = set(request.getfixturevalue("world").tables) if "world" in request.fixturenames else set()
+    if "world" not in request.fixturenames:
+        yield
+        return
+    world: World = request.getfixturevalue("world")
+    tables, processes = set(world.tables), world.processes()
     yield
-    if "world" in request.fixturenames:
-        request.getfixturevalue("world").conform(before, complete=ended.complete(request.node))
+    try:
+        world.conform(tables, complete=ended.complete(request.node))
+    finally:
+        world.leave(tables, processes)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from hudi_runtime.read.incremental import PositionLost, Pull, Reader, needed_fil
 from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.table.hudi import Table
-from tests.support.harness.local import USER_CODE, Row, World, rows
+from tests.support.harness.local import JAR, USER_CODE, Row, World, rows
 
 
 def found(pull: Pull | None) -> list[Row]:
@@ -149,6 +149,7 @@ def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
 
 def test_a_query_over_a_table_and_files_is_written_once_in_a_run(world: World) -> None:
     spark, path = world.spark(), world.url(world.lake / "queried")
+    spark.sql(f"ADD JAR '{JAR}'")  # the query is judged by a class of ours; this session is a plain one
     names = world.lake / "names.csv"
     names.write_text("id,name\n1,one\n2,two\n")
     options = {**OPTIONS, "hoodie.table.name": "queried"}
