@@ -91,7 +91,7 @@ def test_parts_share_files_and_nothing_of_an_earlier_run_counts(runner: Any, tmp
         runner.end_sharing([first, second], rows)
         return {name: row[1:] for name, row in rows.items()}
 
-    late = "sleep 0.5"
+    late = f"while [ ! -d {runner.taken('hudi')} ]; do sleep 0.05; done"
     assert verdicts(part("hudi"), part("hudi-2", "hudi", before=late)) == {"hudi": (2, 0), "hudi-2": (0, 0)}
     (tmp_path / "hudi-2.commit").write_text("of an earlier run")
     assert verdicts(part("hudi", before=late), part("hudi-2", "hudi")) == {"hudi": (0, 0), "hudi-2": (2, 0)}
