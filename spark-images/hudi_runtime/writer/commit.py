@@ -206,7 +206,7 @@ class Committer:
     def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
         """Rows that differ each time they are computed are committed only if computed once (F106).
 
-        Their plan shows which rows these are (F165). None of them can have been computed twice then.
+        Their plan shows which rows these are (F165).
         """
         plan: Any = frame._jdf
         rules: Any = self._spark.sparkContext._jvm
