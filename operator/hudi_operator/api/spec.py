@@ -209,9 +209,7 @@ class TableSpec:
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset="Key", choices=("Key", "Partition", "Ignore"))
-    """What two concurrent commits, neither of which has seen the other, must not both insert;
-    ``Ignore``: nothing is compared.
-    """
+    """Which inserts of two concurrent commits conflict. ``Ignore``: none, nothing is compared."""
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
     storage: StorageSpec = record(StorageSpec)

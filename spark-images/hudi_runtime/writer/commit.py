@@ -204,9 +204,9 @@ class Committer:
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
-        """Rows that come out otherwise each time are committed only if computed once (F106, F165).
+        """Rows that differ each time they are computed are committed only if computed once (F106).
 
-        Their plan shows which rows these are. None of them can have been computed twice then.
+        Their plan shows which rows these are (F165).
         """
         plan: Any = frame._jdf
         rules: Any = self._spark.sparkContext._jvm

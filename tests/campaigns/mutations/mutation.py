@@ -13,8 +13,13 @@ from tests.support import ROOT
 JAVA_TESTS = "spark-images/etcd-lock/src/test/java/io/hudioperator"
 JAVA_SOURCES = "spark-images/etcd-lock/src/main/java/io/hudioperator"
 INVARIANTS = tuple(f"I{n}" for n in range(1, 14))
-FINDINGS = tuple(re.findall(r"^\| (F\d+) \|", (ROOT / "docs" / "design" / "findings.md").read_text(), re.MULTILINE))
-"""The findings of docs/design/findings.md."""
+FINDINGS = tuple(
+    sorted(
+        re.findall(r"^### (F\d+): ", (ROOT / "docs" / "design" / "findings.md").read_text(), re.MULTILINE),
+        key=lambda number: int(number[1:]),
+    )
+)
+"""The findings of docs/design/findings.md, by number."""
 AVAILABILITY = "availability"
 """What no invariant asks for: that work goes on."""
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])

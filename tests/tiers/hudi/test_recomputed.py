@@ -1,4 +1,4 @@
-"""Rows that come out otherwise each time are committed as they were computed once (F106)."""
+"""Rows that differ each time they are computed are committed as they were computed once (F106)."""
 
 from __future__ import annotations
 

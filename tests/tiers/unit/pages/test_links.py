@@ -97,7 +97,13 @@ CITED = ("operator", "spark-images/hudi_runtime", "spark-images/etcd-lock/src", 
 def test_every_finding_that_is_cited_is_defined() -> None:
     """Numbers such as F12, wherever they stand; F401 and the like are names of lint rules."""
     page = (ROOT / "docs/design/findings.md").read_text()
-    defined = set(re.findall(r"^\| (F\d+) \|", page, re.MULTILINE))
+    headings = re.findall(r"^### (F\d+): ", page, re.MULTILINE)
+    defined = set(headings)
+    assert len(headings) == len(defined), "a number is used twice"
+    bodies = re.split(r"^### F\d+: .*$", page, flags=re.MULTILINE)[1:]
+    for number, body in zip(headings, bodies, strict=True):
+        assert "\n* **Prevention:** " in body, number
+        assert re.search(r"^\* \*\*Tests?:\*\*(?: |$)", body, re.MULTILINE), number
     cited = {
         number
         for root in CITED

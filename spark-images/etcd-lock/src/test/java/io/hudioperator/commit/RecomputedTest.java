@@ -9,7 +9,7 @@ import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
-/** Rows that come out otherwise each time are committed as they were computed once (F106). */
+/** Rows that differ each time they are computed are committed as they were computed once (F106). */
 class RecomputedTest {
     private static TypedProperties since(long recomputed) {
         TypedProperties props = new TypedProperties();
