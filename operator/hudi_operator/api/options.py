@@ -10,6 +10,7 @@ refused, so that a new Hudi version cannot silently open a hole.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -317,14 +318,16 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, p.lower()) for p in patterns)
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
+"""Names of options, as the CRDs have it."""
+
+
 def _dirty(name: str) -> bool:
     """True for a name that is not one plain word.
 
     It could smuggle a second option into a properties file.
     """
-    return not name or any(
-        ch.isspace() or ch in "=:#!\\\"'`$" or not ch.isascii() or not ch.isprintable() for ch in name
-    )
+    return _PLAIN.fullmatch(name) is None
 
 
 def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
