@@ -67,6 +67,8 @@ NO_PATTERN = [
     r"s3a://lake/.\./t",
     "s3a://lake/x\\",
     "s3a://lake/\x7f",
+    "\x85s3a://lake/x",
+    "s3a://lake/x\u2028",
 ]
 
 
