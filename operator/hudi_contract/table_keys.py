@@ -93,6 +93,12 @@ class Gate(Record):
     """
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""
+    reached: bool = field(default=False, metadata=LEFT_OUT)
+    """This HudiTable's own credentials have read or created the table."""
+    gave_way: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """HudiTables (namespace/name) that had the gate, did not reach the table and gave the gate up
+    for another one of the same path, the last one last. Empty once the gate was open.
+    """
 
     @property
     def was_open(self) -> bool:

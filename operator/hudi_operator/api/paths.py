@@ -43,7 +43,7 @@ def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool
     if _UPWARDS.search(path):
         return f"{field}: {path!r} must not contain '.' or '..' as a part of it"
     if pattern:
-        # A table's path is used without white space around it; Spark gets a source's as it is spelled.
+        # A table's path is used without white space around it, a source's as it is spelled.
         if path != spelled:
             return f"{field}: {spelled!r} must not begin or end with white space"
         if not _PRINTABLE.fullmatch(path):

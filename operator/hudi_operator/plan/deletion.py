@@ -127,6 +127,21 @@ def plan_table(view: View) -> PartialPlan:
     )
 
 
+def plan_giving_way(view: View) -> PartialPlan:
+    """The gate goes to another HudiTable of the path; this one stays, without a gate.
+
+    It is released when no agent of this HudiTable is left that could act behind it: none is
+    admitted or registered, and each that died is settled.
+    """
+    if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
+        return PartialPlan.of(summary=f"the gate is not given up: {unknown} cannot be read", requeue=2.0)
+    leaving, waiting = _leave_agents(view), gate.unsettled_before_unlock(view)
+    if leaving.actions or waiting or view.etcd.lock is not None:
+        who = ", ".join(waiting[:3]) or "its agent"
+        return PartialPlan(leaving.actions, (f"gives the gate up for another HudiTable: waits for {who}",), 2.0)
+    return gate.plan_release(view)
+
+
 def _leave_agents(view: View) -> PartialPlan:
     """Withdraw the agent's assignment, once no writer is left that it might have to settle."""
     if gate.writers_left(view):

@@ -25,7 +25,7 @@ from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizer
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, settling, sightings, suspects
-from hudi_operator.plan.gate import adoption, gate, stalled
+from hudi_operator.plan.gate import adoption, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
@@ -69,6 +69,8 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
             [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
         )
         return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+    if turns.waits(view) and not ref.deleting:
+        return turns.plan_waiting(view), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
     if gate.too_new(view):
         return PartialPlan.of(summary=gate.too_new(view)), {
             w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers
@@ -93,6 +95,11 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         )
     ]
     safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
+    if not ref.deleting:
+        safe.append(_part(view, "the turn of a HudiTable", turns.plan_time))
+        if turns.is_over(view):
+            pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
+            return together([*safe, pods, _part(view, "giving way", deletion.plan_giving_way)]), progress
     if view.unreadable and not ref.deleting:
         # Gate, agent and requests follow from the spec (F69). Dead incarnations are still fenced
         # and settled.

@@ -30,6 +30,13 @@ OPTIONS = (
         "tests/tiers/unit/api/test_paths.py::test_a_pattern_does_not_lead_out_of_its_folder",
     ),
     mutation(
+        "white-space-around-a-source",
+        "F190",
+        "the path that is judged is not the one that Spark is given",
+        o("api/paths", "        if path != spelled:\n", "        if path not in spelled:\n"),
+        "tests/tiers/unit/api/test_paths.py::test_a_pattern_does_not_lead_out_of_its_folder",
+    ),
+    mutation(
         "the-kubelet-replaces-variables",
         "F131",
         "a variable's value may be that of a credential",

@@ -9,7 +9,48 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
+
 TENANTS = (
+    mutation(
+        "whoever-comes-first-keeps-the-path",
+        "F191",
+        "a HudiTable that cannot reach its path keeps its owner out for ever",
+        o("plan/gate/turns", "(view.timer(gate.UNREACHED_TIMER) or 0.0) >= TRY_SECONDS", "TRY_SECONDS < 0"),
+        f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
+    ),
+    mutation(
+        "a-table-that-was-reached-is-given-up",
+        "F191",
+        "a table whose adoption waits for a person loses its gate when its agent is away",
+        o("plan/gate/gate", "(view.gate.was_open or view.gate.reached or timeline", "(view.gate.was_open or timeline"),
+        f"{TURNS}::test_who_has_reached_the_table_keeps_the_gate_although_it_may_not_open_it",
+    ),
+    mutation(
+        "a-gate-is-given-up-beside-its-agent",
+        "F191 I1",
+        "an agent of the former HudiTable may act behind the gate of the next one",
+        o(
+            "plan/deletion",
+            "    if leaving.actions or waiting or view.etcd.lock is not None:\n",
+            "    if view.unreadable:\n",
+        ),
+        f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
+    ),
+    mutation(
+        "who-gave-way-comes-back-at-once",
+        "F191",
+        "two HudiTables take turns, and a third one never has one",
+        o("plan/gate/turns", "t not in tried or tried.index(t) < tried.index(me)", "t in tried and t == me"),
+        f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
+    ),
+    mutation(
+        "a-turn-waits-for-ever",
+        "F191",
+        "a HudiTable gives way to one that is invalid, and never gets the path back",
+        o("plan/gate/turns", "(view.timer(_turn(view)) or 0.0) < TURN_SECONDS", "TURN_SECONDS > 0"),
+        f"{TURNS}::test_a_turn_that_nobody_takes_goes_back",
+    ),
     mutation(
         "an-agent-starts-without-the-owners-word",
         "F121",

@@ -21,7 +21,7 @@ from hudi_contract.table_keys import Admit, Clock, Durations, Gate
 from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
-from hudi_operator.plan.core.actions import PutGate
+from hudi_operator.plan.core.actions import Action, PutGate, StopTimer
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
@@ -32,6 +32,9 @@ UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
 the frozen gate, so it works once.
 """
 REASON_LIMIT = 64
+GAVE_WAY_LIMIT = 16
+UNREACHED_TIMER, TURN_TIMER = "unreached", "turn/"
+"""Timers of :mod:`hudi_operator.plan.gate.turns`; the second has a gate's revision in its name."""
 OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
 
 
@@ -74,6 +77,15 @@ def owned_by_other(view: View) -> bool:
     """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
+
+
+def reached(view: View) -> bool:
+    """True when this HudiTable's own credentials are known to have read or created the table.
+
+    Its agent says so, which has no other credentials. Until then the gate is not kept against other
+    HudiTables of the path (F191).
+    """
+    return is_mine(view) and (view.gate.was_open or view.gate.reached or timeline_report(view).exists)
 
 
 def is_open(view: View) -> bool:
@@ -242,6 +254,8 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
+        reached=not known and is_mine(view) and view.gate.reached,
+        gave_way=() if known else view.gate.gave_way,
         **{name: getattr(source, name) for name in PARAMETERS},
     )
     return made.but(**changes)
@@ -355,11 +369,13 @@ def _take_over(view: View) -> PartialPlan | None:
     if is_mine(view):
         return None
     base = view.gate if writers_left(view) else None
-    return _put(
+    taken = _put(
         view,
         _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))),
         "taking over the gate, closed",
     )
+    old: list[Action] = [StopTimer(t) for t in view.observed.timers if t.startswith((UNREACHED_TIMER, TURN_TIMER))]
+    return PartialPlan((*old, *taken.actions), taken.summary, taken.requeue)
 
 
 def _unfreeze(view: View) -> PartialPlan | None:
@@ -462,6 +478,14 @@ def _open_stays(view: View) -> PartialPlan | None:
     return PartialPlan() if view.gate.state is GateState.OPEN else None
 
 
+def _note_reached(view: View) -> PartialPlan | None:
+    """Of a gate that opens at once this need not be written."""
+    told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
+    if not told or adopted(view) or view.gate.reached:
+        return None
+    return _put(view, _value(view, GateState.CLOSED, base=view.gate, reached=True), "the agent has reached the table")
+
+
 def _end_of_a_restore(view: View) -> PartialPlan | None:
     """The gate's revision moves.
 
@@ -510,6 +534,7 @@ STEPS: Chain[View, PartialPlan] = Chain(
     _freeze_for_another_authority,
     _open_stays,
     _end_of_a_restore,
+    _note_reached,
     _closed_while_paths_overlap,
     _closed_until_the_agent_reports,
     _closed_until_bootstrapped,
@@ -521,7 +546,7 @@ none before applies.
 
 
 def plan_release(view: View) -> PartialPlan:
-    """The gate of a HudiTable that is being deleted.
+    """The gate of a HudiTable that is being deleted, or gives way to another one of its path.
 
     Closed while writers stop, then frozen without an owner, so that the next HudiTable
     takes it over.
@@ -546,6 +571,10 @@ def plan_release(view: View) -> PartialPlan:
         reason="no HudiTable",
         restore_baseline="",
         adopted=False,
+        reached=False,
+        gave_way=()
+        if reached(view)
+        else (*(t for t in view.gate.gave_way if t != view.table.ref.key), view.table.ref.key)[-GAVE_WAY_LIMIT:],
     )
     return _put(view, value, "releasing the gate")
 

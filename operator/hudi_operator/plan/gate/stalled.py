@@ -15,7 +15,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.gate import adoption, gate
+from hudi_operator.plan.gate import adoption, gate, turns
 
 _RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may resolve themselves."""
@@ -167,8 +167,8 @@ def _path_is_taken(view: View) -> Stall | None:
     A user who can create a HudiTable must not learn about other namespaces.
     """
     return (
-        Stall("DuplicatePath", "another HudiTable has this path; the first one keeps it")
-        if gate.owned_by_other(view)
+        Stall("DuplicatePath", "another HudiTable has this path; the first one that reaches the table keeps it")
+        if gate.owned_by_other(view) or turns.waits(view)
         else None
     )
 

@@ -87,6 +87,14 @@ ASKED: dict[str, Any] = {
         "secret", "of-others", {"metadata": {"annotations": {ANNOTATION: "mine"}}}
     ),
     "change an attempt's ConfigMap": _patch("configmap", "attempt", {"data": {"job.json": "{}"}}),
+    "read logs of pods": _can("get", "pods", "--subresource=log"),
+    "start any pod": _can("create", "pods"),
+    "run commands in a pod": _can("create", "pods", "--subresource=exec"),
+    "delete a pod": _can("delete", "pods"),
+    "change NetworkPolicies": _can("patch", "networkpolicies.networking.k8s.io"),
+    "act as a driver": _can("create", "executors.hudioperator.io"),
+    "see tables of another namespace": _can("list", "huditables.hudioperator.io", "-n", "default"),
+    "read the operator's certificate for etcd": _can("get", "secrets/hudi-operator-etcd", "-n", "hudi-system"),
 }
 
 

@@ -1,0 +1,314 @@
+"""Who can do what to which asset, and which tests show it: docs/operate/reach.md.
+
+    python -m tests.campaigns.pages.reach       write the page;
+                                                `python -m tests.campaigns.pages.last_run` does it,
+                                                too
+
+An answer is typed here, beside the tests that show it; that they exist is tested, what they said
+last is read from docs/results/raw/last-run. Where no test shows an answer, it begins with NOT
+TESTED. A cell is never empty.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.campaigns.pages import last_run, shown
+from tests.support import evidence
+from tests.support.evidence import catalog
+
+PAGE = evidence.ROOT / "docs" / "operate" / "reach.md"
+NOT_TESTED = "not tested:"
+CRDS, COMPONENT, UNIT = "tests/tiers/component/crds", "tests/tiers/component/operator", "tests/tiers/unit"
+ROLE = f"{CRDS}/test_isolation.py::test_a_role_can_do_what_the_page_says"
+USE = f"{CRDS}/test_references.py::test_what_an_object_names_needs_the_verb_use"
+DECISION = f"{CRDS}/test_references.py::test_a_decision_needs_a_verb_of_its_own"
+STARTS = f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else"
+ENDS = f"{CRDS}/test_drivers.py::test_a_driver_ends_its_own_executors_only"
+DRIVERS_RIGHTS = f"{CRDS}/test_policies.py::test_a_driver_may_do_nothing_else"
+OPERATORS_RIGHTS = f"{CRDS}/test_policies.py::test_the_operators_rights"
+MAKES = f"{CRDS}/test_operators_account.py::test_what_it_makes_is_accepted"
+MAY_NOT_CREATE = f"{CRDS}/test_operators_account.py::test_it_may_not_create"
+MAY_NOT_CHANGE = f"{CRDS}/test_operators_account.py::test_it_may_not_change"
+OTHER_TABLE = f"{COMPONENT}/test_identities.py::test_no_key_of_another_table"
+OWN_KEYS = f"{COMPONENT}/test_identities.py::test_a_role_puts_the_keys_that_the_contract_gives_it"
+NEIGHBOUR = f"{COMPONENT}/test_identities.py::test_a_pod_of_the_tables_namespace_reads_and_writes_nothing"
+NO_TOKEN = f"{COMPONENT}/test_identities.py::test_without_a_good_token_nothing"
+FULL = f"{COMPONENT}/test_identities.py::test_a_table_that_fills_up_stops_itself"
+NO_CERTIFICATE = f"{COMPONENT}/test_etcd_access.py::test_etcd_refuses_clients_without_a_certificate"
+DECIDES = f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
+WIRE = "tests/tiers/hudi/test_wire.py::test_who_does_not_have_the_key_is_refused"
+EXECUTORS_KEY = f"{COMPONENT}/test_executor_pods.py::test_an_executor_needs_the_key_of_its_driver"
+NO_API_TOKEN = f"{UNIT}/manifests/test_manifests.py::test_only_drivers_with_executors_get_a_token"
+NO_ETCD = f"{UNIT}/manifests/test_manifests.py::test_executors_do_not_get_the_identity_for_etcd"
+MOUNTS = f"{UNIT}/manifests/test_manifests.py::test_executors_may_mount_what_they_do_mount"
+POLICIES = f"{UNIT}/manifests/test_manifests.py::test_pods_of_tables_are_reached_by_their_executors_and_drivers_only"
+CHART_POLICIES = f"{CRDS}/test_chart.py::test_network_policies_of_every_pod_of_the_release"
+METRICS = f"{UNIT}/adapters/test_metrics_access.py::test_without_the_token_nothing_is_told"
+PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
+CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
+FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
+TURNS = f"{UNIT}/plan/gate/test_turns.py"
+
+VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
+    "viewer",
+    "editor",
+    "table author",
+    "driver of another table",
+    "executor",
+    "network neighbour",
+    "holder of the operator's token",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a role can do to an asset, in words, and the tests that show it."""
+
+    says: str
+    tests: tuple[str, ...]
+
+
+def cell(says: str, *tests: str) -> Cell:
+    """A cell. One without a test says so."""
+    return Cell(says, tests)
+
+
+CELLS: dict[str, dict[str, Cell]] = {
+    "Rows and files in the store": {
+        VIEWER: cell("nothing: it reads no Secret and starts no pod", ROLE),
+        EDITOR: cell("whatever the Secrets of the namespace allow: it reads them, and starts any pod", ROLE),
+        AUTHOR: cell(
+            "with code, whatever the credentials allow that it may use and whose owner allows its table; without "
+            "code, paths of its namespace's prefixes",
+            ROLE,
+            USE,
+            CONSENT,
+            PATHS,
+        ),
+        DRIVER: cell(
+            "with code, whatever its own table's credentials reach; that these end at its own table is the store's "
+            "affair. It gets no others",
+            DRIVERS_RIGHTS,
+            STARTS,
+        ),
+        EXECUTOR: cell("as its driver: it has the same Secrets, and no others", STARTS, MOUNTS),
+        NETWORK: cell(f"{NOT_TESTED} nothing without credentials, if the store asks for them"),
+        HOLDER: cell(
+            "by a pod of an allowed image with the Secrets of a namespace where tables may be: the images have an "
+            "interpreter",
+            MAKES,
+            MAY_NOT_CREATE,
+        ),
+    },
+    "Lock, registrations and instants in etcd": {
+        VIEWER: cell("nothing: it has neither a certificate nor a pod's token", ROLE, NO_CERTIFICATE, NO_TOKEN),
+        EDITOR: cell(
+            "any pod that it starts in the table's namespace reads them and writes none; by `exec` into a driver or "
+            "an agent it has that one's keys",
+            ROLE,
+            NEIGHBOUR,
+            OWN_KEYS,
+        ),
+        AUTHOR: cell("its code in a driver has the keys that a writer of this table has", OWN_KEYS),
+        DRIVER: cell(
+            "of a table in another namespace nothing; of one in its own it reads and does not write",
+            OTHER_TABLE,
+            NEIGHBOUR,
+        ),
+        EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
+        NETWORK: cell("nothing: the gateway asks for a pod's token, etcd for a certificate", NO_TOKEN, NO_CERTIFICATE),
+        HOLDER: cell(
+            "everything, where it may `get` the Secret with the operator's certificate: with `consent.secrets` other "
+            "than `Off`, in a release for all namespaces. Else as an editor, by pods that it starts",
+            OPERATORS_RIGHTS,
+            MAKES,
+            NEIGHBOUR,
+        ),
+    },
+    "Gate, fences and admissions": {
+        VIEWER: cell("nothing", ROLE, NO_CERTIFICATE, NO_TOKEN),
+        EDITOR: cell("through a pod nothing; through the table's spec what the operator decides", DECIDES, ROLE),
+        AUTHOR: cell(
+            "through the spec what the operator decides. A path of another one's table is had for the time of a try, "
+            "and kept only by who reaches it",
+            DECISION,
+            TURNS,
+        ),
+        DRIVER: cell("nothing", OTHER_TABLE, DECIDES),
+        EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
+        NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
+        HOLDER: cell(
+            "everything, where it may `get` the Secret with the operator's certificate (as above)", OPERATORS_RIGHTS
+        ),
+    },
+    "etcd's space and time for other tables": {
+        VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
+        EDITOR: cell("up to the limits of a table", FULL),
+        AUTHOR: cell(f"up to the limits of each table; {NOT_TESTED} how many tables is bounded by quotas only", FULL),
+        DRIVER: cell("up to its table's limits: then its table stops, and others go on", FULL),
+        EXECUTOR: cell("nothing", NO_ETCD, NO_TOKEN),
+        NETWORK: cell(
+            f"{NOT_TESTED} it may open connections to the gateway, which are not bounded; see NetworkPolicies"
+        ),
+        HOLDER: cell(
+            f"{NOT_TESTED} with the operator's certificate nothing but the quota of the database is in its way"
+        ),
+    },
+    "Storage credentials (the table's Secret)": {
+        VIEWER: cell("nothing", ROLE),
+        EDITOR: cell("reads it, and says which tables may use it", ROLE),
+        AUTHOR: cell("reads no Secret; its code has those that its table may use", ROLE, USE, CONSENT),
+        DRIVER: cell("neither reads it nor starts an executor with it", DRIVERS_RIGHTS, STARTS),
+        EXECUTOR: cell("has its own driver's, and no token to ask for others", STARTS, MOUNTS, NO_API_TOKEN),
+        NETWORK: cell("nothing: they are in pods, whose ports serve none without their key", WIRE),
+        HOLDER: cell(
+            "gets it by name with `consent.secrets` other than `Off`; else by a pod with it", OPERATORS_RIGHTS, MAKES
+        ),
+    },
+    "Other Secrets and accounts of the namespace": {
+        VIEWER: cell("nothing", ROLE),
+        EDITOR: cell("reads Secrets and starts pods under any account", ROLE),
+        AUTHOR: cell("names those on which it has the verb `use`; those of the operator never", ROLE, USE),
+        DRIVER: cell("nothing: executors have the driver's account, its Secrets and no token", STARTS, DRIVERS_RIGHTS),
+        EXECUTOR: cell("nothing", STARTS, NO_API_TOKEN),
+        NETWORK: cell("nothing: it has no account there", NO_API_TOKEN),
+        HOLDER: cell(
+            "as above; it makes no token of an account, and changes no Secret or account of anybody",
+            MAY_NOT_CHANGE,
+            MAY_NOT_CREATE,
+            OPERATORS_RIGHTS,
+        ),
+    },
+    "Specs, status and decisions of tables and writers": {
+        VIEWER: cell("reads them", ROLE),
+        EDITOR: cell(
+            "edits specs; does not fence by lease, attest, trust nodes, roll back, unfreeze, or write status", ROLE
+        ),
+        AUTHOR: cell("as an editor", ROLE, DECISION),
+        DRIVER: cell("nothing", DRIVERS_RIGHTS),
+        EXECUTOR: cell("nothing: it has no token", NO_API_TOKEN),
+        NETWORK: cell("nothing: it has no account there", NO_API_TOKEN),
+        HOLDER: cell(
+            "writes status and its own finalizer; changes no spec, annotation or other finalizer", MAY_NOT_CHANGE
+        ),
+    },
+    "Evidence of the end of pods": {
+        VIEWER: cell("nothing", ROLE),
+        EDITOR: cell("deletes pods, which waits for the proof; takes off neither finalizer nor labels", ROLE),
+        AUTHOR: cell("nothing", ROLE),
+        DRIVER: cell("starts none without evidence, and deletes its own executors only", STARTS, ENDS),
+        EXECUTOR: cell("nothing: it has no token", NO_API_TOKEN),
+        NETWORK: cell("nothing: it has no account there", NO_API_TOKEN),
+        HOLDER: cell(
+            "takes the finalizer off, which is the operator's work; does not write a pod's status",
+            FINALIZER,
+            MAY_NOT_CHANGE,
+        ),
+    },
+    "Connections between a driver and its executors": {
+        VIEWER: cell("nothing: it does not read the key", ROLE, WIRE),
+        EDITOR: cell("reads the key, as any Secret, and may connect", ROLE),
+        AUTHOR: cell(
+            "of its own tables only: it names no key",
+            USE,
+            f"{CRDS}/test_references.py::test_the_operators_own_secrets_are_nobodys",
+        ),
+        DRIVER: cell("is refused: it has another key, and no executor of it mounts this one", WIRE, STARTS),
+        EXECUTOR: cell("serves its own driver; with another key it is refused", EXECUTORS_KEY),
+        NETWORK: cell("is refused without the key", WIRE),
+        HOLDER: cell("gets the key by name with `consent.secrets` other than `Off`", OPERATORS_RIGHTS),
+    },
+    "Other pods of the namespace, and their nodes": {
+        VIEWER: cell("sees them and their logs", ROLE),
+        EDITOR: cell("starts, enters and deletes any; the node as far as the namespace's Pod Security lets it", ROLE),
+        AUTHOR: cell("nothing but pods of tables with allowed images", ROLE),
+        DRIVER: cell("sees them all; starts and ends executors of its own, without any part of the node", STARTS, ENDS),
+        EXECUTOR: cell("nothing: no token, no privilege, no part of the node", STARTS, NO_API_TOKEN),
+        NETWORK: cell(
+            f"ports of Spark are closed by NetworkPolicies; {NOT_TESTED} no plugin that enforces them could be had",
+            POLICIES,
+        ),
+        HOLDER: cell(
+            "starts pods of allowed images without privilege; changes and deletes none of others",
+            MAY_NOT_CREATE,
+            MAY_NOT_CHANGE,
+        ),
+    },
+    "What is in other namespaces": {
+        VIEWER: cell("nothing", ROLE),
+        EDITOR: cell("nothing", ROLE),
+        AUTHOR: cell(
+            "paths below a prefix that both namespaces may use, by the credentials that it has", ROLE, PATHS, TURNS
+        ),
+        DRIVER: cell(
+            "nothing",
+            OTHER_TABLE,
+            f"{COMPONENT}/test_identities.py::test_an_attempt_of_another_name_space_and_the_same_name_is_another_one",
+        ),
+        EXECUTOR: cell("nothing: it has no token", NO_API_TOKEN, NO_ETCD),
+        NETWORK: cell("what it reaches over the network, without an identity: the rows above", NO_TOKEN, WIRE),
+        HOLDER: cell(
+            "as above in each namespace that the operator watches; makes nothing in its own and in Kubernetes' own",
+            MAY_NOT_CREATE,
+            f"{CRDS}/test_chart.py::test_rights_end_at_the_watched_namespaces",
+        ),
+    },
+    "Metrics of the operator and of etcd": {
+        VIEWER: cell("nothing through the API server; over the network as a neighbour", ROLE, METRICS),
+        EDITOR: cell("over the network, as a neighbour", METRICS),
+        AUTHOR: cell("over the network, as a neighbour", METRICS),
+        DRIVER: cell("over the network, as a neighbour", METRICS),
+        EXECUTOR: cell("over the network, as a neighbour", METRICS),
+        NETWORK: cell(
+            f"reads them unless the chart is given a token or certificates, or its NetworkPolicies keep it out; "
+            f"{NOT_TESTED} no plugin that enforces these could be had",
+            METRICS,
+            CHART_POLICIES,
+        ),
+        HOLDER: cell("over the network, as a neighbour", METRICS),
+    },
+}
+HEAD = """\
+# Who reaches what
+
+Made by `python -m tests.campaigns.pages.reach`; do not edit. For each asset of a table: what each
+role can do to it, which tests show that, and what these said when they were last run and that was
+noted ([last-run](../results/last-run.md)). What no test shows says *not tested* and why.
+
+The **viewer** and the **table author** are the roles of
+[examples/isolation](../../examples/isolation); the **editor** has Kubernetes' `edit` in the
+namespace. A **driver of another table** runs user code with its pod's token. A **network
+neighbour** is a pod that can open connections and has no identity here. The **holder of the
+operator's token** has that and nothing else of the operator. Verb by verb:
+[tenants](tenants.md#who-can-do-what); keys of etcd: [identities](../design/identities.md).
+"""
+
+
+def tests() -> tuple[str, ...]:
+    """Each test that a cell names, once."""
+    return tuple(dict.fromkeys(test for row in CELLS.values() for one in row.values() for test in one.tests))
+
+
+def _lines(stored: shown.Results) -> Iterator[str]:
+    for asset, row in CELLS.items():
+        yield from ("", f"## {asset}", "", "| who | can | shown by |", "|---|---|---|")
+        for role in ROLES:
+            shown_by = ", ".join(f"`{test.removeprefix('tests/tiers/')}`" for test in row[role].tests)
+            yield f"| {role} | {row[role].says} | {shown_by or '–'} |"
+    yield from ("", "## What the tests said last", "", "| test | last |", "|---|---|")
+    for test in sorted(tests()):
+        yield f"| `{test.removeprefix('tests/tiers/')}` | {shown.last(catalog.named(test), stored)} |"
+
+
+def page() -> str:
+    """The whole page."""
+    stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
+    return "\n".join([HEAD.rstrip("\n"), *_lines(stored), ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.exit(0)
