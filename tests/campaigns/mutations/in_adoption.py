@@ -58,7 +58,7 @@ ADOPTING = (
                 ),
                 (
                     'view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", '
-                    'restore_baseline=""'
+                    'restore_baseline="",'
                 ),
             ),
             o(

@@ -33,6 +33,7 @@ the frozen gate, so it works once.
 """
 REASON_LIMIT = 64
 GAVE_WAY_LIMIT = 16
+"""HudiTables of one path that a gate remembers."""
 UNREACHED_TIMER, TURN_TIMER = "unreached", "turn/"
 """Timers of :mod:`hudi_operator.plan.gate.turns`; the second has a gate's revision in its name."""
 OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
@@ -572,11 +573,15 @@ def plan_release(view: View) -> PartialPlan:
         restore_baseline="",
         adopted=False,
         reached=False,
-        gave_way=()
-        if reached(view)
-        else (*(t for t in view.gate.gave_way if t != view.table.ref.key), view.table.ref.key)[-GAVE_WAY_LIMIT:],
+        gave_way=_gave_way(view),
     )
     return _put(view, value, "releasing the gate")
+
+
+def _gave_way(view: View) -> tuple[str, ...]:
+    """With this HudiTable as the last one, unless it has reached its table."""
+    me = view.table.ref.key
+    return () if reached(view) else (*(t for t in view.gate.gave_way if t != me), me)[-GAVE_WAY_LIMIT:]
 
 
 def released(view: View) -> bool:
