@@ -19,6 +19,8 @@ _PLACE = re.compile(r"(?i)(file|path|dir|url|uri|host|endpoint|provider|alias)$"
 
 PREFIXES = "HUDI_OPERATOR_SECRET_PREFIXES"
 """Variable with the prefixes of variables that come from Secrets, separated by commas."""
+FOLDERS = "HUDI_OPERATOR_SECRET_FOLDERS"
+"""Variable with the folders where Secrets are mounted as files, separated by commas."""
 
 
 def is_secret(name: str) -> bool:

@@ -220,7 +220,7 @@ def _container(
         "image": image,
         "imagePullPolicy": config.image_pull_policy,
         "args": [role],
-        "env": env,
+        "env": [*env, *_secret_folders(mounts)],
         "resources": resources,
         "volumeMounts": mounts,
         "terminationMessagePath": "/dev/termination-log",
@@ -384,6 +384,13 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
         env.append(_variable("HUDI_OPERATOR_S3_CREDENTIALS", _S3_DIR))
     return env
+
+
+def _secret_folders(mounts: list[JsonDict]) -> list[JsonDict]:
+    """Where the process finds values that must not stand in its messages."""
+    roots = (f"{_SECRETS_DIR}/", kafka.SECRET_DIR, callback.SECRET_DIR)
+    found = sorted(mount["mountPath"] for mount in mounts if mount["mountPath"].startswith(roots))
+    return [_variable(secret_names.FOLDERS, ",".join(found))] if found else []
 
 
 def _env_from(storage: StorageSpec) -> list[JsonDict]:

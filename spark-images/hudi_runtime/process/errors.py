@@ -109,6 +109,10 @@ _CODES: Mapping[str, FailureClass] = {
     ErrorCode.BAD_RECORD: FailureClass.BAD_DATA,
     ErrorCode.BAD_DATA: FailureClass.BAD_DATA,
 }
+_LARGEST_FILE = 1 << 20
+"""Bytes of the largest file of a Secret: a Secret cannot have more."""
+_SETTING = re.compile(r"""\s*["']?([\w.-]+)["']?\s*[=:]\s*["']?(.*?)["']?\s*,?\s*$""")
+"""A line of a file of properties, of INI or of YAML."""
 _SHORTEST = 6
 """Characters of the shortest secret: anything shorter would blank out ordinary words."""
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
@@ -285,10 +289,11 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of variables whose names suggest a secret, of all that come from Secrets, and S3 keys.
+    """Values of variables whose names suggest a secret, and all that comes from Secrets.
 
-    The S3 keys are those that the mounted Secret has now. They must never appear in a message, and
-    neither must a line of them, or a value within one that is JSON (F134).
+    Of mounted Secrets that is what their files have now. None of it may appear in a message, nor a
+    line of it, nor what a line or JSON within it gives to a name that suggests a secret (F134,
+    F192).
     """
     found = os.environ if environ is None else environ
     prefixes = tuple(filter(None, found.get(secret_names.PREFIXES, "").split(",")))
@@ -297,9 +302,19 @@ def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, 
         own = name.startswith("HUDI_OPERATOR_")  # names and places of files, and no secret
         if not own and ((prefixes and name.startswith(prefixes)) or is_secret(name)):
             secrets.update(dict.fromkeys(_parts(value)))
-    for key in s3_keys(found).values():
+    for key in (*s3_keys(found).values(), *_mounted(found.get(secret_names.FOLDERS, ""))):
         secrets.update(dict.fromkeys(_parts(key)))
     return tuple(secrets)
+
+
+def _mounted(folders: str) -> Iterator[str]:
+    """Texts of the files of mounted Secrets. What is no text, or cannot be read, is left out."""
+    for folder in filter(None, folders.split(",")):
+        with contextlib.suppress(OSError):
+            for file in sorted(Path(folder).iterdir()):
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    if file.is_file() and file.stat().st_size <= _LARGEST_FILE:
+                        yield file.read_text(encoding="utf-8").strip()
 
 
 def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -314,9 +329,11 @@ def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value, each of its lines, and what JSON has under names that suggest a secret."""
+    """The value, its lines, and what a line or JSON has under names that suggest a secret."""
     lines = value.splitlines()
-    yield from (part for part in (value, *(line.strip() for line in lines)) if len(part) >= _SHORTEST)
+    settings = (match for line in lines if (match := _SETTING.match(line)) and is_secret(match[1]))
+    parts = (value, *(line.strip() for line in lines), *(match[2] for match in settings))
+    yield from (part for part in parts if len(part) >= _SHORTEST)
     if not value.lstrip().startswith(("{", "[")):
         return
     try:

@@ -77,6 +77,21 @@ OPTIONS = (
         "tests/tiers/hudi/test_queries.py::test_what_is_no_query_is_refused_before_it_is_analyzed",
     ),
     mutation(
+        "files-of-secrets-are-shown",
+        "F192",
+        "what code has read from a mounted Secret stands in the message of its failure",
+        a("process/errors", ', *_mounted(found.get(secret_names.FOLDERS, ""))', ","),
+        "tests/tiers/unit/runtime/process/test_errors.py::test_files_of_mounted_secrets_are_hidden",
+        "tests/tiers/unit/runtime/process/test_errors.py::test_files_of_mounted_secrets_are_hidden_as_they_are_now",
+    ),
+    mutation(
+        "processes-do-not-know-their-secrets",
+        "F192",
+        "the runtime is not told where Secrets are mounted",
+        o("manifests/pods", 'if mount["mountPath"].startswith(roots)', 'if mount["mountPath"] in roots'),
+        f"{MANIFESTS}::test_processes_know_where_their_secrets_are_mounted",
+    ),
+    mutation(
         "secrets-of-other-names-are-shown",
         "F134",
         "values from Secrets are shown when their names do not sound like it",

@@ -179,6 +179,28 @@ def test_the_kubelet_ends_an_attempt_at_its_deadline() -> None:
     assert pods.driver_pod(table(), writer(activeDeadlineSeconds=90), 1, CONFIG)["spec"]["activeDeadlineSeconds"] == 90
 
 
+def test_processes_know_where_their_secrets_are_mounted() -> None:
+    """F192: what stands there is hidden in messages."""
+    files = [{"name": "lake", "as": "Files"}, {"name": "keys", "as": "S3"}]
+    mine = table(storage={"secretRefs": files}, commitCallback={"url": "https://x/", "secretRef": {"name": "hook"}})
+    kafka = {
+        "bootstrapServers": ["kafka:9093"],
+        "topics": ["t"],
+        "value": {"format": "Binary"},
+        "security": {"protocol": "SSL", "secretRef": {"name": "tls"}},
+    }
+    driver = pods.driver_pod(mine, writer(source={"kafka": kafka}), 1, CONFIG)
+    agent = pods.agent_pod(mine, "hudi-agent-0", 1, CONFIG)
+    for pod, folders in (
+        (driver, "/etc/hudi/kafka,/etc/hudi/secrets/lake"),
+        (agent, "/etc/hudi/callback,/etc/hudi/secrets/lake"),
+    ):
+        (container,) = pod["spec"]["containers"]
+        assert {"name": "HUDI_OPERATOR_SECRET_FOLDERS", "value": folders} in container["env"]
+    (container,) = pods.driver_pod(table(), writer(), 1, CONFIG)["spec"]["containers"]
+    assert "HUDI_OPERATOR_SECRET_FOLDERS" not in [each["name"] for each in container["env"]]
+
+
 def test_only_drivers_with_executors_get_a_token() -> None:
     assert pods.driver_pod(table(), writer(**EXECUTORS), 1, CONFIG)["spec"]["automountServiceAccountToken"] is True
 

@@ -295,6 +295,38 @@ def test_values_are_hidden_by_name(name: str, value: str, hidden: str) -> None:
     assert redact("the folder /tmp is full", secrets=secrets) == "the folder /tmp is full"
 
 
+FILES = {
+    "credentials": "[default]\naws_access_key_id = mounted-id\naws_secret_access_key = mounted+secret/1\n",
+    "user": "mounted-user\n",
+    "key.json": '{"private_key": "-----BEGIN\\nmountedMIIE\\n"}',
+    "settings.yaml": "store:\n  password: 'mounted pass'\n",
+}
+"""A Secret as `Files`."""
+
+
+@pytest.mark.parametrize("shown", ["mounted-user", "mounted+secret/1", "mountedMIIE", "mounted pass", "mounted-id"])
+def test_files_of_mounted_secrets_are_hidden(tmp_path: Path, shown: str) -> None:
+    """F192: what code reads from them may stand in the exception that ends it."""
+    data = tmp_path / "lake" / "..2026"
+    data.mkdir(parents=True)
+    for name, text in FILES.items():
+        (data / name).write_text(text)
+    (data / "binary").write_bytes(b"\xff\xfe\x00")
+    for name in (*FILES, "binary"):  # as the kubelet mounts a Secret
+        (tmp_path / "lake" / name).symlink_to(f"..2026/{name}")
+    environ = {"HUDI_OPERATOR_SECRET_FOLDERS": f"{tmp_path}/lake,{tmp_path}/missing"}
+    secrets = errors.environment_secrets(environ)
+    assert shown not in redact(f"the store refuses ({shown})", secrets=secrets)
+    assert redact("the store refuses", secrets=secrets) == "the store refuses"
+
+
+def test_files_of_mounted_secrets_are_hidden_as_they_are_now(tmp_path: Path) -> None:
+    environ = {"HUDI_OPERATOR_SECRET_FOLDERS": str(tmp_path)}
+    for value in ("first-value", "second-value"):
+        (tmp_path / "any").write_text(value)
+        assert errors.environment_secrets(environ) == (value,)
+
+
 def test_places_of_secrets_are_shown() -> None:
     environ = {
         "AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/token",
