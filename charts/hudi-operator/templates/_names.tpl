@@ -107,6 +107,15 @@ spec:
 {{- toJson $found }}
 {{- end }}
 
+{{/* CEL: the tokens that identity webhooks add (admission.identities), each as [volume, audience]. */}}
+{{- define "hudi-operator.identities" -}}
+{{- $found := list }}
+{{- range .Values.admission.identities }}
+{{- $found = append $found (list .volume .audience) }}
+{{- end }}
+{{- if $found }}{{ toJson $found }}{{ else }}[["", ""]]{{ end }}
+{{- end }}
+
 {{/* Variables of a policy that uses the next template: (list . (list "executor")), the names of the containers that are ours. */}}
 {{- define "hudi-operator.podVariables" -}}
 - name: injectors
@@ -115,6 +124,9 @@ spec:
 - name: injectedVolumes
   expression: >-
     {{ include "hudi-operator.injectedVolumes" (index . 0) }}
+- name: identities
+  expression: >-
+    {{ include "hudi-operator.identities" (index . 0) }}
 - name: initContainers
   expression: "has(object.spec.initContainers) ? object.spec.initContainers : []"
 - name: volumes
@@ -141,13 +153,15 @@ Validations of a pod: nothing in it reaches the node, another account or another
 - expression: >-
     variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) ||
     ((v.name in variables.injectedVolumes{{ if ne (first (index . 1)) "executor" }} || v.name.startsWith('kube-api-access-'){{ end }}) &&
-     (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret)))))
+     (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret))))) ||
+    variables.identities.exists(i, i[0] == v.name && has(v.projected) && v.projected.sources.all(s,
+     has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience == i[1]))
     {{- if ne (first (index . 1)) "executor" }} ||
     (v.name == 'etcd' && has(v.projected) && v.projected.sources.all(s,
      (has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience == 'hudi-operator-etcd') ||
      (has(s.configMap) && has(s.configMap.name) && s.configMap.name == 'hudi-operator-etcd'))){{ end }})
   messageExpression: >-
-    "spec.volumes of {{ $what }} must be emptyDir, configMap or secret, or belong to an injector of the chart's admission.injectors: " +
+    "spec.volumes of {{ $what }} must be emptyDir, configMap or secret, or belong to an injector of the chart's admission.injectors or an identity of admission.identities: " +
     variables.volumes.filter(v, !(has(v.emptyDir) || has(v.configMap) || has(v.secret)) && !(v.name in variables.injectedVolumes)).map(v, v.name).join(', ')
 - expression: size(variables.foreign) == 0
   messageExpression: >-

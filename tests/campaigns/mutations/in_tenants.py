@@ -104,6 +104,17 @@ TENANTS = (
         f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
     ),
     mutation(
+        "an-identity-is-any-token",
+        "F193",
+        "a driver gives its executors a token for the API server, as if a cloud's webhook had added it",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            " && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience == i[1]))",
+            "))",
+        ),
+        f"{CRDS}/test_drivers.py::test_the_token_of_a_clouds_identity",
+    ),
+    mutation(
         "labels-of-evidence-are-free",
         "F124",
         "an editor takes labels and owner off a pod that is evidence",

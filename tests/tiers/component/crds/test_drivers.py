@@ -354,3 +354,42 @@ def test_containers_of_an_injector(bare_cluster: Cluster, tmp_path: Path) -> Non
         assert message in out
     stolen = {"name": "mesh-token", "projected": {"sources": [{"secret": {"name": "of-others"}}]}}
     assert "must be emptyDir" in driver.creates(driver.changed(injected(mesh_init, stolen)))[1]
+
+
+def test_the_token_of_a_clouds_identity(bare_cluster: Cluster, tmp_path: Path) -> None:
+    """What the webhook of EKS for IRSA adds to a pod; the webhook is played."""
+    from tests.tiers.component.crds.cluster import install
+
+    install(
+        bare_cluster,
+        "--set=admission.identities[0].volume=aws-iam-token,admission.identities[0].audience=sts.amazonaws.com",
+    )
+    bare_cluster.kubectl("create", "namespace", "lake")
+    wait_until(lambda: bare_cluster.run("get", "serviceaccount", "default", "-n", "lake").returncode == 0)
+    driver = _driver(bare_cluster, "lake", tmp_path)
+    place = "/var/run/secrets/eks.amazonaws.com/serviceaccount"
+
+    def mutated(*sources: JsonDict, name: str = "aws-iam-token") -> JsonDict:
+        def change(obj: JsonDict) -> None:
+            (container,) = obj["spec"]["containers"]
+            container["env"] = [*container["env"], {"name": "AWS_WEB_IDENTITY_TOKEN_FILE", "value": f"{place}/token"}]
+            container["volumeMounts"] = [
+                *container["volumeMounts"],
+                {"name": name, "mountPath": place, "readOnly": True},
+            ]
+            obj["spec"]["volumes"].append({"name": name, "projected": {"sources": list(sources)}})
+
+        return driver.changed(change)
+
+    token = {"serviceAccountToken": {"audience": "sts.amazonaws.com", "expirationSeconds": 86400, "path": "token"}}
+    code, out = driver.creates(mutated(token))
+    assert code == 0, out
+    for refused in (
+        mutated({"serviceAccountToken": {"path": "token"}}),  # for the API server
+        mutated({"serviceAccountToken": {"audience": "hudi-operator-etcd", "path": "token"}}),
+        mutated(token, {"secret": {"name": "of-others"}}),
+        mutated(token, name="another"),
+    ):
+        code, out = driver.creates(refused)
+        assert code != 0
+        assert "or an identity of admission.identities" in out

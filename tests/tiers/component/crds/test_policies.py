@@ -72,7 +72,7 @@ BAD_EXECUTORS = [
     (
         _spec(volumes=[{"name": "h", "hostPath": {"path": "/"}}]),
         "spec.volumes of an executor must be emptyDir, configMap or secret, or belong to an injector of the chart's "
-        "admission.injectors: h",
+        "admission.injectors or an identity of admission.identities: h",
     ),
 ]
 
