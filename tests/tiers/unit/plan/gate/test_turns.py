@@ -17,6 +17,18 @@ from tests.support.world.simulated_world import World
 UNREACHABLE = {"code": "StorageUnreachable", "message": "denied"}
 
 
+TRY, TURN = 60, 20
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorter than in earnest: each second is a look at each HudiTable."""
+    assert turns.TRY_SECONDS > TRY
+    assert turns.TURN_SECONDS > TURN
+    monkeypatch.setattr(turns, "TRY_SECONDS", float(TRY))
+    monkeypatch.setattr(turns, "TURN_SECONDS", float(TURN))
+
+
 class Rivals(World):
     """HudiTables of one path, in one namespace, thus with one agent; the operator looks at each."""
 
@@ -72,17 +84,17 @@ class Rivals(World):
         return str(self.condition(self.tables[name], kind)["reason"])
 
 
-@pytest.mark.parametrize("crash_every", [0, 401])
+@pytest.mark.parametrize("crash_every", [0, 97])
 def test_who_does_not_reach_the_table_gives_way_to_who_does(crash_every: int) -> None:
     world = Rivals()
     world.begin("squatter", "owner", reach=("owner",))
     world.look("squatter")
     world.look("squatter")
-    world.pass_time(int(turns.TRY_SECONDS) - 20)
+    world.pass_time(TRY - 20)
     assert world.owner() == "squatter"
     assert world.reason("owner", "Stalled") == "DuplicatePath"
     # It is quicker than the owner, and still does not take back what it gave up.
-    world.pass_time(3 * int(turns.TRY_SECONDS), "squatter", "squatter", "owner", crash_every=crash_every)
+    world.pass_time(3 * TRY, "squatter", "squatter", "owner", crash_every=crash_every)
     assert world.owners == ["squatter", "owner"]
     assert world.is_true(world.tables["owner"], "Ready")
     assert world.reason("squatter", "Stalled") == "DuplicatePath"
@@ -95,8 +107,7 @@ def test_it_does_not_help_to_come_again() -> None:
     world.begin("one", "two", "owner", reach=("owner",))
     world.look("one")
     world.look("one")
-    for _ in range(3):
-        world.pass_time(400)
+    world.pass_time(5 * TRY)
     assert world.is_true(world.tables["owner"], "Ready")
     assert Counter(world.owners)["one"] == 1
     assert Counter(world.owners)["two"] <= 1
@@ -105,12 +116,12 @@ def test_it_does_not_help_to_come_again() -> None:
 def test_when_nobody_reaches_the_table_each_has_its_turn() -> None:
     world = Rivals()
     world.begin("a", "b", "c")
-    world.pass_time(5 * 340)
+    world.pass_time(7 * TRY)
     assert {*world.owners[:3]} == {"a", "b", "c"}
     assert all(one != other for one, other in itertools.pairwise(world.owners))
     assert len(world.owners) >= 5
     world.reach = (world.owners[0],)
-    world.pass_time(4 * 340)
+    world.pass_time(6 * TRY)
     assert world.is_true(world.tables[world.owners[0]], "Ready")
 
 
@@ -118,17 +129,17 @@ def test_a_turn_that_nobody_takes_goes_back() -> None:
     """The other HudiTable may be invalid, or of a namespace that no operator looks at."""
     world = Rivals()
     world.begin("slow", "idle")
-    world.pass_time(320, "slow")
+    world.pass_time(TRY + 10, "slow")
     assert world.owner() == ""
     assert world.reason("slow", "Stalled") == "DuplicatePath"
-    world.pass_time(int(turns.TURN_SECONDS) + 10, "slow")
+    world.pass_time(TURN + 10, "slow")
     assert world.owner() == "slow"
 
 
 def test_alone_it_tries_for_ever() -> None:
     world = Rivals()
     world.begin("alone")
-    world.pass_time(700)
+    world.pass_time(4 * TRY)
     assert world.owners == ["alone"]
     assert world.owner() == "alone"
 
@@ -146,6 +157,6 @@ def test_who_has_reached_the_table_keeps_the_gate_although_it_may_not_open_it() 
     assert process is not None
     world.kill(process)  # and with it its report
     world.schedulable = False
-    world.pass_time(2 * int(turns.TRY_SECONDS))
+    world.pass_time(2 * TRY)
     assert world.owners == ["owner"]
     assert world.owner() == "owner"
