@@ -21,7 +21,11 @@ const (
 	agents  = "agents"
 )
 
-var tableID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var (
+	tableID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	// Names in keys: incarnations, tickets, instants, attempts, answers.
+	keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9][A-Za-z0-9._:-]*)?$`)
+)
 
 // contract says which role writes which kind of key. It is read from protocol.json, the file that
 // operator, agent and Java module share.
@@ -96,7 +100,7 @@ func (c *contract) kind(key []byte) (table, kind, name string) {
 	}
 	kind, name, found := strings.Cut(rest, "/")
 	single, known := c.single[kind]
-	if !known || single == found || (!single && name == "") {
+	if !known || single == found || (!single && !keyName.MatchString(name)) {
 		return "", "", ""
 	}
 	return table, kind, name

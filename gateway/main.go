@@ -84,8 +84,8 @@ func (p *pair) get() (*tls.Certificate, error) {
 	return p.loaded, nil // a pair that is being replaced: the old one serves until the new one can be read
 }
 
-// authority is the bundle of authorities that etcd's certificate may come from, read again when it changes: an authority is replaced while
-// this process runs.
+// authority is the bundle of authorities that etcd's certificate may come from, read again when it
+// changes: an authority is replaced while this process runs.
 type authority struct {
 	file    string
 	mu      sync.Mutex
@@ -114,16 +114,17 @@ func (a *authority) get() (*x509.CertPool, error) {
 	return a.pool, nil // a bundle that is being replaced: the old one serves until the new one can be read
 }
 
-// verify does what crypto/tls does with RootCAs and ServerName, which it reads only once.
-func (a *authority) verify(state tls.ConnectionState) error {
+// verify does what crypto/tls does with RootCAs and ServerName, which it reads only once. host is the
+// endpoint's own: the state's ServerName is what was sent as SNI, and empty when that is an IP address.
+func (a *authority) verify(host string, state tls.ConnectionState) error {
 	pool, err := a.get()
 	if err != nil {
 		return err
 	}
 	if len(state.PeerCertificates) == 0 {
-		return fmt.Errorf("%s showed no certificate", state.ServerName)
+		return fmt.Errorf("%s showed no certificate", host)
 	}
-	options := x509.VerifyOptions{Roots: pool, DNSName: state.ServerName, Intermediates: x509.NewCertPool()}
+	options := x509.VerifyOptions{Roots: pool, DNSName: host, Intermediates: x509.NewCertPool()}
 	for _, more := range state.PeerCertificates[1:] {
 		options.Intermediates.AddCert(more)
 	}
@@ -134,8 +135,9 @@ func (a *authority) verify(state tls.ConnectionState) error {
 func (a *authority) config(host string, client *pair) *tls.Config {
 	return &tls.Config{
 		// Not unverified: VerifyConnection is called for each connection, resumed ones too.
-		InsecureSkipVerify: true, VerifyConnection: a.verify,
-		ServerName: host, MinVersion: tls.VersionTLS12,
+		InsecureSkipVerify: true,
+		VerifyConnection:   func(state tls.ConnectionState) error { return a.verify(host, state) },
+		ServerName:         host, MinVersion: tls.VersionTLS12,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() },
 	}
 }
@@ -167,8 +169,9 @@ func main() {
 	bounds := newLimits()
 	flag.Float64Var(&bounds.bytesPerSecond, "max-bytes-per-second", bounds.bytesPerSecond, "bytes of keys and values that one table's pods put, per second in the long run")
 	flag.Float64Var(&bounds.burstBytes, "max-burst-bytes", bounds.burstBytes, "bytes that one table's pods put at once")
-	flag.Float64Var(&bounds.requestsPerSecond, "max-requests-per-second", bounds.requestsPerSecond, "requests of one pod")
-	flag.IntVar(&bounds.watches, "max-watches", bounds.watches, "watches of one pod")
+	flag.Float64Var(&bounds.requestsPerSecond, "max-requests-per-second", bounds.requestsPerSecond, "requests of one pod, at each of its tables")
+	flag.IntVar(&bounds.watches, "max-watches", bounds.watches, "watches of one pod, at each of its tables")
+	flag.Int64Var(&bounds.storedBytes, "max-stored-bytes", bounds.storedBytes, "bytes of keys and values of one table that its pods have put")
 	flag.Int64Var(&bounds.keys, "max-keys", bounds.keys, "keys of one table that its pods have put")
 	flag.Parse()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
@@ -230,18 +233,7 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	g.rules = newRules(rulesOf, etcd.read)
 	go g.tokens.follow(log)
 
-	service := grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(&tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return server.get() },
-		})),
-		grpc.MaxRecvMsgSize(2<<20),
-		grpc.MaxConcurrentStreams(128),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))
-	pb.RegisterKVServer(service, g)
-	pb.RegisterLeaseServer(service, g)
-	pb.RegisterWatchServer(service, g)
+	service := g.server(server)
 	socket, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return err
@@ -263,6 +255,26 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	}()
 	log.Info("serving", "address", socket.Addr().String(), "prefix", s.prefix, "audience", s.audience)
 	return service.Serve(socket)
+}
+
+// server offers the services of etcd that pods need, and no other one.
+func (g *gateway) server(shown *pair) *grpc.Server {
+	service := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(&tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.get() },
+		})),
+		grpc.MaxRecvMsgSize(2<<20),
+		// What a stranger may make this process hold before its token is looked at.
+		grpc.MaxHeaderListSize(2*maxTokenBytes),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.MaxConcurrentStreams(128),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))
+	pb.RegisterKVServer(service, g)
+	pb.RegisterLeaseServer(service, g)
+	pb.RegisterWatchServer(service, g)
+	return service
 }
 
 func (g *gateway) probes() http.Handler {

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// issuer makes an authority and a server's certificate for the name etcd-0; in PEM the authority.
-func issuer(t *testing.T) ([]byte, tls.Certificate) {
+// issuer makes an authority and a server's certificate for the name etcd-0 and these addresses; in PEM
+// the authority.
+func issuer(t *testing.T, addresses ...net.IP) ([]byte, tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -28,7 +29,7 @@ func issuer(t *testing.T) ([]byte, tls.Certificate) {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotAfter: until, IsCA: true, BasicConstraintsValid: true,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), DNSNames: []string{"etcd-0"}, NotAfter: until,
+		SerialNumber: big.NewInt(2), DNSNames: []string{"etcd-0"}, IPAddresses: addresses, NotAfter: until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	root, err := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
@@ -84,4 +85,20 @@ func TestTheBundleIsReadAgain(t *testing.T) {
 	write(second, 0)
 	expect("the first, which is trusted no more", connects(config, of1), false)
 	expect("the second alone", connects(config, of2), true)
+}
+
+// An endpoint may be an IP address, of which TLS sends no name: its certificate must name it all the same.
+func TestAnAddressIsVerified(t *testing.T) {
+	root, of := issuer(t, net.IPv4(10, 0, 0, 1))
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trusted := &authority{file: file}
+	if err := connects(trusted.config("10.0.0.1", &pair{}), of); err != nil {
+		t.Errorf("the address in the certificate: %v", err)
+	}
+	if connects(trusted.config("10.0.0.2", &pair{}), of) == nil {
+		t.Error("a certificate of another address is accepted")
+	}
 }

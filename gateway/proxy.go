@@ -6,8 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -27,9 +30,22 @@ func (u *upstream) use() (*grpc.ClientConn, int64) {
 	return u.members[at%int64(len(u.members))], at
 }
 
-// after switches to the next member when this one did not answer.
-func (u *upstream) after(at int64, err error) error {
-	if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+// patience is how long a member may take before a request that had no answer speaks against it: a pod
+// chooses the deadline of its own requests, and must not choose the member that others use.
+const patience = time.Second
+
+// after switches to the next member when this one did not answer the request that was sent then.
+func (u *upstream) after(at int64, sent time.Time, err error) error {
+	switch code := status.Code(err); {
+	case code == codes.Unavailable, code == codes.DeadlineExceeded && time.Since(sent) >= patience:
+		u.current.CompareAndSwap(at, at+1)
+	}
+	return err
+}
+
+// ended is after for a stream, which ends with its token's last second, too.
+func (u *upstream) ended(at int64, err error) error {
+	if status.Code(err) == codes.Unavailable {
 		u.current.CompareAndSwap(at, at+1)
 	}
 	return err
@@ -41,8 +57,9 @@ func (u *upstream) read(ctx context.Context, ranges ...*pb.RangeRequest) ([]*pb.
 		request.Success = append(request.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}})
 	}
 	member, at := u.use()
+	sent := time.Now()
 	answer, err := pb.NewKVClient(member).Txn(ctx, request)
-	if err := u.after(at, err); err != nil {
+	if err := u.after(at, sent, err); err != nil {
 		// The pod's own request was not sent: it may be repeated, whatever the reason was.
 		return nil, status.Errorf(codes.Unavailable, "gateway: etcd cannot be asked: %s", status.Convert(err).Message())
 	}
@@ -79,7 +96,28 @@ func (g *gateway) caller(ctx context.Context) (subject, error) {
 	if err != nil {
 		return s, status.Error(codes.Unauthenticated, err.Error())
 	}
-	return s, g.limits.request("pod " + s.namespace + "/" + s.pod)
+	return s, nil
+}
+
+// name is the pod's in limits and messages.
+func (s subject) name() string { return "pod " + s.namespace + "/" + s.pod }
+
+// called is caller for a request that names no table.
+func (g *gateway) called(ctx context.Context) (subject, error) {
+	s, err := g.caller(ctx)
+	if err == nil {
+		err = g.limits.request(s.name(), 0)
+	}
+	return s, err
+}
+
+// share is whose limit a request counts against: a pod's at one of its tables, so that an agent of many
+// tables has as much for each, or the pod's while it is not known there.
+func (g *gateway) share(s subject, key []byte) string {
+	if _, table := g.rules.contract.base(key); g.rules.known(s, table) {
+		return s.name() + " at table " + table
+	}
+	return s.name()
 }
 
 // told logs and counts a refusal of the gateway's own.
@@ -89,7 +127,7 @@ func (g *gateway) told(s subject, call string, err error) error {
 	}
 	code := status.Code(err)
 	g.counts.refused(code)
-	if code != codes.Unavailable {
+	if code != codes.Unavailable && g.limits.tells(s.name()) {
 		g.log.Warn("refused", "call", call, "namespace", s.namespace, "pod", s.pod, "code", code.String(), "why", status.Convert(err).Message())
 	}
 	return err
@@ -98,6 +136,11 @@ func (g *gateway) told(s subject, call string, err error) error {
 func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnResponse, error) {
 	g.counts.requests.Add(1)
 	s, err := g.caller(ctx)
+	who := ""
+	if err == nil {
+		who = g.share(s, firstKey(request))
+		err = g.limits.request(who, len(request.Compare)+len(request.Success)+len(request.Failure))
+	}
 	if err == nil {
 		err = g.rules.txn(ctx, s, request)
 	}
@@ -108,10 +151,12 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 		return nil, g.told(s, "Txn", err)
 	}
 	member, at := g.etcd.use()
+	sent := time.Now()
 	answer, err := pb.NewKVClient(member).Txn(ctx, request)
-	if err := g.etcd.after(at, err); err != nil {
+	if err := g.etcd.after(at, sent, err); err != nil {
 		return nil, err
 	}
+	g.limits.answered(who, answer.Size())
 	for _, op := range answer.Responses {
 		for _, kv := range op.GetResponseRange().GetKvs() {
 			if err := g.rules.mayKnow(s, kv.Key, kv.Value); err != nil {
@@ -120,6 +165,23 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 		}
 	}
 	return answer, nil
+}
+
+// firstKey is a key of the transaction; nil when it has none.
+func firstKey(request *pb.TxnRequest) []byte {
+	for _, compare := range request.Compare {
+		return compare.Key
+	}
+	for _, op := range operations(request) {
+		if asked := op.GetRequestRange(); asked != nil {
+			return asked.Key
+		}
+		if put := op.GetRequestPut(); put != nil {
+			return put.Key
+		}
+		return op.GetRequestDeleteRange().GetKey()
+	}
+	return nil
 }
 
 // bound applies the limits of the tables that a transaction writes to.
@@ -133,12 +195,8 @@ func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
 		if err := g.limits.write(table, len(put.Key)+len(put.Value)); err != nil {
 			return err
 		}
-		err := g.limits.stored(table, func() (int64, error) {
-			answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: []byte(base), RangeEnd: prefixEnd(base), CountOnly: true})
-			if err != nil {
-				return 0, err
-			}
-			return answers[0].Count, nil
+		err := g.limits.stored(ctx, table, func(ctx context.Context, weigh bool) (int64, int64, error) {
+			return g.size(ctx, []byte(base), prefixEnd(base), weigh)
 		})
 		if err != nil {
 			return err
@@ -147,24 +205,56 @@ func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
 	return nil
 }
 
+// size counts the keys of a range and, when they are to be weighed, the bytes of keys and values; it
+// stops where there are more than a table may have.
+func (g *gateway) size(ctx context.Context, key, end []byte, weigh bool) (keys, bytes int64, err error) {
+	if !weigh {
+		answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, CountOnly: true})
+		if err != nil {
+			return 0, 0, err
+		}
+		return answers[0].Count, 0, nil
+	}
+	for first := true; ; first = false {
+		answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, Limit: 200})
+		if err != nil {
+			return 0, 0, err
+		}
+		if first {
+			keys = answers[0].Count
+		}
+		for _, kv := range answers[0].Kvs {
+			bytes += int64(len(kv.Key) + len(kv.Value))
+			key = append(slices.Clone(kv.Key), 0)
+		}
+		if !answers[0].More || bytes > g.limits.storedBytes {
+			return keys, bytes, nil
+		}
+	}
+}
+
 func (g *gateway) LeaseGrant(ctx context.Context, request *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
 	g.counts.requests.Add(1)
-	s, err := g.caller(ctx)
+	s, err := g.called(ctx)
 	if err == nil && (request.ID != 0 || request.TTL < 1 || request.TTL > maxLeaseTTL) {
 		err = status.Errorf(codes.InvalidArgument, "lease: ID must be 0, TTL 1 to %d seconds, not %d", maxLeaseTTL, request.TTL)
+	}
+	request.ID = leaseOf(s, rand.Int64())
+	if err == nil {
+		err = g.limits.grant(s.name(), g.rules.tables(s), request.ID, request.TTL)
 	}
 	if err != nil {
 		return nil, g.told(s, "LeaseGrant", err)
 	}
-	request.ID = leaseSpace(s) | int64(rand.Uint32())
 	member, at := g.etcd.use()
+	sent := time.Now()
 	answer, err := pb.NewLeaseClient(member).LeaseGrant(ctx, request)
-	return answer, g.etcd.after(at, err)
+	return answer, g.etcd.after(at, sent, err)
 }
 
 func (g *gateway) LeaseRevoke(ctx context.Context, request *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
 	g.counts.requests.Add(1)
-	s, err := g.caller(ctx)
+	s, err := g.called(ctx)
 	if err == nil && !ownLease(s, request.ID) {
 		err = denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod)
 	}
@@ -172,12 +262,16 @@ func (g *gateway) LeaseRevoke(ctx context.Context, request *pb.LeaseRevokeReques
 		return nil, g.told(s, "LeaseRevoke", err)
 	}
 	member, at := g.etcd.use()
+	sent := time.Now()
 	answer, err := pb.NewLeaseClient(member).LeaseRevoke(ctx, request)
-	return answer, g.etcd.after(at, err)
+	if err == nil {
+		g.limits.revoked(s.name(), request.ID)
+	}
+	return answer, g.etcd.after(at, sent, err)
 }
 
 func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
-	s, err := g.caller(stream.Context())
+	s, err := g.called(stream.Context())
 	if err != nil {
 		return g.told(s, "LeaseKeepAlive", err)
 	}
@@ -186,19 +280,24 @@ func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
 	member, at := g.etcd.use()
 	to, err := pb.NewLeaseClient(member).LeaseKeepAlive(ctx)
 	if err != nil {
-		return g.etcd.after(at, err)
+		return g.etcd.ended(at, err)
 	}
-	return g.etcd.after(at, relay(stream.Recv, to.Send, to.CloseSend, to.Recv, stream.Send, cancel, func(request *pb.LeaseKeepAliveRequest) error {
+	answers := func() (*pb.LeaseKeepAliveResponse, error) {
+		answer, err := to.Recv()
+		return answer, g.etcd.ended(at, err)
+	}
+	return relay(stream.Recv, to.Send, to.CloseSend, answers, stream.Send, cancel, func(request *pb.LeaseKeepAliveRequest) error {
 		g.counts.requests.Add(1)
 		if !ownLease(s, request.ID) {
 			return g.told(s, "LeaseKeepAlive", denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod))
 		}
-		return g.told(s, "LeaseKeepAlive", g.limits.request("pod "+s.namespace+"/"+s.pod))
-	}))
+		g.limits.prolong(s.name(), request.ID)
+		return g.told(s, "LeaseKeepAlive", g.limits.request(s.name(), 0))
+	})
 }
 
 func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
-	s, err := g.caller(stream.Context())
+	s, err := g.called(stream.Context())
 	if err != nil {
 		return g.told(s, "Watch", err)
 	}
@@ -211,17 +310,21 @@ func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
 	member, at := g.etcd.use()
 	to, err := pb.NewWatchClient(member).Watch(ctx)
 	if err != nil {
-		return g.etcd.after(at, err)
+		return g.etcd.ended(at, err)
 	}
-	who, opened := "pod "+s.namespace+"/"+s.pod, 0
-	defer func() { _ = g.limits.watch(who, -opened) }()
-	return g.etcd.after(at, relay(stream.Recv, to.Send, to.CloseSend, to.Recv, stream.Send, cancel, func(request *pb.WatchRequest) error {
+	answers := func() (*pb.WatchResponse, error) {
+		answer, err := to.Recv()
+		return answer, g.etcd.ended(at, err)
+	}
+	watched := &held{limits: g.limits}
+	defer watched.release()
+	return relay(stream.Recv, to.Send, to.CloseSend, answers, stream.Send, cancel, func(request *pb.WatchRequest) error {
 		g.counts.requests.Add(1)
 		create := request.GetCreateRequest()
 		if create == nil {
-			return g.told(s, "Watch", g.limits.request(who))
+			return g.told(s, "Watch", g.limits.request(s.name(), 0))
 		}
-		err := g.limits.request(who)
+		err := g.limits.request(s.name(), 0)
 		if _, agents := g.rules.agent(create.Key); err == nil && agents {
 			err = denied("assignments are read, not watched")
 		}
@@ -229,13 +332,41 @@ func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
 			err = g.rules.mayRead(ctx, s, create.Key, create.RangeEnd)
 		}
 		if err == nil {
-			err = g.limits.watch(who, 1)
-		}
-		if err == nil {
-			opened++
+			err = watched.add(g.share(s, create.Key))
 		}
 		return g.told(s, "Watch", err)
-	}))
+	})
+}
+
+// held are the watches of one stream. A relay's reader may still add one when the stream has ended.
+type held struct {
+	limits *limits
+	mu     sync.Mutex
+	of     []string
+	over   bool
+}
+
+func (h *held) add(who string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return status.Error(codes.Canceled, "the stream has ended")
+	}
+	if err := h.limits.watch(who, 1); err != nil {
+		return err
+	}
+	h.of = append(h.of, who)
+	return nil
+}
+
+func (h *held) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	for _, who := range h.of {
+		_ = h.limits.watch(who, -1)
+	}
+	h.of = nil
 }
 
 // relay copies a stream in both directions until either side ends it; each request is checked.

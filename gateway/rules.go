@@ -3,13 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
-	"hash/fnv"
+	"errors"
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
@@ -19,10 +24,13 @@ import (
 const (
 	maxKeyBytes   = 512
 	maxValueBytes = 64 << 10 // what the operator itself writes at most
+	maxDepth      = 64       // of objects and arrays in a value
 	// A right is looked up again after this time.
 	rightsFor   = 60 * time.Second
 	noRightsFor = time.Second
 	maxRights   = 100000
+	// etcd's own limit for comparisons and for the operations of a branch (max-txn-ops).
+	maxOperations = 128
 )
 
 func denied(format string, arguments ...any) error {
@@ -38,7 +46,9 @@ type right struct {
 	until time.Time
 }
 
-type grantKey struct{ namespace, pod, uid, table string }
+type podKey struct{ namespace, pod, uid string }
+
+func (s subject) key() podKey { return podKey{s.namespace, s.pod, s.uid} }
 
 // rules decides what a pod may do. It keeps no state that another replica would need: everything is
 // looked up in etcd.
@@ -48,23 +58,80 @@ type rules struct {
 	read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)
 
 	mu     sync.Mutex
-	rights map[grantKey]right
+	rights map[podKey]map[string]right // by table
+	held   int                         // rights in all
 	// Incarnation and table to the uid of the pod that has registered it.
 	owners map[[2]string]string
 }
 
 func newRules(c *contract, read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)) *rules {
-	return &rules{contract: c, read: read, rights: map[grantKey]right{}, owners: map[[2]string]string{}}
+	return &rules{contract: c, read: read, rights: map[podKey]map[string]right{}, owners: map[[2]string]string{}}
 }
 
 // registration is the part of `writer/<inc>` that names the pod.
 type registration struct {
-	Inc       string `json:"inc"`
-	Attempt   string `json:"attempt"`
-	Role      string `json:"role"`
-	Pod       string `json:"pod"`
-	Namespace string `json:"namespace"`
-	PodUID    string `json:"podUID"`
+	Inc, Attempt, Role, Pod, Namespace, PodUID string
+}
+
+// registrationIn reads the fields by their exact names, as operator and agents do. encoding/json would
+// take `PODUID` for `podUID`: a value that says one thing here and another thing to them.
+func registrationIn(value []byte) (told registration, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(value, &fields); err != nil {
+		return told, err
+	}
+	for name, into := range map[string]*string{
+		"inc": &told.Inc, "attempt": &told.Attempt, "role": &told.Role,
+		"pod": &told.Pod, "namespace": &told.Namespace, "podUID": &told.PodUID,
+	} {
+		if field, ok := fields[name]; ok {
+			if err := json.Unmarshal(field, into); err != nil {
+				return told, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return told, nil
+}
+
+// plain says whether every reader understands a value in the same way: JSON in UTF-8, no name twice in
+// one object, not so deep that a reader gives up.
+func plain(value []byte) error {
+	if !utf8.Valid(value) || !json.Valid(value) {
+		return errors.New("no JSON in UTF-8")
+	}
+	reader := json.NewDecoder(bytes.NewReader(value))
+	reader.UseNumber()          // a number may be larger than a float64, which is its reader's business
+	var names []map[string]bool // of the objects around; nil for an array
+	isName := false
+	for {
+		token, err := reader.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		inObject := len(names) > 0 && names[len(names)-1] != nil
+		switch text, isText := token.(string); {
+		case token == json.Delim('{'):
+			names, isName = append(names, map[string]bool{}), true
+		case token == json.Delim('['):
+			names, isName = append(names, nil), false
+		case token == json.Delim('}') || token == json.Delim(']'):
+			names = names[:len(names)-1]
+			isName = len(names) > 0 && names[len(names)-1] != nil
+		case inObject && isName && isText:
+			if names[len(names)-1][text] {
+				return fmt.Errorf("the name %q stands twice in an object", text)
+			}
+			names[len(names)-1][text], isName = true, false
+		default:
+			isName = inObject
+		}
+		if len(names) > maxDepth {
+			return fmt.Errorf("deeper than %d", maxDepth)
+		}
+	}
 }
 
 func (r registration) of(s subject) bool {
@@ -74,9 +141,8 @@ func (r registration) of(s subject) bool {
 // rightOf looks up what the pod may do at the table: what the operator has admitted its attempt as,
 // or, when the admission is gone, what it has registered as. A registration can be trusted: see put.
 func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, error) {
-	key := grantKey{s.namespace, s.pod, s.uid, table}
 	r.mu.Lock()
-	found, ok := r.rights[key]
+	found, ok := r.rights[s.key()][table]
 	r.mu.Unlock()
 	if ok && time.Now().Before(found.until) {
 		return found, nil
@@ -107,8 +173,7 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 		made.reads = json.Unmarshal(kv.Value, &gate) == nil && strings.HasPrefix(gate.Table, s.namespace+"/")
 	}
 	for _, kv := range answers[2].Kvs {
-		var told registration
-		if made.role == "" && json.Unmarshal(kv.Value, &told) == nil && told.of(s) {
+		if told, err := registrationIn(kv.Value); made.role == "" && err == nil && told.of(s) {
 			made.role = told.Role
 		}
 	}
@@ -117,11 +182,55 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.rights) >= maxRights {
-		r.rights = map[grantKey]right{}
+	if r.held >= maxRights {
+		r.forget(time.Now())
 	}
-	r.rights[key] = made
+	if r.rights[s.key()] == nil {
+		r.rights[s.key()] = map[string]right{}
+	}
+	if _, again := r.rights[s.key()][table]; !again {
+		r.held++
+	}
+	r.rights[s.key()][table] = made
 	return made, nil
+}
+
+// forget drops what has to be looked up again anyway, and all of it when that does not help; r.mu is
+// held.
+func (r *rules) forget(now time.Time) {
+	for pod, tables := range r.rights {
+		for table, have := range tables {
+			if now.After(have.until) {
+				delete(tables, table)
+				r.held--
+			}
+		}
+		if len(tables) == 0 {
+			delete(r.rights, pod)
+		}
+	}
+	if r.held >= maxRights {
+		r.rights, r.held = map[podKey]map[string]right{}, 0
+	}
+}
+
+// known says whether the pod had a right at the table when that was looked up last.
+func (r *rules) known(s subject, table string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rights[s.key()][table].reads
+}
+
+// tables is the number of tables at which the pod is known to have a role.
+func (r *rules) tables(s subject) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, have := range r.rights[s.key()] {
+		if have.role != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // mayRead: the keys of one table, for its own pods and those of its namespace; the assignments of an
@@ -135,7 +244,7 @@ func (r *rules) mayRead(ctx context.Context, s subject, key, end []byte) error {
 	}
 	base, table := r.contract.base(key)
 	if base == "" || !within(base, key, end) {
-		return denied("a pod reads keys of one table at a time; %q is not among them", key)
+		return denied("a pod reads keys of one table at a time; %q is not among them", clip(key))
 	}
 	have, err := r.rightOf(ctx, s, table)
 	if err != nil {
@@ -179,26 +288,41 @@ func (r *rules) mayKnow(s subject, key, value []byte) error {
 
 // txn checks a whole transaction: every branch, whether or not it would be executed.
 func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
+	if n := max(len(txn.Compare), len(txn.Success), len(txn.Failure)); n > maxOperations {
+		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d comparisons and operations in a branch, not %d", maxOperations, n)
+	}
 	for _, compare := range txn.Compare {
+		if _, ok := r.agent(compare.Key); ok {
+			return denied("assignments are read, not compared")
+		}
 		if err := r.mayRead(ctx, s, compare.Key, compare.RangeEnd); err != nil {
 			return err
 		}
 	}
-	registers := map[[2]string]bool{}
-	for _, op := range operations(txn) {
+	if err := r.branch(ctx, s, txn.Success, txn.Compare); err != nil {
+		return err
+	}
+	return r.branch(ctx, s, txn.Failure, nil)
+}
+
+// branch checks the operations of one branch, which is executed when these comparisons are true. What
+// another branch registers is not registered here.
+func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
+	told := branch{registers: map[[2]string]bool{}, when: when}
+	for _, op := range operations {
 		if put := op.GetRequestPut(); put != nil {
 			if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
-				registers[[2]string{table, name}] = true
+				told.registers[[2]string{table, name}] = true
 			}
 		}
 	}
-	for _, op := range operations(txn) {
+	for _, op := range operations {
 		var err error
 		switch {
 		case op.GetRequestRange() != nil:
-			err = r.mayRead(ctx, s, op.GetRequestRange().Key, op.GetRequestRange().RangeEnd)
+			err = r.range_(ctx, s, op.GetRequestRange())
 		case op.GetRequestPut() != nil:
-			err = r.put(ctx, s, op.GetRequestPut(), registers)
+			err = r.put(ctx, s, op.GetRequestPut(), told)
 		case op.GetRequestDeleteRange() != nil:
 			err = r.delete(ctx, s, op.GetRequestDeleteRange())
 		default:
@@ -211,9 +335,34 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
 	return nil
 }
 
+// branch is what is known of a branch while its operations are checked.
+type branch struct {
+	registers map[[2]string]bool // table and incarnation
+	when      []*pb.Compare
+}
+
+// absent says whether the branch is executed only when there is no such key.
+func (b branch) absent(key []byte) bool {
+	return slices.ContainsFunc(b.when, func(c *pb.Compare) bool {
+		version, ok := c.TargetUnion.(*pb.Compare_Version)
+		return ok && c.Target == pb.Compare_VERSION && c.Result == pb.Compare_EQUAL &&
+			bytes.Equal(c.Key, key) && len(c.RangeEnd) == 0 && version.Version == 0
+	})
+}
+
+// range_ checks a read. Of assignments only whole ones are given out, because each answer is checked
+// once more: a number or an order would say something of those that were left out.
+func (r *rules) range_(ctx context.Context, s subject, asked *pb.RangeRequest) error {
+	if _, ok := r.agent(asked.Key); ok && (asked.CountOnly || asked.KeysOnly || asked.Limit != 0 || asked.MinModRevision != 0 ||
+		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0) {
+		return denied("assignments are read as a whole")
+	}
+	return r.mayRead(ctx, s, asked.Key, asked.RangeEnd)
+}
+
 // operations are those of both branches.
 func operations(txn *pb.TxnRequest) []*pb.RequestOp {
-	return append(slices.Clone(txn.Success), txn.Failure...)
+	return slices.Concat(txn.Success, txn.Failure)
 }
 
 // mayWrite says whether the pod's role writes this kind of key at the key's table.
@@ -237,7 +386,7 @@ func (r *rules) mayWrite(ctx context.Context, s subject, key []byte) (have right
 	return have, table, kind, name, err
 }
 
-func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, registers map[[2]string]bool) error {
+func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branch) error {
 	have, table, kind, name, err := r.mayWrite(ctx, s, put.Key)
 	if err != nil {
 		return err
@@ -251,18 +400,18 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, register
 	if put.Lease != 0 && !ownLease(s, put.Lease) {
 		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
 	}
-	if !json.Valid(put.Value) {
-		return status.Errorf(codes.InvalidArgument, "value of %q: no JSON", put.Key)
+	if err := plain(put.Value); err != nil {
+		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
 	}
 	var value registration
 	if kind == "writer" || kind == "lock" || kind == "instant" {
-		if err := json.Unmarshal(put.Value, &value); err != nil {
+		if value, err = registrationIn(put.Value); err != nil {
 			return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
 		}
 	}
 	own := func(inc string) error {
-		if registers[[2]string{table, inc}] {
-			return nil // the registration in this transaction is checked itself
+		if in.registers[[2]string{table, inc}] {
+			return nil // the registration in this branch is checked itself
 		}
 		return r.owns(ctx, s, table, inc)
 	}
@@ -280,7 +429,10 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, register
 		if value.PodUID != s.uid || value.Attempt != s.attempt() {
 			return denied("lock: podUID and attempt must be those of pod %s/%s", s.namespace, s.pod)
 		}
-		return own(value.Inc)
+		if err := own(value.Inc); err != nil || in.absent(put.Key) {
+			return err
+		}
+		return r.ownsValue(ctx, s, table, put.Key)
 	case "instant":
 		if have.role == roleWriter {
 			if err := own(value.Inc); err != nil {
@@ -364,8 +516,8 @@ func (r *rules) owner(ctx context.Context, table, inc string) (string, error) {
 	if err != nil || len(answers[0].Kvs) == 0 {
 		return "", err
 	}
-	var told registration
-	if json.Unmarshal(answers[0].Kvs[0].Value, &told) != nil || told.PodUID == "" {
+	told, err := registrationIn(answers[0].Kvs[0].Value)
+	if err != nil || told.PodUID == "" {
 		return "?", nil
 	}
 	r.mu.Lock()
@@ -383,22 +535,26 @@ func (r *rules) ownsValue(ctx context.Context, s subject, table string, key []by
 	if err != nil || len(answers[0].Kvs) == 0 {
 		return err
 	}
-	var told registration
-	if json.Unmarshal(answers[0].Kvs[0].Value, &told) != nil {
+	told, err := registrationIn(answers[0].Kvs[0].Value)
+	if err != nil {
 		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
 	}
 	return r.owns(ctx, s, table, told.Inc)
 }
 
-// ---- leases: the upper half of an id is the pod's, so that each replica recognizes it
+// ---- leases: the upper bits of an id are the pod's, so that each replica recognizes it
 
-func leaseSpace(s subject) int64 {
-	hash := fnv.New32a()
-	hash.Write([]byte(s.namespace + "/" + s.pod + "/" + s.uid))
-	return int64(hash.Sum32()&0x7fffffff|1) << 32
+// leaseBits are the lower bits, which number a pod's leases: 36 bits are the pod's. Nobody chooses the
+// uid of a pod, so to come upon those of another one takes some 10^10 pods.
+const leaseBits = 27
+
+func leaseOf(s subject, number int64) int64 {
+	hash := sha256.Sum256([]byte(s.namespace + "/" + s.pod + "/" + s.uid))
+	space := int64(binary.BigEndian.Uint64(hash[:])>>(leaseBits+1)) | 1
+	return space<<leaseBits | number&(1<<leaseBits-1)
 }
 
-func ownLease(s subject, id int64) bool { return id>>32 == leaseSpace(s)>>32 }
+func ownLease(s subject, id int64) bool { return id>>leaseBits == leaseOf(s, 0)>>leaseBits }
 
 func clip(key []byte) []byte {
 	if len(key) > 200 {

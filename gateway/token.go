@@ -53,6 +53,7 @@ const (
 	reloadInterval = 10 * time.Second
 	refreshEvery   = 10 * time.Minute
 	maxKnownTokens = 20000
+	maxTokenBytes  = 16 << 10 // a kubelet's tokens have about 1 KiB
 )
 
 func newVerifier(audience string, load func() (*jose.JSONWebKeySet, string, error)) *verifier {
@@ -104,12 +105,36 @@ var errKeys = errors.New("keys")
 
 // verify returns the pod that a token was issued to.
 func (v *verifier) verify(token string) (subject, error) {
+	if len(token) > maxTokenBytes {
+		return subject{}, errors.New("no token of a pod: it is too long")
+	}
 	digest := sha256.Sum256([]byte(token))
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if found, ok := v.known[digest]; ok && time.Now().Before(found.expires) {
+	found, known := v.known[digest]
+	keys, issuer, loaded := v.keys, v.issuer, v.loaded
+	v.mu.Unlock()
+	if known && time.Now().Before(found.expires) {
 		return found, nil
 	}
+	// Not under the mutex: who sends tokens that are not good uses processor time, and keeps nobody waiting.
+	made, err := v.check(token, keys, issuer, loaded)
+	if err != nil {
+		return subject{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.keys != keys {
+		return made, nil // it is not remembered under keys that it was not checked with
+	}
+	if len(v.known) >= maxKnownTokens {
+		v.known = map[[32]byte]subject{}
+	}
+	v.known[digest] = made
+	return made, nil
+}
+
+// check verifies a token with a key set.
+func (v *verifier) check(token string, keys *jose.JSONWebKeySet, issuer string, loaded time.Time) (subject, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return subject{}, fmt.Errorf("no token of a pod: %w", err)
@@ -118,7 +143,7 @@ func (v *verifier) verify(token string) (subject, error) {
 		return subject{}, errors.New("no token of a pod: it has not one signature")
 	}
 	kid := parsed.Headers[0].KeyID
-	if v.keys == nil {
+	if keys == nil {
 		return subject{}, fmt.Errorf("%w of the tokens' issuer have not been read yet", errKeys)
 	}
 	var claims struct {
@@ -131,8 +156,8 @@ func (v *verifier) verify(token string) (subject, error) {
 			} `json:"pod"`
 		} `json:"kubernetes.io"`
 	}
-	found := v.keys.Key(kid)
-	if len(found) == 0 && time.Since(v.loaded) > reloadInterval {
+	found := keys.Key(kid)
+	if len(found) == 0 && time.Since(loaded) > reloadInterval {
 		v.want() // a new key, perhaps: the caller tries again
 		return subject{}, fmt.Errorf("%w of the tokens' issuer do not include %q yet", errKeys, kid)
 	}
@@ -145,7 +170,7 @@ func (v *verifier) verify(token string) (subject, error) {
 	if claims.Expiry == nil {
 		return subject{}, errors.New("the token does not expire")
 	}
-	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: v.issuer, Time: time.Now()}
+	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: issuer, Time: time.Now()}
 	if err := claims.ValidateWithLeeway(expected, clockLeeway); err != nil {
 		return subject{}, fmt.Errorf("token: %w", err)
 	}
@@ -153,10 +178,6 @@ func (v *verifier) verify(token string) (subject, error) {
 	if made.namespace == "" || made.pod == "" || made.uid == "" {
 		return subject{}, errors.New("the token is not bound to a pod")
 	}
-	if len(v.known) >= maxKnownTokens {
-		v.known = map[[32]byte]subject{}
-	}
-	v.known[digest] = made
 	return made, nil
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 _TESTS = "tests/tiers/component/operator/test_identities.py"
+_GO = "tests/tiers/component/operator/test_gateway_rules.py::test_go"
 
 
 def g(file: str, old: str, new: str = "") -> Edit:
@@ -22,7 +23,7 @@ IDENTITIES = (
         "a pod that is admitted to some table writes the keys of any",
         (
             g("rules", 'admission := "admit/" + s.attempt()', 'admission := "gate"'),
-            g("rules", " && admit.Attempt == s.attempt() &&", " && true &&"),
+            g("rules", " && admit.Attempt == s.attempt() &&", " &&"),
             g("rules", "(admit.Role == roleWriter || admit.Role == roleAgent) {", "true {"),
             g("rules", "			made.role = admit.Role\n", "			made.role = roleAgent\n"),
         ),
@@ -53,14 +54,14 @@ IDENTITIES = (
         "leases-are-everybodys",
         "F110",
         "a pod revokes the lease of another one",
-        g("rules", "return id>>32 == leaseSpace(s)>>32 }", "return id != 0 }"),
+        g("rules", "return id>>leaseBits == leaseOf(s, 0)>>leaseBits }", "return id != 0 }"),
         f"{_TESTS}::test_leases_are_the_pods_own",
     ),
     mutation(
         "only-the-branch-that-runs-is-checked",
         "F110",
         "what stands in the branch for the other outcome is let through",
-        g("rules", "return append(slices.Clone(txn.Success), txn.Failure...)", "return slices.Clone(txn.Success)"),
+        g("rules", "return r.branch(ctx, s, txn.Failure, nil)", "return nil"),
         f"{_TESTS}::test_no_key_of_another_table",
     ),
     mutation(
@@ -76,5 +77,100 @@ IDENTITIES = (
         "a range that begins in the own table and ends behind it is read",
         g("contract", "bytes.Compare(end, prefixEnd(prefix)) <= 0", "true"),
         f"{_TESTS}::test_a_range_is_of_one_table",
+    ),
+    mutation(
+        "similar-names-are-the-same",
+        "F180",
+        "a registration that says `podUID` of somebody else and `PODUID` of its own passes",
+        g(
+            "rules",
+            "	return told, nil\n}\n\n// plain",
+            "	return told, json.Unmarshal(value, &told)\n}\n\n// plain",
+        ),
+        _GO,
+    ),
+    mutation(
+        "the-last-of-two-names-counts",
+        "F180",
+        "of a name that stands twice in a value each reader takes the one that it likes",
+        g("rules", "			if names[len(names)-1][text] {", "			if false {"),
+        _GO,
+    ),
+    mutation(
+        "a-lock-that-stands-is-replaced",
+        "I1 F184",
+        "a pod puts its lock over that of another pod of the table",
+        g("rules", "err != nil || in.absent(put.Key) {", "err != nil || true {"),
+        _GO,
+    ),
+    mutation(
+        "assignments-are-compared",
+        "F184",
+        "a pod of another namespace asks by comparisons what an agent serves",
+        g("rules", "if _, ok := r.agent(compare.Key); ok {", "if _, ok := r.agent(compare.Key); false && ok {"),
+        _GO,
+    ),
+    mutation(
+        "any-pod-fills-etcd-with-leases",
+        "F181",
+        "leases are not counted",
+        g("limits", "len(use.leases) >= limit {", "limit < 0 {"),
+        _GO,
+    ),
+    mutation(
+        "a-count-ends-with-its-request",
+        "F183",
+        "a pod that cuts its request short is never found to have filled its table",
+        g("limits", "context.WithoutCancel(ctx)", "ctx"),
+        _GO,
+    ),
+    mutation(
+        "a-tables-bytes-are-not-bounded",
+        "F183",
+        "20,000 keys of 64 KiB fill etcd for everybody",
+        g("limits", "if use.size.bytes > l.storedBytes {", "if false {"),
+        _GO,
+    ),
+    mutation(
+        "as-many-operations-as-one-likes",
+        "F183",
+        "one request costs thousands of looks at etcd",
+        g("rules", "n > maxOperations {", "n < 0 {"),
+        _GO,
+    ),
+    mutation(
+        "a-pods-deadline-is-etcds-failure",
+        "F183",
+        "a pod with short deadlines sends the requests of all others to a member that is down",
+        g("proxy", " && time.Since(sent) >= patience:", ":"),
+        _GO,
+    ),
+    mutation(
+        "the-name-is-what-tls-sends",
+        "F182",
+        "an endpoint that is an IP address may show any certificate of the authority",
+        g("main", "DNSName: host,", "DNSName: state.ServerName,"),
+        _GO,
+    ),
+    mutation(
+        "a-token-is-good-for-ever",
+        "F110",
+        "a token that was good once is not asked for its end again",
+        g("token", "if known && time.Now().Before(found.expires) {", "if known {"),
+        _GO,
+    ),
+    mutation(
+        "a-withdrawn-key-still-signs",
+        "F110",
+        "tokens that were seen stay good when the API server has withdrawn their key",
+        g("token", "time.Now(), map[[32]byte]subject{}\n", "time.Now(), v.known\n"),
+        _GO,
+    ),
+    mutation(
+        "any-issuer",
+        "F110",
+        "a token of another issuer with a key of that id is accepted",
+        g("token", "Issuer: issuer, ", ""),
+        _GO,
     ),
 )

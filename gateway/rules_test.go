@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	ownTable, otherTable = "0123456789abcdef", "fedcba9876543210"
+	own, other           = "/hudi/tables/" + ownTable + "/", "/hudi/tables/" + otherTable + "/"
+)
+
+var (
+	driver = subject{namespace: "ours", pod: "load-1", uid: "uid-1"}
+	second = subject{namespace: "ours", pod: "live-1", uid: "uid-2"}
+	agentA = subject{namespace: "ours", pod: "hudi-agent-0123456789-4", uid: "uid-3"}
+)
+
+func quiet() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }
+
+// store answers the rules' reads; what etcd itself does with a transaction is seen by the component
+// tests (tests/tiers/component/operator/test_identities.py), which run this program before a real one.
+type store map[string]string
+
+func (s store) read(_ context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeResponse, error) {
+	answers := make([]*pb.RangeResponse, len(ranges))
+	for i, asked := range ranges {
+		answers[i] = &pb.RangeResponse{}
+		for key, value := range s {
+			if key == string(asked.Key) || (len(asked.RangeEnd) > 0 && key > string(asked.Key) && bytes.Compare([]byte(key), asked.RangeEnd) < 0) {
+				answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+			}
+		}
+	}
+	return answers, nil
+}
+
+func registered(s subject, inc, role string) string {
+	return fmt.Sprintf(`{"inc":%q,"attempt":%q,"role":%q,"pod":%q,"namespace":%q,"podUID":%q}`, inc, s.attempt(), role, s.pod, s.namespace, s.uid)
+}
+
+// two tables with a gate each; driver and second write to the first one, agentA serves it.
+func world(t *testing.T) (*rules, store) {
+	t.Helper()
+	told, err := readContract("../operator/hudi_contract/protocol.json", "/hudi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := store{
+		"/hudi/control/" + ownTable + "/gate":                        `{"table":"ours/flights"}`,
+		"/hudi/control/" + otherTable + "/gate":                      `{"table":"theirs/flights"}`,
+		"/hudi/control/" + ownTable + "/admit/" + driver.attempt():   fmt.Sprintf(`{"attempt":%q,"role":"writer"}`, driver.attempt()),
+		"/hudi/control/" + ownTable + "/admit/" + second.attempt():   fmt.Sprintf(`{"attempt":%q,"role":"writer"}`, second.attempt()),
+		"/hudi/control/" + ownTable + "/admit/" + agentA.attempt():   fmt.Sprintf(`{"attempt":%q,"role":"agent"}`, agentA.attempt()),
+		own + "writer/inc-1":                                         registered(driver, "inc-1", "writer"),
+		own + "writer/inc-2":                                         registered(second, "inc-2", "writer"),
+		"/hudi/control/agents/hudi-agent-0123456789/" + ownTable:     `{"table":"ours/flights"}`,
+		"/hudi/control/agents/hudi-agent-0123456789/fedcba987654321": `{"table":"theirs/flights"}`,
+	}
+	return newRules(told, keys.read), keys
+}
+
+func put(key, value string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: []byte(value)}}}
+}
+
+func get(key, end string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key), RangeEnd: []byte(end)}}}
+}
+
+func remove(key, end string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key), RangeEnd: []byte(end)}}}
+}
+
+func versionIs(key string, version int64) *pb.Compare {
+	return &pb.Compare{Key: []byte(key), Target: pb.Compare_VERSION, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Version{Version: version}}
+}
+
+// expect says whether the transaction passes; when it does not, it is refused with this code.
+func expect(t *testing.T, r *rules, what string, s subject, txn *pb.TxnRequest, want codes.Code) {
+	t.Helper()
+	if got := status.Code(r.txn(context.Background(), s, txn)); got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func of(operations ...*pb.RequestOp) *pb.TxnRequest { return &pb.TxnRequest{Success: operations} }
+
+func TestReadsStayInOneTable(t *testing.T) {
+	r, _ := world(t)
+	expect(t, r, "the own table", driver, of(get(own, string(prefixEnd(own)))), codes.OK)
+	expect(t, r, "its control range", driver, of(get("/hudi/control/"+ownTable+"/gate", "")), codes.OK)
+	for _, bounds := range [][2]string{
+		{own, string(prefixEnd(other))},
+		{own, "\x00"},
+		{own, own}, // empty for etcd, no range of ours
+		{own + "writer/", "/hudi/tables/" + ownTable + "1"},
+		{"/hudi/", "/hudi0"},
+		{"\x00", "\x00"},
+		{"/hudi/tables/", "/hudi/tables0"},
+		{"/hudi/tables/" + ownTable, ""},
+		{"/hudi/tables/" + ownTable, "/hudi/tables/" + ownTable + "0"},
+		{"/hudi/tables/" + strings.ToUpper(ownTable) + "/lock", ""},
+		{"/hudi/tables/../tables/" + ownTable + "/lock", ""},
+		{other + "lock", ""},
+		{"/hudi2/tables/" + ownTable + "/lock", ""},
+		{"", ""},
+	} {
+		expect(t, r, fmt.Sprintf("%q to %q", bounds[0], bounds[1]), driver, of(get(bounds[0], bounds[1])), codes.PermissionDenied)
+		compare := &pb.Compare{Key: []byte(bounds[0]), RangeEnd: []byte(bounds[1])}
+		expect(t, r, fmt.Sprintf("compare %q to %q", bounds[0], bounds[1]), driver, &pb.TxnRequest{Compare: []*pb.Compare{compare}}, codes.PermissionDenied)
+	}
+}
+
+func TestTransactionsHoldPlainOperationsOnly(t *testing.T) {
+	r, _ := world(t)
+	inner := &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: of(put(other+"lock", "{}"))}}
+	for what, op := range map[string]*pb.RequestOp{
+		"a transaction": inner,
+		"nothing":       {},
+		"an empty put":  {Request: &pb.RequestOp_RequestPut{}},
+		"a range":       remove(own, string(prefixEnd(own))),
+		"the clock":     remove(own+"clock", ""),
+		"a fence":       put("/hudi/control/"+ownTable+"/fence/inc-2", "{}"),
+		"no table":      put("/hudi/tables/x", "{}"),
+		"no kind":       put(own+"secrets/x", "{}"),
+		"no name":       put(own+"report/", "{}"),
+		"a strange one": put(own+"report/attempt/"+driver.attempt()+"\n", "{}"),
+	} {
+		expect(t, r, what, driver, of(op), codes.PermissionDenied)
+		expect(t, r, what+", in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{op}}, codes.PermissionDenied)
+	}
+}
+
+// Each operation may cost a look at etcd: etcd itself would refuse so many only afterwards.
+func TestTransactionsAreBounded(t *testing.T) {
+	r, _ := world(t)
+	many := slices.Repeat([]*pb.RequestOp{get(own+"clock", "")}, maxOperations+1)
+	expect(t, r, "as many as etcd takes", driver, of(many[1:]...), codes.OK)
+	expect(t, r, "one more", driver, of(many...), codes.InvalidArgument)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: many}, codes.InvalidArgument)
+	compares := slices.Repeat([]*pb.Compare{versionIs(own+"clock", 1)}, maxOperations+1)
+	expect(t, r, "comparisons", driver, &pb.TxnRequest{Compare: compares}, codes.InvalidArgument)
+}
+
+// The operator reads `podUID`; encoding/json takes `PODUID` for the same, and the last of two.
+func TestNamesInValuesAreExact(t *testing.T) {
+	r, keys := world(t)
+	key, good := own+"writer/inc-9", registered(driver, "inc-9", "writer")
+	expect(t, r, "its own", driver, of(put(key, good)), codes.OK)
+	forged := strings.Replace(good, `"podUID":"uid-1"`, `"podUID":"uid-of-coredns"`, 1)
+	expect(t, r, "another pod's uid", driver, of(put(key, forged)), codes.PermissionDenied)
+	shadowed := strings.TrimSuffix(forged, "}") + `,"PODUID":"uid-1"}`
+	expect(t, r, "the own uid under a similar name", driver, of(put(key, shadowed)), codes.PermissionDenied)
+	twice := strings.TrimSuffix(forged, "}") + `,"podUID":"uid-1"}`
+	expect(t, r, "two uids", driver, of(put(key, twice)), codes.InvalidArgument)
+	escaped := strings.TrimSuffix(forged, "}") + `,"pod\u0055ID":"uid-1"}`
+	expect(t, r, "two uids, one of them escaped", driver, of(put(key, escaped)), codes.InvalidArgument)
+	keys[own+"instant/1"] = `{"inc":"inc-2","INC":"inc-1"}`
+	expect(t, r, "the instant of another one", driver, of(remove(own+"instant/1", "")), codes.PermissionDenied)
+}
+
+func TestValuesThatReadersDifferAbout(t *testing.T) {
+	for _, value := range []string{
+		`{"a":1,"a":2}`, `{"x":{"a":1,"b":[{"c":1,"c":1}]}}`, `{"a":NaN}`, "{\"a\":\"\xff\"}", `{} {}`, ``, `{"a"}`,
+		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+		strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1),
+	} {
+		if plain([]byte(value)) == nil {
+			t.Errorf("accepted: %.60q", value)
+		}
+	}
+	for _, value := range []string{
+		`{"a":{"a":1},"b":[{"a":"a"},{"a":"a"}],"A":"a","c":null,"d":1e999}`, `"a"`, `[1,["a","a"],{}]`, `{"a":[],"b":{},"c":1}`,
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+	} {
+		if err := plain([]byte(value)); err != nil {
+			t.Errorf("%.60q: %v", value, err)
+		}
+	}
+}
+
+func TestARegistrationCountsInItsBranch(t *testing.T) {
+	r, _ := world(t)
+	register, alive := put(own+"writer/inc-9", registered(driver, "inc-9", "writer")), put(own+"alive/inc-9", "{}")
+	expect(t, r, "together", driver, of(register, alive), codes.OK)
+	expect(t, r, "in the other branch", driver, &pb.TxnRequest{Success: []*pb.RequestOp{register}, Failure: []*pb.RequestOp{alive}}, codes.PermissionDenied)
+}
+
+// A lock that stands is not replaced by another pod of the table (I1).
+func TestALockThatStandsIsItsOwners(t *testing.T) {
+	r, keys := world(t)
+	lock := put(own+"lock", registered(driver, "inc-1", "writer"))
+	expect(t, r, "no lock", driver, of(lock), codes.OK)
+	keys[own+"lock"] = registered(second, "inc-2", "writer")
+	expect(t, r, "another pod's lock", driver, of(lock), codes.PermissionDenied)
+	expect(t, r, "only when there is none", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 0)}, Success: []*pb.RequestOp{lock}}, codes.OK)
+	expect(t, r, "only when there is one", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 1)}, Success: []*pb.RequestOp{lock}}, codes.PermissionDenied)
+	expect(t, r, "else", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 0)}, Failure: []*pb.RequestOp{lock}}, codes.PermissionDenied)
+	expect(t, r, "deleted by another pod", driver, of(remove(own+"lock", "")), codes.PermissionDenied)
+	expect(t, r, "deleted by its owner", second, of(remove(own+"lock", "")), codes.OK)
+}
+
+// An agent's pods are known by name; one of that name in another namespace learns nothing, not even a
+// number or whether a comparison holds.
+func TestAssignmentsAreOfTheNamespace(t *testing.T) {
+	r, _ := world(t)
+	const all = "/hudi/control/agents/hudi-agent-0123456789/"
+	read := get(all, string(prefixEnd(all)))
+	expect(t, r, "read", agentA, of(read), codes.OK)
+	if r.mayKnow(agentA, []byte(all+ownTable), []byte(`{"table":"ours/flights"}`)) != nil {
+		t.Error("its own assignment is kept from it")
+	}
+	if r.mayKnow(agentA, []byte(all+otherTable), []byte(`{"table":"theirs/flights"}`)) == nil {
+		t.Error("an assignment of another namespace is given out")
+	}
+	expect(t, r, "of another agent", agentA, of(get("/hudi/control/agents/hudi-agent-aaaaaaaaaa/x", "")), codes.PermissionDenied)
+	expect(t, r, "compared", agentA, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(all+ownTable, 1)}}, codes.PermissionDenied)
+	for what, change := range map[string]func(*pb.RangeRequest){
+		"counted": func(asked *pb.RangeRequest) { asked.CountOnly = true },
+		"keys":    func(asked *pb.RangeRequest) { asked.KeysOnly = true },
+		"limited": func(asked *pb.RangeRequest) { asked.Limit = 1 },
+		"later":   func(asked *pb.RangeRequest) { asked.MinModRevision = 1 << 60 },
+	} {
+		asked := get(all, string(prefixEnd(all)))
+		change(asked.GetRequestRange())
+		expect(t, r, what, agentA, of(asked), codes.PermissionDenied)
+	}
+}
+
+func TestALeaseIsOfOnePod(t *testing.T) {
+	seen := map[int64]subject{}
+	for n := range 2000 {
+		s := subject{namespace: "ours", pod: "load-1", uid: fmt.Sprint(n)}
+		id := leaseOf(s, int64(n)<<40|5)
+		if id <= 0 || !ownLease(s, id) {
+			t.Fatalf("%x is not a lease of its own pod", id)
+		}
+		if before, ok := seen[id>>leaseBits]; ok {
+			t.Fatalf("%v and %v share leases", before, s)
+		}
+		seen[id>>leaseBits] = s
+	}
+	id := leaseOf(driver, 7)
+	for _, s := range []subject{second, {namespace: "theirs", pod: driver.pod, uid: driver.uid}, {namespace: "ours", pod: "load-1", uid: "uid-11"}} {
+		if ownLease(s, id) {
+			t.Errorf("%v owns a lease of %v", s, driver)
+		}
+	}
+	r, _ := world(t)
+	beat := put(own+"alive/inc-1", "{}")
+	beat.GetRequestPut().Lease = leaseOf(second, 7)
+	expect(t, r, "a heartbeat on another pod's lease", driver, of(beat), codes.PermissionDenied)
+	beat.GetRequestPut().Lease = id
+	expect(t, r, "on its own", driver, of(beat), codes.OK)
+}
+
+// Nothing but the calls of the protocol: no compaction, no authentication, no maintenance, no locks or
+// elections of etcd's own, no lists of leases.
+func TestOnlyTheCallsOfTheProtocolAreOffered(t *testing.T) {
+	g := &gateway{}
+	var services []string
+	for name := range g.server(&pair{}).GetServiceInfo() {
+		services = append(services, name)
+	}
+	slices.Sort(services)
+	if want := []string{"etcdserverpb.KV", "etcdserverpb.Lease", "etcdserverpb.Watch"}; !slices.Equal(services, want) {
+		t.Errorf("services %v, want %v", services, want)
+	}
+	ctx := context.Background()
+	for name, call := range map[string]func() error{
+		"Range":           func() error { _, err := g.Range(ctx, &pb.RangeRequest{}); return err },
+		"Put":             func() error { _, err := g.Put(ctx, &pb.PutRequest{}); return err },
+		"DeleteRange":     func() error { _, err := g.DeleteRange(ctx, &pb.DeleteRangeRequest{}); return err },
+		"Compact":         func() error { _, err := g.Compact(ctx, &pb.CompactionRequest{}); return err },
+		"LeaseTimeToLive": func() error { _, err := g.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{}); return err },
+		"LeaseLeases":     func() error { _, err := g.LeaseLeases(ctx, &pb.LeaseLeasesRequest{}); return err },
+	} {
+		if code := status.Code(call()); code != codes.Unimplemented {
+			t.Errorf("%s: %v", name, code)
+		}
+	}
+}
+
+// A pod chooses the deadline of its requests, not the member of etcd that other pods' requests go to.
+func TestADeadlineOfAPodIsNoFailureOfEtcd(t *testing.T) {
+	late := status.Error(codes.DeadlineExceeded, "")
+	u := &upstream{members: make([]*grpc.ClientConn, 3)}
+	now := func() int64 { return u.current.Load() }
+	_ = u.after(now(), time.Now(), late)
+	_ = u.ended(now(), late) // a watch that ends with its token
+	_ = u.after(now(), time.Now(), status.Error(codes.PermissionDenied, ""))
+	if now() != 0 {
+		t.Error("switched because of the pod")
+	}
+	_ = u.after(now(), time.Now().Add(-2*patience), late)
+	_ = u.after(now(), time.Now(), status.Error(codes.Unavailable, ""))
+	_ = u.ended(now(), status.Error(codes.Unavailable, ""))
+	if now() != 3 {
+		t.Errorf("member %d after three failures", now())
+	}
+}
+
+// What the contract gives a role, at the tables that the operator has admitted it to.
+func TestARoleWritesItsKeys(t *testing.T) {
+	r, keys := world(t)
+	for _, one := range []struct {
+		who  subject
+		key  string
+		want codes.Code
+	}{
+		{driver, own + "clock", codes.OK},
+		{driver, own + "alive/inc-1", codes.OK},
+		{driver, own + "alive/inc-2", codes.PermissionDenied},
+		{driver, own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f", codes.OK},
+		{driver, own + "queue/inc-2-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f", codes.PermissionDenied},
+		{driver, own + "report/attempt/" + driver.attempt(), codes.OK},
+		{driver, own + "report/attempt/" + second.attempt(), codes.PermissionDenied},
+		{driver, own + "report/timeline", codes.PermissionDenied},
+		{driver, own + "settle/inc-2", codes.PermissionDenied},
+		{driver, own + "done/create", codes.PermissionDenied},
+		{agentA, own + "settle/inc-2", codes.OK},
+		{agentA, own + "done/create", codes.OK},
+		{agentA, own + "report/timeline", codes.OK},
+		{agentA, own + "alive/inc-1", codes.PermissionDenied},
+		{driver, other + "clock", codes.PermissionDenied},
+		{agentA, other + "clock", codes.PermissionDenied},
+		{subject{namespace: "ours", pod: "audit", uid: "uid-4"}, own + "clock", codes.PermissionDenied},
+		{subject{namespace: "theirs", pod: driver.pod, uid: "uid-5"}, own + "clock", codes.PermissionDenied},
+	} {
+		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(put(one.key, "{}")), one.want)
+		want := one.want
+		if strings.HasSuffix(one.key, "/clock") {
+			want = codes.PermissionDenied // nobody deletes it
+		}
+		expect(t, r, fmt.Sprintf("%s deletes %s", one.who.name(), one.key), one.who, of(remove(one.key, "")), want)
+	}
+	// The admission is gone with the fence: the registration says it, of that very pod.
+	delete(keys, "/hudi/control/"+ownTable+"/admit/"+driver.attempt())
+	later := newRules(r.contract, keys.read)
+	expect(t, later, "a registered pod", driver, of(put(own+"clock", "{}")), codes.OK)
+	twin := subject{namespace: driver.namespace, pod: driver.pod, uid: "uid-6"}
+	expect(t, later, "another pod of that name", twin, of(put(own+"clock", "{}")), codes.PermissionDenied)
+	expect(t, later, "its settle record", driver, of(put(own+"settle/inc-1", "{}")), codes.PermissionDenied)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const testIssuer = "https://issuer.test"
+
+// signer issues tokens as an API server does.
+type signer struct {
+	kid string
+	key *ecdsa.PrivateKey
+}
+
+func newSigner(t *testing.T, kid string) signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer{kid, key}
+}
+
+func (s signer) set() *jose.JSONWebKeySet {
+	return &jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &s.key.PublicKey, KeyID: s.kid, Algorithm: "ES256", Use: "sig"}}}
+}
+
+// token is one of the pod ours/load-1; what claims name is replaced, nil leaves it out.
+func (s signer) token(t *testing.T, claims map[string]any) string {
+	t.Helper()
+	now := time.Now().Unix()
+	body := map[string]any{
+		"iss": testIssuer, "aud": []string{"etcd"}, "iat": now, "nbf": now, "exp": now + 3600,
+		"kubernetes.io": map[string]any{"namespace": "ours", "pod": map[string]any{"name": "load-1", "uid": "uid-1"}},
+	}
+	for name, value := range claims {
+		if body[name] = value; value == nil {
+			delete(body, name)
+		}
+	}
+	return s.sign(t, jose.SigningKey{Algorithm: jose.ES256, Key: s.key}, body)
+}
+
+func (s signer) sign(t *testing.T, with jose.SigningKey, body any) string {
+	t.Helper()
+	made, err := jose.NewSigner(with, (&jose.SignerOptions{}).WithHeader("kid", s.kid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := jwt.Signed(made).Claims(body).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func verifierOf(s signer) *verifier {
+	v := newVerifier("etcd", nil)
+	v.keys, v.issuer, v.loaded = s.set(), testIssuer, time.Now()
+	return v
+}
+
+func TestOnlyATokenOfAPodForThisAudience(t *testing.T) {
+	s, other := newSigner(t, "one"), newSigner(t, "one")
+	v := verifierOf(s)
+	pod, err := v.verify(s.token(t, nil))
+	if err != nil || pod.namespace != "ours" || pod.pod != "load-1" || pod.uid != "uid-1" {
+		t.Fatalf("a good token: %+v, %v", pod, err)
+	}
+	past := time.Now().Add(-time.Hour).Unix()
+	symmetric := s.sign(t, jose.SigningKey{Algorithm: jose.HS256, Key: s.key.PublicKey.X.FillBytes(make([]byte, 32))}, jwt.Claims{})
+	parts := strings.Split(s.token(t, nil), ".")
+	for what, token := range map[string]string{
+		"another audience":       s.token(t, map[string]any{"aud": []string{"https://kubernetes.default.svc"}}),
+		"no audience":            s.token(t, map[string]any{"aud": nil}),
+		"another issuer":         s.token(t, map[string]any{"iss": "https://elsewhere"}),
+		"expired":                s.token(t, map[string]any{"exp": past}),
+		"without an end":         s.token(t, map[string]any{"exp": nil}),
+		"not yet valid":          s.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+		"of an account":          s.token(t, map[string]any{"kubernetes.io": map[string]any{"namespace": "ours"}}),
+		"of no cluster":          s.token(t, map[string]any{"kubernetes.io": nil}),
+		"signed by somebody":     other.token(t, nil),
+		"a key of both sides":    symmetric,
+		"not signed":             "eyJhbGciOiJub25lIn0." + parts[1] + ".",
+		"signature of another":   parts[0] + "." + parts[1] + "." + strings.Split(other.token(t, nil), ".")[2],
+		"empty":                  "",
+		"longer than a token is": s.token(t, map[string]any{"more": strings.Repeat("x", maxTokenBytes)}),
+	} {
+		if pod, err := v.verify(token); err == nil || errors.Is(err, errKeys) {
+			t.Errorf("%s: %+v, %v", what, pod, err)
+		}
+	}
+}
+
+// A token that was good is not good for longer than it says, and not under keys that are withdrawn.
+func TestATokenIsRememberedUntilItsEnd(t *testing.T) {
+	s := newSigner(t, "one")
+	v := verifierOf(s)
+	brief := s.token(t, map[string]any{"exp": time.Now().Add(-clockLeeway + time.Second).Unix()})
+	if _, err := v.verify(brief); err != nil {
+		t.Fatalf("within the leeway: %v", err)
+	}
+	time.Sleep(2 * time.Second)
+	if _, err := v.verify(brief); err == nil {
+		t.Error("accepted after its end")
+	}
+	long := s.token(t, nil)
+	if _, err := v.verify(long); err != nil {
+		t.Fatal(err)
+	}
+	turns := 0
+	v.load = func() (*jose.JSONWebKeySet, string, error) {
+		turns++
+		return newSigner(t, "two").set(), testIssuer, nil
+	}
+	go v.follow(quiet())
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := v.verify(long); err != nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("accepted although its key is withdrawn")
+		}
+	}
+}
