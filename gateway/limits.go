@@ -53,7 +53,7 @@ const (
 	// The longest that a HudiTable may ask for (spec.lock.leaseSeconds).
 	maxLeaseTTL = 300
 	// A pod takes a lease before it is known at a table, and a new one where the old one has ended.
-	freeLeases, leasesPerTable = 16, 4
+	freeLeases, leasesPerTable = 64, 8
 	readPerSecond, burstRead   = 8 << 20, 64 << 20
 	// So many operations or comparisons cost as much as a request with one.
 	operationsPerRequest = 8

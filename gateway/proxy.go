@@ -249,6 +249,9 @@ func (g *gateway) LeaseGrant(ctx context.Context, request *pb.LeaseGrantRequest)
 	member, at := g.etcd.use()
 	sent := time.Now()
 	answer, err := pb.NewLeaseClient(member).LeaseGrant(ctx, request)
+	if code := status.Code(err); code == codes.Unavailable || code == codes.ResourceExhausted {
+		g.limits.revoked(s.name(), request.ID) // not one that the pod could choose the outcome of
+	}
 	return answer, g.etcd.after(at, sent, err)
 }
 

@@ -19,6 +19,7 @@ import yaml
 from hudi_contract import keys, naming
 from hudi_operator import handlers, observability
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
+from hudi_operator.adapters.etcd_fitness import FitnessCheck
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import PrefixWatch
 from hudi_operator.adapters.identity import pods_authority
@@ -113,6 +114,7 @@ class Operator:
                 timers=timers,
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
+                fitness=FitnessCheck(connection, allow_unauthenticated=self.config.etcd.allow_unauthenticated),
             ),
             executor=Executor(kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check),
             planner=plan_table,

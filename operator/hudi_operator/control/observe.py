@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import naming
@@ -24,7 +24,7 @@ from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, EtcdFitness, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.writers import source_tables
@@ -45,6 +45,11 @@ class _EtcdRead:
     facts: EtcdFacts | None = None
     error: str = ""
     floor: int = 0
+    fitness: EtcdFitness = field(default_factory=EtcdFitness)
+
+
+async def _unasked() -> EtcdFitness:
+    return EtcdFitness()
 
 
 class Observer:
@@ -63,14 +68,19 @@ class Observer:
         timers: Timers,
         config: OperatorConfig,
         authority: Callable[[], str],
+        fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
     ) -> None:
-        """``authority`` returns the gateway's certificate authority; it may raise Retryable."""
+        """``authority`` returns the gateway's certificate authority; it may raise Retryable.
+
+        ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal.
+        """
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._index = index
         self._timers = timers
         self._config = config
         self._authority = authority
+        self._fitness = fitness
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -115,6 +125,7 @@ class Observer:
             nodes=await self._nodes(pods.values(), read.facts),
             etcd=read.facts,
             etcd_error=read.error,
+            etcd_fitness=read.fitness,
             timers=self._timers.ages(key),
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
@@ -221,10 +232,13 @@ class Observer:
         # Taken before the request is sent: the answer cannot be older than this.
         floors = self._etcd.floors()
         try:
+            fitness = await self._fitness()
+            if fitness.refused:
+                return _EtcdRead(error=fitness.message, fitness=fitness)
             facts = await self._etcd.read_table(spec.table_id, agent)
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
-        return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0))
+        return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)
 
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:

@@ -29,6 +29,8 @@ class EtcdConfig:
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""
+    allow_unauthenticated: bool = field(default=False, kw_only=True)
+    """Serve tables although etcd knows no authentication."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ def _endpoints(data: JsonDict, default: tuple[str, ...], where: str) -> tuple[st
 
 def _etcd(data: JsonDict) -> EtcdConfig:
     raw, default = _mapping(data.get("etcd"), "etcd"), EtcdConfig()
-    _known(raw, ["endpoints", "prefix", "caFile", "certFile", "keyFile"], "etcd")
+    _known(raw, ["endpoints", "prefix", "caFile", "certFile", "keyFile", "allowUnauthenticated"], "etcd")
     prefix = _value(raw, "prefix", str, default.prefix, "etcd")
     if not prefix.startswith("/") or prefix.endswith("/") or "//" in prefix:
         raise ConfigError(f"etcd.prefix: must start with / and not end with one, found {prefix!r}")
@@ -280,6 +282,7 @@ def _etcd(data: JsonDict) -> EtcdConfig:
         ca_file=_value(raw, "caFile", str, "", "etcd"),
         cert_file=_value(raw, "certFile", str, "", "etcd"),
         key_file=_value(raw, "keyFile", str, "", "etcd"),
+        allow_unauthenticated=_value(raw, "allowUnauthenticated", bool, False, "etcd"),
     )
 
 

@@ -91,6 +91,16 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
+class EtcdFitness:
+    """What speaks against etcd itself; as in a condition, empty: nothing."""
+
+    reason: str = ""
+    message: str = ""
+    refused: bool = False
+    """No table is served."""
+
+
+@dataclass(frozen=True)
 class EtcdFacts:
     """All keys of one table, read in one linearizable transaction at ``revision``.
 
@@ -137,6 +147,7 @@ class Observed:
     (unknown, not empty).
     """
     etcd_error: str = ""
+    etcd_fitness: EtcdFitness = EtcdFitness()
     timers: Mapping[str, float] = field(default_factory=dict)
     """Seconds, on this process's monotonic clock, since each named timer was first requested (see
     StartTimer). Lost at failover.

@@ -51,6 +51,9 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     known, unreadable = observed.objects.table_spec
     if known is None:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
+    if observed.etcd_fitness.refused:
+        reason, message = observed.etcd_fitness.reason, observed.etcd_fitness.message
+        return _plan_status_only(observed, reason, message, stalled=True)
     if observed.etcd is None:
         reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
         # I11: unknown is not empty. Nothing is decided; running writers continue.
@@ -343,6 +346,8 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
 
 def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:
     obj = observed.table or {}
-    status = table_status.without_etcd(obj, reason=reason, message=message, stalled=stalled, now_ms=observed.now_ms)
+    status = table_status.without_etcd(
+        obj, reason=reason, message=message, stalled=stalled, now_ms=observed.now_ms, fitness=observed.etcd_fitness
+    )
     update = table_status.update(obj, status)
     return Plan(message, (update,) if update is not None else (), 5.0)

@@ -18,6 +18,7 @@ from hudi_contract.table_keys import InstantRecord, Lock
 from hudi_contract.words import AgentError, FencingMode, GateState, Result
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.facts import EtcdFitness
 from hudi_operator.plan.agent import agents, table_services
 from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
@@ -89,7 +90,7 @@ def table_status(
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
     wanted = _conditions(view, stall, sentence) if mine else _foreign_conditions(view, stall, sentence)
-    wanted += [_readable(view, failed), _clocks(view)]
+    wanted += [_readable(view, failed), _clocks(view), _degraded(view.observed.etcd_fitness)]
     status["conditions"] = conditions.merge(
         view.status.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
     )
@@ -393,6 +394,11 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
     return condition("RecordsReadable", not (found or failed), reason, "; ".join([*found[:LISTED], *more, *failed]))
 
 
+def _degraded(etcd: EtcdFitness) -> Condition:
+    """What the table stands on is less than it should be."""
+    return condition("Degraded", bool(etcd.reason), etcd.reason or "NotDegraded", etcd.message)
+
+
 def _clocks(view: View) -> Condition:
     """F47: the operator's clock differs from the API server's.
 
@@ -474,7 +480,9 @@ def _bucket(view: View) -> list[Condition]:
     ]
 
 
-def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int) -> JsonDict:
+def without_etcd(
+    obj: JsonDict, *, reason: str, message: str, stalled: bool, now_ms: int, fitness: EtcdFitness | None = None
+) -> JsonDict:
     """Status when etcd or the spec is unreadable.
 
     All known values stay, and the conditions show that they are not current.
@@ -484,12 +492,14 @@ def without_etcd(obj: JsonDict, *, reason: str, message: str, stalled: bool, now
     kept = [
         Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
         for c in old.get("conditions") or []
-        if c.get("type") not in ("Ready", "Reconciling", "Stalled")
+        if c.get("type")
+        not in ("Ready", "Reconciling", "Stalled", *(["Degraded"] if fitness and fitness.reason else []))
     ]
     wanted = [
         condition("Ready", False, reason, message),
         condition("Reconciling", not stalled, reason, message),
         condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        *([_degraded(fitness)] if fitness and fitness.reason else []),
         *kept,
     ]
     merged = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ class Client:
         credentials = grpc.ssl_channel_credentials(ca.read_bytes())
         self.channel = grpc.secure_channel(endpoint.removeprefix("https://"), credentials)
         self.metadata = [("authorization", f"Bearer {token}")] if token else []
+        self._leases: list[int] = []
 
     def close(self) -> None:
         self.channel.close()
@@ -130,7 +132,16 @@ class Client:
         return json.loads(found[0].value) if found else None
 
     def lease(self, seconds: int = 60) -> int:
-        return int(self.call(rpc.leases, "LeaseGrant", rpc.messages.LeaseGrantRequest(TTL=seconds)).ID)
+        made = int(self.call(rpc.leases, "LeaseGrant", rpc.messages.LeaseGrantRequest(TTL=seconds)).ID)
+        self._leases.append(made)
+        return made
+
+    def give_back(self) -> None:
+        """Revoke its leases: the gateway bounds how many a pod has."""
+        for lease in self._leases:
+            with suppress(grpc.RpcError):
+                self.revoke(lease)
+        self._leases = []
 
     def revoke(self, lease: int) -> None:
         self.call(rpc.leases, "LeaseRevoke", rpc.revoke_request(lease))

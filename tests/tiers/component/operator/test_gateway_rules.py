@@ -1,7 +1,7 @@
 """The gateway's own tests (``gateway/*_test.go``), each of which is counted here.
 
-They ask its rules, tokens and limits one by one; ``test_identities.py`` asks the whole program before
-a real etcd.
+They ask its rules, tokens and limits one by one; ``test_identities.py`` asks the whole program
+before a real etcd.
 """
 
 from __future__ import annotations

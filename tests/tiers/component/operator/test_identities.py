@@ -133,17 +133,19 @@ def register(client: Client, pod: Pod, role: str, keys: TableKeys = OWN) -> None
 
 
 @pytest.fixture
-def driver(gateway: Gateway) -> Client:
+def driver(gateway: Gateway) -> Iterator[Client]:
     client = gateway.pod(DRIVER)
     register(client, DRIVER, "writer")
-    return client
+    yield client
+    client.give_back()
 
 
 @pytest.fixture
-def agent(gateway: Gateway) -> Client:
+def agent(gateway: Gateway) -> Iterator[Client]:
     client = gateway.pod(AGENT)
     register(client, AGENT, "agent")
-    return client
+    yield client
+    client.give_back()
 
 
 # ---- another table

@@ -1,0 +1,81 @@
+"""Whether tables may stand in this etcd: its authentication and its version."""
+
+from __future__ import annotations
+
+import time
+
+from etcd3.etcdrpc import rpc_pb2_grpc
+
+from hudi_operator.adapters import etcd_rpc as rpc
+from hudi_operator.adapters.etcd_rpc import Connection
+from hudi_operator.model.facts import EtcdFitness
+from hudi_operator.model.ports import Fatal, Retryable
+
+FIRST_RELEASES = {(3, 5): 33, (3, 6): 14, (3, 7): 1}
+"""Of each minor version the first patch that tables may use (docs/operate/operations.md, etcd)."""
+ASKED_AGAIN_SECONDS = 60.0
+"""How long an answer is believed: authentication may be disabled while the operator runs."""
+REFUSED_SECONDS = 5.0
+"""How long an answer is believed that keeps tables from being served."""
+
+
+def outdated(version: str) -> str:
+    """Why a version is too old; empty when it is not."""
+    parts = version.partition("-")[0].split(".")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        return f"etcd does not say which version it is: {version!r}"
+    major, minor, patch = map(int, parts)
+    if (major, minor) > max(FIRST_RELEASES) or patch >= FIRST_RELEASES.get((major, minor), patch + 1):
+        return ""
+    wanted = ", ".join(f"{a}.{b}.{c}" for (a, b), c in sorted(FIRST_RELEASES.items()))
+    return f"etcd is {version}: {wanted} or newer is needed"
+
+
+class FitnessCheck:
+    """Asks etcd at the start and every minute."""
+
+    def __init__(self, connection: Connection, *, allow_unauthenticated: bool) -> None:
+        """``allow_unauthenticated``: tables are served although etcd knows no authentication."""
+        self._connection = connection
+        self._allowed = allow_unauthenticated
+        self._known = EtcdFitness()
+        self._until = 0.0
+
+    async def __call__(self) -> EtcdFitness:
+        """What etcd is now. Raises Retryable or Fatal when it does not say."""
+        if time.monotonic() >= self._until:
+            self._known = await self._ask()
+            self._until = time.monotonic() + (REFUSED_SECONDS if self._known.refused else ASKED_AGAIN_SECONDS)
+        return self._known
+
+    async def _ask(self) -> EtcdFitness:
+        if not await self._authenticates():
+            said = (
+                "etcd knows no authentication: whoever reaches it with a certificate of its authority, or at all, "
+                "lifts fences and takes locks"
+            )
+            if self._allowed:
+                return EtcdFitness("EtcdUnauthenticated", f"{said}; etcd.allowUnauthenticated says that this is meant")
+            hint = (
+                "enable it (python -m hudi_operator.etcd_auth), or set externalEtcd.allowUnauthenticated in the chart"
+            )
+            return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
+        request = rpc.messages.StatusRequest()
+        status = await self._connection.call(rpc_pb2_grpc.MaintenanceStub, "Status", request, writes=False)
+        old = outdated(status.version)
+        return EtcdFitness("EtcdVersion", old) if old else EtcdFitness()
+
+    async def _authenticates(self) -> bool:
+        """A user that cannot exist is refused by name, or because there are no users at all.
+
+        Everybody may ask that; the state of authentication itself is told to root only.
+        """
+        request = rpc.messages.AuthenticateRequest(name="hudi-operator/asks", password="-")  # noqa: S106
+        try:
+            await self._connection.call(rpc.auth, "Authenticate", request, writes=False)
+        except (Retryable, Fatal) as error:
+            if "authentication is not enabled" in str(error):
+                return False
+            if "authentication failed" not in str(error):
+                raise
+        return True
