@@ -234,17 +234,24 @@ class KubernetesStore:
             raise translate(error, f"read {kind} {namespace}/{name}", writes=False) from error
 
     async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
-        """Annotations of one object; None when it does not exist.
+        """Annotations of one object; None when it does not exist."""
+        found = await self._metadata(kind, namespace, name)
+        return None if found is None else dict(found.get("annotations") or {})
 
-        The API server is asked for the metadata alone, so that a Secret's values never come here.
-        """
+    async def owners(self, kind: str, namespace: str, name: str) -> tuple[str, ...] | None:
+        """Uids of an object's owners; None when it does not exist."""
+        found = await self._metadata(kind, namespace, name)
+        return None if found is None else tuple(owner["uid"] for owner in found.get("ownerReferences") or ())
+
+    async def _metadata(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        """The API server is asked for the metadata alone: a Secret's values never come here."""
         try:
             found = await self._api.request("GET", RESOURCES[kind].path(namespace, name), accept=METADATA_ONLY)
         except ApiError as error:
             if error.status == 404:
                 return None
             raise translate(error, f"read the metadata of {kind} {namespace}/{name}", writes=False) from error
-        return dict((found.get("metadata") or {}).get("annotations") or {})
+        return found.get("metadata") or {}
 
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
         """Every object, page by page.

@@ -18,7 +18,7 @@ from hudi_contract import naming
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.ports import Conflict, EtcdPort, KubernetesPort
+from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
@@ -27,6 +27,8 @@ EVENTS_SECONDS = 3.0
 """Maximum time for the events of one look."""
 KEY_BYTES = 32
 """Length of a key that the operator makes."""
+FOREIGN_KEY_GRACE_SECONDS = 5
+"""Grace period of a pod whose key somebody else has made; never 0."""
 
 
 @dataclass
@@ -36,6 +38,8 @@ class Context:
     key: Key
     observed: Observed
     done: list[act.Action] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """What could not be done; the rest of the plan was."""
 
 
 class Executor:
@@ -89,15 +93,31 @@ class Executor:
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
+            taken = await self._taken_names(plan)
+            context.refused.extend(taken.values())
             for action in plan.actions:
                 self._check_leader()
                 if isinstance(action, act.EmitEvent):
                     events.append(action)
-                else:
+                elif _attempt_of(action) not in taken:
                     await self._perform[type(action)](context, action)
         finally:
             await self._tell(context, events)
+        if context.refused:
+            raise Fatal("; ".join(context.refused))
         return context.done
+
+    async def _taken_names(self, plan: act.Plan) -> dict[str, str]:
+        """Attempts whose names somebody else's objects have, with what is to be said of that.
+
+        It is asked before they are admitted: the gateway knows a pod by its name. Everything else
+        in the plan goes on.
+        """
+        taken: dict[str, str] = {}
+        for action in plan.actions:
+            if isinstance(action, act.CreatePod) and (problem := await self._taken_name(action.manifest)):
+                taken[_attempt_of(action)] = problem
+        return taken
 
     async def _tell(self, context: Context, events: list[act.EmitEvent]) -> None:
         try:
@@ -138,22 +158,69 @@ class Executor:
         await self._kubernetes.apply(action.manifest)
         context.done.append(action)
 
+    async def _taken_name(self, pod: JsonDict) -> str:
+        """Why the names of a pod and of its key are not free.
+
+        Empty: they are, or the pod is the operator's own.
+        """
+        meta = pod["metadata"]
+        found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
+        if found is not None:
+            return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])
+        name = naming.spark_key_name(meta["name"])
+        if any((volume.get("secret") or {}).get("secretName") == name for volume in pod["spec"].get("volumes") or ()):
+            return await self._foreign_key(meta["namespace"], name, "")
+        return ""
+
+    async def _foreign_key(self, namespace: str, name: str, pod_uid: str) -> str:
+        """Why a Secret is not to be used as the key of a pod.
+
+        Empty: it does not exist, or belongs to this pod, whose uid nobody knew before it was there.
+        """
+        try:
+            owners = await self._kubernetes.owners("Secret", namespace, name)
+        except Fatal:
+            # The operator may read no Secrets (config.consent.secrets: Off): then the policy
+            # `keys` alone keeps others from making one of that name.
+            return ""
+        return "" if owners is None or pod_uid in owners else _foreign("Secret", namespace, name)
+
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
         if await self._kubernetes.create(action.manifest):
             context.done.append(action)
+            return
+        meta = action.manifest["metadata"]
+        found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
+        if found is not None and not _is(found, action.manifest):
+            table, _ = context.observed.objects.table_spec
+            if table is not None:
+                attempt = naming.attempt_id(meta["namespace"], meta["name"])
+                await self._etcd.delete_admit(table.table_id, attempt=attempt)
+            context.refused.append(_foreign("Pod", meta["namespace"], meta["name"]))
 
     async def _create_key(self, context: Context, action: act.CreateKey) -> None:
         key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
         if await self._kubernetes.create({**action.manifest, "data": {action.entry: key}}):
             context.done.append(action)
+            return
+        meta = action.manifest["metadata"]
+        (pod,) = meta["ownerReferences"]
+        if problem := await self._foreign_key(meta["namespace"], meta["name"], pod["uid"]):
+            # Its pods may have mounted a key that somebody else knows: the attempt does not go on.
+            await self._kubernetes.delete(
+                "Pod", meta["namespace"], pod["name"], uid=pod["uid"], grace_seconds=FOREIGN_KEY_GRACE_SECONDS
+            )
+            context.refused.append(problem)
 
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
+        _in_own_namespace(context, action)
         await self._kubernetes.delete(
             "Pod", action.namespace, action.name, uid=action.uid, grace_seconds=max(1, action.grace_seconds)
         )
         context.done.append(action)
 
     async def _drop_evidence(self, context: Context, action: act.DropEvidence) -> None:
+        _in_own_namespace(context, action)
         await self._kubernetes.patch_finalizers(
             "Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
         )
@@ -266,6 +333,41 @@ class Executor:
 
     async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
         self._timers.stop(context.key, action.name)
+
+
+def _is(found: JsonDict, manifest: JsonDict) -> bool:
+    """Whether an object is one that the operator has made of this manifest, as far as it says."""
+    have, wanted = found["metadata"], manifest["metadata"]
+    labels, finalizers = have.get("labels") or {}, have.get("finalizers") or ()
+    owners = {owner["uid"] for owner in have.get("ownerReferences") or ()}
+    return (
+        all(labels.get(name) == value for name, value in (wanted.get("labels") or {}).items())
+        and set(wanted.get("finalizers") or ()) <= set(finalizers)
+        and {owner["uid"] for owner in wanted.get("ownerReferences") or ()} <= owners
+    )
+
+
+def _attempt_of(action: act.Action) -> str:
+    """The attempt that an action begins; empty for others."""
+    if isinstance(action, act.PutAdmit):
+        return action.attempt
+    if isinstance(action, act.CreatePod):
+        meta = action.manifest["metadata"]
+        return naming.attempt_id(meta["namespace"], meta["name"])
+    return ""
+
+
+def _foreign(kind: str, namespace: str, name: str) -> str:
+    return (
+        f"{kind} {namespace}/{name} exists, and the operator has not made it: nothing starts under that name "
+        "until it is deleted; who made it is in the API server's audit log"
+    )
+
+
+def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence) -> None:
+    """Whatever etcd says: the pods of a table are in its namespace. Raises Fatal."""
+    if action.namespace != context.key[0]:
+        raise Fatal(f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}")
 
 
 def _event_key(action: act.EmitEvent) -> str:

@@ -110,7 +110,7 @@ class Observer:
             pods.update(await self._executors(namespace, set(drivers)))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
-            pods.update(await self._pods_of_etcd(read.facts, known=pods))
+            pods.update(await self._pods_of_etcd(namespace, read.facts, known=pods))
             pods.update(await self._executors(namespace, unseen))
             # Read etcd again, to keep the order.
             read = await self._read_etcd(spec, agent)
@@ -200,7 +200,7 @@ class Observer:
         """Pods of the table, and all agent pods of the namespace."""
         selectors = (f"{naming.LABEL_TABLE}={naming.label_value(table)}", f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}")
         lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
-        return {pod.uid: pod for pods in lists for pod in pods}
+        return {pod.uid: pod for pods in lists for pod in pods if _made_here(pod)}
 
     async def _sibling_tables(
         self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]
@@ -211,11 +211,21 @@ class Observer:
             key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image
         )
 
-    async def _pods_of_etcd(self, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]) -> dict[str, PodFacts]:
-        """Pods that etcd names and that no label selector found."""
-        wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace and v.pod]
+    async def _pods_of_etcd(
+        self, namespace: str, etcd: EtcdFacts, *, known: Mapping[str, PodFacts]
+    ) -> dict[str, PodFacts]:
+        """Pods of the table's namespace that etcd names and that no label selector found.
+
+        JVMs write there what is to be deleted here: neither a pod of another namespace nor one that
+        bears no mark of ours is taken for one of the table.
+        """
+        wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace == namespace and v.pod]
         found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
-        return {pod.uid: pod for pod, v in zip(found, wanted, strict=True) if pod is not None and pod.uid == v.pod_uid}
+        return {
+            pod.uid: pod
+            for pod, v in zip(found, wanted, strict=True)
+            if pod is not None and pod.uid == v.pod_uid and _made_here(pod)
+        }
 
     async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
         """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
@@ -239,6 +249,16 @@ class Observer:
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)
+
+
+def _made_here(pod: PodFacts) -> bool:
+    """Whether a pod bears a mark of the operator's.
+
+    Policies of the chart keep others from making such pods, and from taking the marks off.
+    """
+    return (
+        pod.labels.get("app.kubernetes.io/managed-by") == "hudi-operator" or naming.EVIDENCE_FINALIZER in pod.finalizers
+    )
 
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:

@@ -139,6 +139,9 @@ class KubernetesPort(Protocol):
     async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
         """Annotations of one object, without its content; None when it does not exist."""
 
+    async def owners(self, kind: str, namespace: str, name: str) -> tuple[str, ...] | None:
+        """Uids of an object's owners, without its content; None when it does not exist."""
+
     async def create(self, manifest: JsonDict) -> bool:
         """Create; False when an object of that name exists."""
 

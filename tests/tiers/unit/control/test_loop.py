@@ -194,7 +194,12 @@ def test_each_key_is_random_and_one_that_exists_stays() -> None:
             made.append(manifest)
             return len(made) < 3
 
-    done = perform(executor(Cluster()), *(act.CreateKey({"kind": "Secret"}, "key") for _ in range(3)))
+        async def owners(self, kind: str, namespace: str, name: str) -> tuple[str, ...]:
+            return ("uid-1",)
+
+    meta = {"namespace": "lake", "name": "load-1-spark-key", "ownerReferences": [{"name": "load-1", "uid": "uid-1"}]}
+    secret = {"kind": "Secret", "metadata": meta}
+    done = perform(executor(Cluster()), *(act.CreateKey(secret, "key") for _ in range(3)))
     keys = [base64.b64decode(manifest["data"]["key"]) for manifest in made]
     assert [len(key) for key in keys] == [32, 32, 32]
     assert len(set(keys)) == 3
