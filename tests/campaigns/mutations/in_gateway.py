@@ -173,4 +173,44 @@ IDENTITIES = (
         g("token", "Issuer: issuer, ", ""),
         _GO,
     ),
+    mutation(
+        "an-open-etcd-will-do",
+        "F185",
+        "tables are served by an etcd without authentication",
+        Edit(
+            "operator/hudi_operator/adapters/etcd_fitness.py", "            if self._allowed:", "            if True:"
+        ),
+        "tests/tiers/component/operator/test_etcd_fitness.py::test_etcd_is_asked_for_its_authentication",
+    ),
+    mutation(
+        "a-pod-by-its-name",
+        "F186",
+        "a pod of an attempt's name is the attempt, whoever made it",
+        Edit(
+            "operator/hudi_operator/control/executor.py",
+            'return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])',
+            'return ""',
+        ),
+        "tests/tiers/component/operator/test_lookalikes.py::test_a_pod_of_an_attempts_name_is_not_the_attempt",
+    ),
+    mutation(
+        "a-pod-of-any-namespace",
+        "F186",
+        "the operator stops the pod that a registration names, in any namespace",
+        Edit(
+            "operator/hudi_operator/control/observe.py", "v.namespace == namespace and v.pod", "v.namespace and v.pod"
+        ),
+        "tests/tiers/component/operator/test_lookalikes.py::test_a_registration_of_another_pod_stops_nobody",
+    ),
+    mutation(
+        "a-key-of-anybodys",
+        "F187",
+        "a key that exists is the pod's own",
+        Edit(
+            "operator/hudi_operator/control/executor.py",
+            "owners is None or pod_uid in owners",
+            "True",
+        ),
+        "tests/tiers/component/operator/test_lookalikes.py::test_a_key_that_somebody_else_has_made_is_not_used",
+    ),
 )

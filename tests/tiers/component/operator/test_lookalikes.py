@@ -85,7 +85,8 @@ def test_a_registration_of_another_pod_stops_nobody(world: World) -> None:
     world.start_operator()
     table_id, _, _ = world.running_table()
     elsewhere = in_the_way(world, lookalike({"metadata": {"name": "theirs"}}))
-    world.cluster.request("POST", "/api/v1/namespaces/default/pods", lookalike({"metadata": {"name": "far-away"}}))
+    marked = lookalike({"metadata": {"name": "far-away"}}, labels={"app.kubernetes.io/managed-by": "hudi-operator"})
+    world.cluster.request("POST", "/api/v1/namespaces/default/pods", marked)
     far = world.cluster.request("GET", "/api/v1/namespaces/default/pods/far-away")
     assert far is not None
     try:
