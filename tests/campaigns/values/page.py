@@ -55,15 +55,16 @@ RULES = """\
   characters than letters, digits and `_`.
 * A key column of `float` or `double` must not hold -0.0: it equals 0.0, but would be another key.
 * A partition must not lie in the folder of another one: if a text column has the value `a`, a new value `a/b` is refused, and vice versa. The storage
-  wrapper checks this, for programs too. It does not see two writers that write the first row of each at the same moment.
+  wrapper checks this, for programs too. Of two writers that write the first row of each at the same moment, one or both are refused.
 * A row of an `Insert` or `BulkInsert` must not have `_hoodie_is_deleted` true: these operations delete nothing, and a bulk insert would store it.
+  Programs are held to this, too.
 * If the key has several columns, its text must not contain `,<key column>:`, and must not be `__null__` or `__empty__`: Hudi stores such a key as one
   text, and two records could get the same one.
 * A file that cannot be read (truncated, empty Parquet, not gzip) or a line that cannot be parsed (not JSON, too many or too few columns of CSV)
   fails the attempt, with the file's name. For lenient parsing set `mode: PERMISSIVE` or `DROPMALFORMED` in `source.files.options`. A value that
   `transform.sql` casts to another type may still become null, as SQL's `cast` does.
 
-The rows that a program writes itself are not checked. The storage wrapper refuses, with `[HUDIOP-BAD-DATA]`, a program's files outside of the table or
+Other values in the rows that a program writes itself are not checked. The storage wrapper refuses, with `[HUDIOP-BAD-DATA]`, a program's files outside of the table or
 in Hudi's own folders. It does not refuse a partition value `a//b`, `x:y` or `x=y`, a null in an ordering column, or a type that is refused above. A
 program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
 """  # noqa: E501 - text of a page or program
