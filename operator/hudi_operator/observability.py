@@ -25,7 +25,7 @@ from hudi_contract.settle import SettleRecord
 from hudi_operator.model import conditions
 from hudi_operator.model.config import MetricsConfig
 from hudi_operator.model.facts import Observed
-from hudi_operator.plan import table_status
+from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
 
 LOG = logging.getLogger(__name__)
@@ -272,7 +272,7 @@ class Metrics:
 
     def _commits(self, observed: Observed, action: act.UpdateStatus) -> None:
         before = (observed.table or {}).get("status") or {}
-        more = len(table_status.new_commits(before, action.status))
+        more = len(table_events.new_commits(before, action.status))
         if more:
             self.commits.labels(action.namespace, action.name).inc(more)
 

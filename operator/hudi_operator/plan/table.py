@@ -19,7 +19,7 @@ from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
-from hudi_operator.plan import deletion, table_status
+from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
@@ -234,7 +234,7 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
     update = table_status.update(obj, status)
     if update is None:
         return PartialPlan()
-    return PartialPlan((update, *(() if view.observed.namespace_terminating else table_status.events(obj, status))))
+    return PartialPlan((update, *(() if view.observed.namespace_terminating else table_events.events(obj, status))))
 
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:

@@ -488,10 +488,7 @@ def _note_reached(view: View) -> PartialPlan | None:
 
 
 def _end_of_a_restore(view: View) -> PartialPlan | None:
-    """The gate's revision moves.
-
-    So an agent that read it as closed for a restore cannot begin one any more (F8).
-    """
+    """The gate's revision moves: an agent that read it as closed for a restore begins none (F8)."""
     if view.gate.restoring:
         return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
     return None

@@ -9,7 +9,7 @@ from typing import Any
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.observability import Metrics
-from hudi_operator.plan import table_status
+from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
 
 TABLE = {"metadata": {"namespace": "lake", "name": "orders", "uid": "u", "resourceVersion": "1"}}
@@ -34,7 +34,7 @@ def status(*commits: dict[str, Any], pending: int = 0) -> dict[str, Any]:
 
 def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
     """Instants and texts of the events."""
-    found = table_status.events({**TABLE, "status": before}, after)
+    found = table_events.events({**TABLE, "status": before}, after)
     return [(event.instant, event.message) for event in found if event.reason == "Committed"]
 
 

@@ -18,7 +18,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.observability import Metrics
-from hudi_operator.plan import table_status
+from hudi_operator.plan import table_events
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import View, build_view
@@ -147,9 +147,9 @@ def test_a_receiver_that_fails_is_an_event_once_and_metrics_follow() -> None:
     told = {"type": shown.type, "status": shown.status, "reason": shown.reason, "message": shown.message}
     status = {"commitCallback": callbacks.status(bad), "conditions": [told]}
     obj = {**table(url=URL), "status": {}}
-    (event,) = table_status.events(obj, status)
+    (event,) = table_events.events(obj, status)
     assert (event.reason, event.message) == ("CallbackFailed", shown.message)
-    assert table_status.events({**obj, "status": status}, status) == ()
+    assert table_events.events({**obj, "status": status}, status) == ()
     metrics, labels = Metrics(), {"namespace": "lake", "table": "orders"}
 
     def value(name: str) -> float | None:
