@@ -20,6 +20,7 @@ LOCK_PROVIDER = "io.hudioperator.EtcdLockProvider"
 CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
 EARLY_DETECTION = "io.hudioperator.EarlyConflictDetection"
 WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
+ROW_WRITE_SUPPORT = "io.hudioperator.InsertedRowWriteSupport"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
@@ -69,6 +70,8 @@ def common_defaults() -> dict[str, str]:
         "hoodie.datasource.write.commitmeta.key.prefix": COMMIT_METADATA_PREFIX,
         # Without it Spark refuses to read dates before 1582 and timestamps before 1900.
         "hoodie.avro.write.support.class": WRITE_SUPPORT,
+        # A bulk insert stores no deletes, and no dates of another calendar (F108, F170).
+        "hoodie.parquet.spark.row.write.support.class": ROW_WRITE_SUPPORT,
     }
 
 

@@ -7,7 +7,7 @@ from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
 SETTLER = "tests/tiers/unit/runtime/settle/test_settler.py"
-WHOLE = "    requireWhole();\n"
+WHOLE = "    rule.require(whole());\n"
 EMPTY = "    if (found == 0 || found > 0 && length >= 0 && found != length) {\n"
 
 SENT = (

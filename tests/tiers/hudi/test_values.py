@@ -6,9 +6,10 @@ No value leads out of the table (F39, F41).
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -138,6 +139,34 @@ def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
     writer = table.writer("upsert", python={"batches": [{"schema": schema, "rows": [good, bad]}]})
     assert writer.wait() == 0, writer.log()[-4000:]
     assert [row.id for row in world.spark().read.format("hudi").load(table.path).collect()] == [1]
+
+
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_a_program_inserts_no_delete_and_one_calendar(world: World, agent: Process, type: str) -> None:
+    """F108, F170: by none of Hudi's ways to insert.
+
+    Readers would show the row of a bulk insert; other inserts would leave it out without a word,
+    and its record would stay.
+    """
+    table = world.table(f"program-{type.lower()}", type=type)
+    world.create(table, agent=AGENT, process=agent)
+    results = world.folder / f"inserts-{type}.json"
+    main = Path(__file__).with_name("apps") / "inserts_app.py"
+    program = table.writer("program", application={"mainFile": str(main), "arguments": [str(results)]})
+    program.wait()
+    assert results.exists(), program.log()[-6000:]
+    told = json.loads(results.read_text())
+    for way in ("deleted-as-rows", "deleted-as-records", "deleted-by-insert"):
+        assert told[way].startswith(f"{FailureClass.BAD_DATA.value}: "), (way, told)
+        assert "[HUDIOP-BAD-DATA]" in told[way], (way, told)
+    assert "of record 'deleted-as-rows-2' is true" in told["deleted-as-rows"], told
+    assert "[HUDIOP-OPTION] spark.sql.parquet.datetimeRebaseModeInWrite = 'LEGACY'" in told["another-calendar"], told
+    good = ("another-zone", "good-by-bulk-insert", "good-by-insert")
+    assert {way: told[way] for way in good} == dict.fromkeys(good, "")
+    found = world.spark().read.format("hudi").load(table.path).select("id", "v", "_hoodie_is_deleted").collect()
+    assert sorted((row.id, row.v, row._hoodie_is_deleted) for row in found) == sorted(
+        (f"{way}-{number}", date(1500, 1, 1), False) for way in good for number in (1, 2)
+    )
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])

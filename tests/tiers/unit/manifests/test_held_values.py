@@ -45,7 +45,9 @@ def test_everybody_writes_arrays_that_may_hold_null() -> None:
 
 def test_everybody_writes_dates_as_they_are_and_says_so() -> None:
     """Through Avro (upserts, compaction) and as rows (bulk inserts)."""
-    assert hudi_conf.common_defaults()["hoodie.avro.write.support.class"] == "io.hudioperator.DatedWriteSupport"
+    common = hudi_conf.common_defaults()
+    assert common["hoodie.avro.write.support.class"] == "io.hudioperator.DatedWriteSupport"
+    assert common["hoodie.parquet.spark.row.write.support.class"] == "io.hudioperator.InsertedRowWriteSupport"
     for settings in (spark_conf.spark_defaults(table(), WRITER, 1, CONFIG), spark_conf.agent_defaults(table(), CONFIG)):
         assert (
             settings["spark.sql.parquet.datetimeRebaseModeInWrite"]

@@ -16,8 +16,14 @@ import org.apache.hadoop.fs.Path;
  * readers would take an empty or truncated file for a commit (F34).
  */
 final class CompletedOutputStream extends FSDataOutputStream {
+    /** A condition of what the file says. */
+    interface Rule {
+        void require(GenericRecord said) throws IOException;
+    }
+
     private final Path path;
     private final ByteArrayOutputStream content;
+    private final Rule rule;
     private final GuardedOutputStream.Check beforeSending;
     private final StoreCall<FSDataOutputStream> create;
     private final Publication publication;
@@ -25,22 +31,25 @@ final class CompletedOutputStream extends FSDataOutputStream {
     private boolean closed;
 
     /**
+     * @param rule throws when the file must not be sent for what it says
      * @param publication null when the file itself completes no instant of the table: a temporary
      *     file, or a file of the metadata table
      * @param answered called when the store has acknowledged the file
      */
     CompletedOutputStream(
             Path path,
+            Rule rule,
             GuardedOutputStream.Check beforeSending,
             StoreCall<FSDataOutputStream> create,
             Publication publication,
             Runnable answered) {
-        this(path, new ByteArrayOutputStream(), beforeSending, create, publication, answered);
+        this(path, new ByteArrayOutputStream(), rule, beforeSending, create, publication, answered);
     }
 
     private CompletedOutputStream(
             Path path,
             ByteArrayOutputStream content,
+            Rule rule,
             GuardedOutputStream.Check beforeSending,
             StoreCall<FSDataOutputStream> create,
             Publication publication,
@@ -48,6 +57,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
         super(content, null, 0);
         this.path = path;
         this.content = content;
+        this.rule = rule;
         this.beforeSending = beforeSending;
         this.create = create;
         this.publication = publication;
@@ -60,7 +70,7 @@ final class CompletedOutputStream extends FSDataOutputStream {
             return;
         }
         closed = true;
-        requireWhole();
+        rule.require(whole());
         if (publication != null) {
             publication.sends(content.size());
         }
@@ -79,13 +89,14 @@ final class CompletedOutputStream extends FSDataOutputStream {
     }
 
     /** In table version 9 every completed file is an Avro file with one record. */
-    private void requireWhole() throws IOException {
+    private GenericRecord whole() throws IOException {
         int records = 0;
+        GenericRecord said = null;
         Exception why = null;
         try (DataFileStream<GenericRecord> in =
                 new DataFileStream<>(new ByteArrayInputStream(content.toByteArray()), new GenericDatumReader<>())) {
-            for (; in.hasNext(); in.next()) {
-                records++;
+            for (; in.hasNext(); records++) {
+                said = in.next();
             }
         } catch (IOException | RuntimeException e) {
             why = e;
@@ -97,5 +108,6 @@ final class CompletedOutputStream extends FSDataOutputStream {
                             + (why == null ? "it has " + records : String.valueOf(why.getMessage())),
                     why);
         }
+        return said;
     }
 }

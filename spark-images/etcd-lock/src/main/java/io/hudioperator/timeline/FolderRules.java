@@ -106,6 +106,11 @@ public final class FolderRules {
                         .anyMatch(s -> text.startsWith(TablePath.comparable(s.basePath()) + "/"));
     }
 
+    /** Whether this process is a writer's driver or executor. */
+    public static boolean isOfWriter() {
+        return !WRITTEN.isEmpty() || OpenSessions.all().stream().anyMatch(Session::isWriter);
+    }
+
     private static TimelineRefusedException refusal(String detail) {
         return ErrorCode.NOT_OWNER.refusal(detail);
     }

@@ -48,6 +48,11 @@ public final class TimelineGuard {
         if (target.kind == TimelinePath.Kind.COMPLETED) {
             return new CompletedOutputStream(
                     path,
+                    said -> {
+                        if (!target.metadataTable) {
+                            CommitRules.require(path, said);
+                        }
+                    },
                     () -> {
                         beforeWrite("close " + path, target, path, lister);
                         sent.closing();
