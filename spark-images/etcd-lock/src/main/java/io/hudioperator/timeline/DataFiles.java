@@ -8,6 +8,8 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
@@ -35,6 +37,14 @@ public final class DataFiles {
     private static final Pattern METADATA_TABLE = Pattern.compile("\\.hoodie/metadata/[^/.][^/]*/[^/]+");
     private static final Pattern OF_THE_TABLE_ITSELF =
             Pattern.compile("\\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.*|.+\\.parquet");
+
+    /**
+     * Partitions that have no other one in their way. It stays so: whoever creates another one
+     * later finds the metadata of this one.
+     */
+    private static final Set<String> APART = ConcurrentHashMap.newKeySet();
+
+    private static final int MAX_APART = 100_000;
 
     private DataFiles() {}
 
@@ -104,13 +114,29 @@ public final class DataFiles {
      * Refuses a partition in the folder of another one ({@code a/b} in {@code a}, F100). A listing
      * of folders does not search a partition for further partitions, so a rebuilt metadata table
      * would permanently omit its rows.
+     *
+     * <p>A partition's metadata is looked at before it is created, so that a refusal leaves nothing
+     * behind, and again before the first data file in it: of two writers that create both at once,
+     * neither sees the other's before, but at least one does afterwards (F171). So does whoever
+     * finds the metadata of a partition that was never committed.
      */
     private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
         Path folder = file.getParent();
-        if (!PARTITION.matcher(file.getName()).matches()
-                || TablePath.comparable(folder.toString()).equals(base)) {
+        String name = TablePath.comparable(folder.toString());
+        if (name.equals(base) || name.startsWith(base + "/.hoodie/")) {
             return;
         }
+        if (PARTITION.matcher(file.getName()).matches()) {
+            requireNoOther(base, folder, fs);
+        } else if (DATA.matcher(file.getName()).matches() && FolderRules.isWrittenHere(file) && !APART.contains(name)) {
+            requireNoOther(base, folder, fs);
+            if (APART.size() < MAX_APART) {
+                APART.add(name);
+            }
+        }
+    }
+
+    private static void requireNoOther(String base, Path folder, FileSystem fs) throws IOException {
         for (Path above = folder.getParent();
                 TablePath.comparable(above.toString()).startsWith(base + "/");
                 above = above.getParent()) {

@@ -187,6 +187,40 @@ class DataFilesTest {
         created(".hoodie_partition_metadata"); // of a table without partitions
     }
 
+    /**
+     * F171: two writers look for other partitions before either has created its own. Both have
+     * created theirs then, and at least one finds the other's before it writes a row.
+     */
+    @Test
+    void partitionsThatAreCreatedAtOnceDoNotBothGetRows() throws IOException {
+        Path above = new Path(new Path(table.basePath()), "a/.hoodie_partition_metadata");
+        Path below = new Path(new Path(table.basePath()), "a/b/.hoodie_partition_metadata");
+        DataFiles.require(above, fs);
+        DataFiles.require(below, fs);
+        for (Path claim : new Path[] {above, below}) {
+            fs.getRawFileSystem().create(claim, false).close();
+        }
+        created("a/" + BASE); // in a process that is no writer: compaction of what is there goes on
+        table.session("ns.a");
+        for (String relative : new String[] {"a/b/" + BASE, "a/" + LOG, "a/b/" + BASE}) {
+            assertCode(
+                    ErrorCode.BAD_DATA, assertThrows(TimelineRefusedException.class, () -> create(relative), relative));
+        }
+    }
+
+    /** Asked once in a process: the partition's own metadata keeps others away from then on. */
+    @Test
+    void aPartitionWithRowsKeepsOthersAway() throws IOException {
+        table.session("ns.a");
+        created("2026/.hoodie_partition_metadata");
+        created("2026/" + BASE);
+        fs.getRawFileSystem()
+                .create(new Path(new Path(table.basePath()), "2026/01/.hoodie_partition_metadata"), false)
+                .close(); // by somebody who looked before the partition was there
+        created("2026/" + LOG);
+        refused("2026/01/" + BASE);
+    }
+
     @Test
     void otherFilesAreNotAskedAbout() throws IOException {
         java.nio.file.Path folder = Files.createTempDirectory("plain-");
