@@ -78,6 +78,7 @@ class Committer:
         self._rules = sc.Rules.of(job)
         self._fitted_to: types.StructType | None = None
         self._recomputed = session.recomputed()
+        """As the attempt began."""
         self.gave_up = False
         """Whether an instant of this incarnation was declared Abandoned."""
 
@@ -102,7 +103,6 @@ class Committer:
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
                 self._fairness.committed()
                 self._reporter.stage(Stage.COMMITTED)
-                self._recomputed = self._session.recomputed()
                 return instant.completion
             if error is None:
                 raise RuntimeFailure(
@@ -137,6 +137,7 @@ class Committer:
         Returns the error of the JVM; raises an error of the batch itself, without an instant.
         """
         sp.interruptible(self._spark)
+        recomputed = self._session.recomputed()
         try:
             given, since = self._rows(batch)
             made = self._transformed(batch, given)
@@ -154,7 +155,7 @@ class Committer:
                     {
                         **options,
                         **self._compared(since),
-                        **self._computed_once(made),
+                        **self._computed_once(made, recomputed),
                         **key_options(fit.schema, self._job.table.record_keys),
                     },
                 )
@@ -203,15 +204,22 @@ class Committer:
         """
         return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
-    def _computed_once(self, frame: DataFrame) -> Mapping[str, str]:
+    def _computed_once(self, frame: DataFrame, begun: int) -> Mapping[str, str]:
         """Rows that differ each time they are computed are committed only if computed once (F106).
 
-        Their plan shows which rows these are (F165).
+        Their plan shows which rows these are (F165). None of them may have been computed twice
+        since this write began. Rows that executors may have held before it (cached ones) may have
+        been part of an earlier batch: none may have been computed twice since the attempt began
+        (F172).
+
+        `begun`: `Session.recomputed` as this write began.
         """
         plan: Any = frame._jdf
-        rules: Any = self._spark.sparkContext._jvm
-        repeats = rules.io.hudioperator.statements.RepeatablePlan.test(plan.queryExecution().analyzed())
-        return {} if repeats else {RECOMPUTED: str(self._recomputed)}
+        rules: Any = self._spark.sparkContext._jvm.io.hudioperator.statements  # type: ignore[union-attr]
+        query = plan.queryExecution()
+        if rules.RepeatablePlan.test(query.analyzed()):
+            return {}
+        return {RECOMPUTED: str(self._recomputed if rules.HeldRows.test(query) else begun)}
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed.

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pyspark.sql.functions import udf
 
+from hudi_runtime.process.spark import lost_executors
+
 ROWS, PARTS = 4000, 8
 WRITES = "SparkStreamingMetadataWriteHandler"
 """In the name of the stage whose tasks write the data files, one for each partition."""
@@ -56,9 +58,46 @@ def numbered(spark, context):
     yield _batch(spark, context, numbers.selectExpr("row_number() OVER (ORDER BY 1) AS id", "number"), "id")
 
 
+def idle(spark, context):
+    """The rows of `keys` from a source that gave none yet when an executor was lost."""
+    _lose_one(spark, context)
+    key = udf(lambda: str(uuid.uuid4())).asNondeterministic()
+    numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number").withColumn("id", key())
+    yield _rows(numbers, "conv(substring(id, 1, 1), 16, 10)")
+
+
+def idle_held(spark, context):
+    """The same rows, which executors held as one of them was lost: a part has other keys now."""
+    key = udf(lambda: str(uuid.uuid4())).asNondeterministic()
+    numbers = spark.range(0, ROWS, 1, PARTS).selectExpr("id AS number").withColumn("id", key()).cache()
+    numbers.count()
+    _lose_one(spark, context)
+    yield _rows(numbers, "conv(substring(id, 1, 1), 16, 10)")
+
+
+def _lose_one(spark, context):
+    """Kill an executor, and wait until the driver knows it."""
+    marker = Path(context.arguments["marker"])
+    if marker.exists():
+        return
+    spark.range(0, ROWS, 1, PARTS).count()
+    before = lost_executors(spark)
+    os.kill(importlib.import_module("lost_executor").executors()[0], signal.SIGKILL)
+    end = time.monotonic() + 60
+    while lost_executors(spark) == before:
+        if time.monotonic() > end:
+            raise TimeoutError("the driver has not noticed")
+        time.sleep(0.1)
+    marker.touch()
+
+
 def _batch(spark, context, numbers, place):
     marker = context.arguments["marker"]
     if not Path(marker).exists():
         threading.Thread(target=_kill, args=(spark, marker), daemon=True).start()
+    return _rows(numbers, place)
+
+
+def _rows(numbers, place):
     partition = f"concat('p', cast({place} AS int) % {PARTS}) AS p"
     return numbers.selectExpr("cast(id AS string) AS id", partition, "cast(number AS string) AS v", "1L AS ts")

@@ -50,6 +50,71 @@ def test_keys_that_are_made_anew_when_an_executor_is_lost(world: World, agent: P
     assert sorted(int(row.v) for row in found.select("v").collect()) == list(range(random_keys.ROWS))
 
 
+@pytest.mark.extra
+def test_an_executor_that_is_lost_while_nothing_is_written(world: World, agent: Process) -> None:
+    """F172: it held no row of the next batch, unless rows were cached before."""
+    table = world.table("random-idle")
+    world.create(table, agent=AGENT, process=agent)
+    job = {"file": Path(random_keys.__file__), "options": {"hoodie.upsert.shuffle.parallelism": "8"}, "spark": SPARK}
+    for function, code in (("idle_held", 11), ("idle", 0)):
+        marker = world.folder / f"executor-was-killed-{function}"
+        writer = table.writer(function, function=function, python={"marker": str(marker)}, **job)
+        assert writer.wait() == code, writer.log()[-6000:]
+        assert marker.exists(), "nobody was killed"
+        told = writer.termination()
+        if code:
+            assert (told["class"], told["commits"]) == ("Infrastructure", 0), told
+            assert told["message"].startswith("[HUDIOP-RECOMPUTED]"), told
+            table.fence(writer)
+    found = world.spark().read.format("hudi").load(table.path)
+    assert sorted(int(row.v) for row in found.select("v").collect()) == list(range(random_keys.ROWS))
+
+
+def test_which_rows_executors_may_hold(world: World) -> None:
+    """F172: what is asked for anew is computed anew."""
+    spark: Any = world.spark()
+    test = _rule(spark, "io.hudioperator.statements.HeldRows", "org.apache.spark.sql.execution.QueryExecution")
+
+    def held(frame: Any) -> bool:
+        return bool(test(frame._jdf.queryExecution()))
+
+    made = spark.range(6).selectExpr("id", "uuid() AS key")
+    cached = spark.range(6).selectExpr("id", "uuid() AS other").cache()
+    shuffled = spark.sparkContext.parallelize([(1, 2), (3, 4)]).reduceByKey(lambda one, _: one)
+    cached.createOrReplaceTempView("held_rows")
+    fresh = (made, made.groupBy("key").count(), made.union(made), spark.createDataFrame([(1,)], "id int"))
+    kept = (
+        *(cached, cached.where("id > 1"), made.join(cached, "id"), made.localCheckpoint()),
+        spark.sql("SELECT id FROM range(3) WHERE id IN (SELECT id FROM held_rows)"),
+        spark.createDataFrame(spark.sparkContext.parallelize([(1,)]).cache(), "id int"),
+        spark.createDataFrame(shuffled, "id int, n int"),
+    )
+    assert [held(frame) for frame in fresh] == [False] * len(fresh)
+    assert [held(frame) for frame in kept] == [True] * len(kept)
+    cached.unpersist()
+
+
+def _rule(spark: Any, name: str, kind: str) -> Any:
+    """The method `test` of a class of the module.
+
+    A reader's session does not have the module: it is loaded beside it.
+    """
+    jvm, gateway = spark._jvm, spark.sparkContext._gateway
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.io.File(str(JAR)).toURI().toURL()
+    loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    kinds = gateway.new_array(jvm.java.lang.Class, 1)
+    kinds[0] = loader.loadClass(kind)
+    method = loader.loadClass(name).getMethod("test", kinds)
+
+    def test(value: Any) -> Any:
+        given = gateway.new_array(jvm.java.lang.Object, 1)
+        given[0] = value
+        return method.invoke(None, given)
+
+    return test
+
+
 SAME = (
     "SELECT id, id % 2 AS half FROM rows",
     "SELECT half, count(*), max(id) FROM rows GROUP BY half",
@@ -78,20 +143,10 @@ def test_which_rows_come_out_otherwise(world: World) -> None:
     gives its rows, or what a database gives, comes out otherwise all the same.
     """
     spark: Any = world.spark()
-
-    # A reader's session does not have the module: it is loaded beside it.
-    jvm, gateway = spark._jvm, spark.sparkContext._gateway
-    urls = gateway.new_array(jvm.java.net.URL, 1)
-    urls[0] = jvm.java.io.File(str(JAR)).toURI().toURL()
-    loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    kinds = gateway.new_array(jvm.java.lang.Class, 1)
-    kinds[0] = loader.loadClass("org.apache.spark.sql.catalyst.plans.QueryPlan")
-    method = loader.loadClass("io.hudioperator.statements.RepeatablePlan").getMethod("test", kinds)
+    test = _rule(spark, "io.hudioperator.statements.RepeatablePlan", "org.apache.spark.sql.catalyst.plans.QueryPlan")
 
     def repeats(frame: Any) -> bool:
-        given = gateway.new_array(jvm.java.lang.Object, 1)
-        given[0] = frame._jdf.queryExecution().analyzed()
-        return bool(method.invoke(None, given))
+        return bool(test(frame._jdf.queryExecution().analyzed()))
 
     rows = spark.range(6).selectExpr("id", "id % 2 AS half")
     rows.createOrReplaceTempView("rows")
