@@ -212,10 +212,35 @@ STATEMENTS = (
         "a writer asks only whether the expressions of a batch are deterministic",
         a(
             "writer/commit",
-            "rules.io.hudioperator.statements.RepeatablePlan.test(plan.queryExecution().analyzed())",
-            "plan.queryExecution().analyzed().deterministic()",
+            "rules.RepeatablePlan.test(query.analyzed())",
+            "query.analyzed().deterministic()",
         ),
         "tests/tiers/hudi/test_recomputed.py::test_keys_that_are_made_anew_when_an_executor_is_lost",
+    ),
+    mutation(
+        "an-executor-lost-long-ago",
+        "F172",
+        "an executor that was lost while there was nothing to write ends the next commit",
+        a("writer/commit", "self._recomputed if rules.HeldRows.test(query) else begun", "self._recomputed"),
+        "tests/tiers/hudi/test_recomputed.py::test_an_executor_that_is_lost_while_nothing_is_written",
+    ),
+    mutation(
+        "rows-that-executors-held",
+        "F172",
+        "rows that were cached before the write are committed although the executor that held them was lost",
+        a("writer/commit", "self._recomputed if rules.HeldRows.test(query) else begun", "begun"),
+        "tests/tiers/hudi/test_recomputed.py::test_an_executor_that_is_lost_while_nothing_is_written",
+    ),
+    mutation(
+        "shuffles-hold-nothing",
+        "F172",
+        "blocks of a shuffle are not rows that executors hold",
+        j(
+            "HeldRows",
+            "                if (part instanceof ShuffleDependency) {",
+            "                if (part == null) {",
+        ),
+        "tests/tiers/hudi/test_recomputed.py::test_which_rows_executors_may_hold",
     ),
     mutation(
         "a-session-leaves-out-files",

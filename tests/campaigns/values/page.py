@@ -55,7 +55,7 @@ RULES = """\
   characters than letters, digits and `_`.
 * A key column of `float` or `double` must not hold -0.0: it equals 0.0, but would be another key.
 * A partition must not lie in the folder of another one: if a text column has the value `a`, a new value `a/b` is refused, and vice versa. The storage
-  wrapper checks this, for programs too. It does not see two writers that write the first row of each at the same moment.
+  wrapper checks this, for programs too. Of two writers that write the first row of each at the same moment, one or both are refused.
 * A row of an `Insert` or `BulkInsert` must not have `_hoodie_is_deleted` true: these operations delete nothing, and a bulk insert would store it.
   Programs are held to this, too.
 * If the key has several columns, its text must not contain `,<key column>:`, and must not be `__null__` or `__empty__`: Hudi stores such a key as one
