@@ -64,7 +64,7 @@ RULES = """\
   fails the attempt, with the file's name. For lenient parsing set `mode: PERMISSIVE` or `DROPMALFORMED` in `source.files.options`. A value that
   `transform.sql` casts to another type may still become null, as SQL's `cast` does.
 
-The rows that a program writes itself are not checked. The storage wrapper refuses, with `[HUDIOP-BAD-DATA]`, a program's files outside of the table or
+Other values in the rows that a program writes itself are not checked. The storage wrapper refuses, with `[HUDIOP-BAD-DATA]`, a program's files outside of the table or
 in Hudi's own folders. It does not refuse a partition value `a//b`, `x:y` or `x=y`, a null in an ordering column, or a type that is refused above. A
 program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
 """  # noqa: E501 - text of a page or program
