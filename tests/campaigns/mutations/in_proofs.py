@@ -206,7 +206,7 @@ PEOPLE = (
         "F55 availability",
         "a busy table makes an Event for each commit",
         o(
-            "plan/table_status",
+            "plan/table_events",
             "    if commits := new_commits(old, status):\n",
             "    for commits in ([c] for c in new_commits(old, status)):\n",
         ),

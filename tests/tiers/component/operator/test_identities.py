@@ -32,13 +32,15 @@ NEIGHBOUR = Pod("ours", "audit", "uid-neighbour")
 VICTIM = Pod("theirs", "live-00000000-2", "uid-victim")
 INC = {DRIVER: "11111111-aaaa", AGENT: "22222222-bbbb", VICTIM: "33333333-cccc"}
 INSTANT = "20261124155500000"
+NONCE = "c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
+"""What a place in the queue ends with."""
 DENIED, UNAUTHENTICATED = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED
 
 
 def name(kind: Kind, pod: Pod) -> str:
     """A name that this pod would use for a key of this kind."""
     inc = INC[pod]
-    by_kind = {Kind.ADMIT: pod.attempt, Kind.QUEUE: f"{inc}-1", Kind.INSTANT: INSTANT, Kind.REQUEST: "service-x"}
+    by_kind = {Kind.ADMIT: pod.attempt, Kind.QUEUE: f"{inc}-{NONCE}", Kind.INSTANT: INSTANT, Kind.REQUEST: "service-x"}
     by_kind |= {Kind.REPORT: attempt_report(pod.attempt), Kind.DONE: "create"}
     return "" if kind.single else by_kind.get(kind, inc)
 
@@ -223,13 +225,13 @@ def test_a_registration_names_the_pod_that_made_it(driver: Client) -> None:
 def test_whose_heartbeat_whose_place_whose_lock_whose_instant(driver: Client, agent: Client) -> None:
     """Two pods of one table: what one has put is not the other's to replace or delete."""
     mine, theirs = INC[DRIVER], INC[AGENT]
-    agent.put(OWN.of(Kind.QUEUE, f"{theirs}-1"), {"inc": theirs})
+    agent.put(OWN.of(Kind.QUEUE, f"{theirs}-{NONCE}"), {"inc": theirs})
     agent.put(OWN.of(Kind.LOCK), {"inc": theirs, "podUID": AGENT.uid, "attempt": AGENT.attempt})
     agent.put(OWN.of(Kind.INSTANT, INSTANT), {"inc": theirs})
     for kind, called in (
         (Kind.WRITER, theirs),
         (Kind.ALIVE, theirs),
-        (Kind.QUEUE, f"{theirs}-1"),
+        (Kind.QUEUE, f"{theirs}-{NONCE}"),
         (Kind.INSTANT, INSTANT),
     ):
         refused(lambda kind=kind, called=called: driver.put(OWN.of(kind, called), value(kind, AGENT, "agent")))
@@ -243,7 +245,7 @@ def test_whose_heartbeat_whose_place_whose_lock_whose_instant(driver: Client, ag
 def test_the_life_of_a_lock(driver: Client) -> None:
     """acquire, record, publish, release, clean exit: each transaction of a writer goes through."""
     inc, lock, gate = INC[DRIVER], OWN.of(Kind.LOCK), OWN.of(Kind.GATE)
-    ticket = OWN.of(Kind.QUEUE, f"{inc}-1")
+    ticket = OWN.of(Kind.QUEUE, f"{inc}-{NONCE}")
     lease = driver.lease()
     driver.put(ticket, {"inc": inc}, lease=lease)
     told = {"inc": inc, "podUID": DRIVER.uid, "attempt": DRIVER.attempt}

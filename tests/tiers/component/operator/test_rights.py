@@ -35,7 +35,7 @@ def test_the_charts_rights_are_enough(world: World) -> None:
             "-n",
             NAMESPACE,
             "--set",
-            "crds.enabled=false,images.registry=localhost/hudi-operator",
+            "crds.enabled=false,images.registry=localhost/hudi-operator,images.tag=dev",
         ],
         check=True,
         capture_output=True,

@@ -150,19 +150,6 @@ def test_a_killed_writer_is_proven_dead_and_followed(whole: Together) -> None:
 
 
 @pytest.mark.extra
-def test_a_pod_may_not_write_what_is_the_operators(whole: Together) -> None:
-    """The certificate in the Secret that the operator has copied for the pods reads below control/
-    and cannot write there.
-    """
-    whole.table("roles")
-    whole.ready("roles")
-    key = f"/hudi/control/{whole.ids['roles']}/gate"
-    assert whole.etcd.ctl("writer", "get", key).returncode == 0
-    done = whole.etcd.ctl("writer", "put", key, "{}")
-    assert done.returncode != 0
-    assert "permission denied" in done.stderr
-
-
 @pytest.mark.extra
 def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> None:
     """concurrency.mode, insertConflicts, durations: each ends the run once, at a commit boundary.
