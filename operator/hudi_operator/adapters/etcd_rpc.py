@@ -124,11 +124,9 @@ class Connection:
             self._channel = None
             self._index += 1
         channel.close()
-        LOG.warning(
-            "etcd: %s does not answer, using %s",
-            self._config.endpoints[(self._index - 1) % len(self._config.endpoints)],
-            self.endpoint,
-        )
+        silent = self._config.endpoints[(self._index - 1) % len(self._config.endpoints)]
+        following = f"using {self.endpoint}" if self.endpoint != silent else "trying it again"
+        LOG.warning("etcd: %s does not answer, %s", silent, following)
 
     async def call(
         self, stub: Callable[[Any], Any], method: str, request: Message, *, writes: bool, timeout: float | None = None
