@@ -186,10 +186,17 @@ IDENTITIES = (
         "a-pod-by-its-name",
         "F186",
         "a pod of an attempt's name is the attempt, whoever made it",
-        Edit(
-            "operator/hudi_operator/control/executor.py",
-            'return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])',
-            'return ""',
+        (
+            Edit(
+                "operator/hudi_operator/control/executor.py",
+                'return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])',
+                'return ""',
+            ),
+            Edit(
+                "operator/hudi_operator/control/executor.py",
+                "if found is not None and not _is(found, action.manifest):",
+                "if False:",
+            ),
         ),
         "tests/tiers/component/operator/test_lookalikes.py::test_a_pod_of_an_attempts_name_is_not_the_attempt",
     ),
@@ -197,8 +204,13 @@ IDENTITIES = (
         "a-pod-of-any-namespace",
         "F186",
         "the operator stops the pod that a registration names, in any namespace",
-        Edit(
-            "operator/hudi_operator/control/observe.py", "v.namespace == namespace and v.pod", "v.namespace and v.pod"
+        (
+            Edit(
+                "operator/hudi_operator/control/observe.py",
+                "v.namespace == namespace and v.pod",
+                "v.namespace and v.pod",
+            ),
+            Edit("operator/hudi_operator/control/executor.py", "if action.namespace != context.key[0]:", "if False:"),
         ),
         "tests/tiers/component/operator/test_lookalikes.py::test_a_registration_of_another_pod_stops_nobody",
     ),

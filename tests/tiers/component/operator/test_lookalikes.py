@@ -6,6 +6,11 @@ No policies here: what the operator does by itself. The policies: ``crds/test_lo
 
 from __future__ import annotations
 
+<<<<<<< HEAD
+=======
+import time
+
+>>>>>>> ident2
 import pytest
 
 from hudi_contract import naming
@@ -101,6 +106,12 @@ def test_a_registration_of_another_pod_stops_nobody(world: World) -> None:
             lambda: (c := world.condition("huditables", "flights", "AwaitingProofOfDeath")) and c["status"] == "True",
             seconds=90,
         )
+        phases = ("Terminating",) * 2
+        wait_for(
+            "both wait for proof",
+            lambda: tuple(r["phase"] for r in world.etcd.read(f"/hudi/tables/{table_id}/settle/").values()) == phases,
+        )
+        time.sleep(10)  # some looks, each of which would delete what is the table's
         for path in (world.path("pods", "theirs", "/api/v1"), "/api/v1/namespaces/default/pods/far-away"):
             found = world.cluster.request("GET", path)
             assert found is not None
