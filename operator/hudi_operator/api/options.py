@@ -155,6 +155,9 @@ ALLOWED_OF_THE_TABLE = (
     "hoodie.clustering.plan.strategy.*bytes",
     "hoodie.clustering.plan.strategy.max.num.groups",
     "hoodie.layout.optimize.*",
+    "hoodie.bloom.*",
+    "hoodie.index.bloom.*",
+    "hoodie.simple.index.*",
 )
 INDEX_TYPES = ("Simple", "Bloom", "Bucket")
 """Hudi refuses no index type, but a global or record index with several writers may assign one key
@@ -173,9 +176,6 @@ ALLOWED_HUDI = (
     "hoodie.copyonwrite.*",
     "hoodie.record.size.estimation.threshold",
     "hoodie.memory.*",
-    "hoodie.bloom.*",
-    "hoodie.index.bloom.*",
-    "hoodie.simple.index.*",
     "hoodie.write.status.storage.level",
     "hoodie.markers.delete.parallelism",
     "hoodie.bulkinsert.sort.mode",

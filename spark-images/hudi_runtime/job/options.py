@@ -49,8 +49,12 @@ OWNED = (
     *(
         f"hoodie.{name}*"
         for name in (
-            "index.type",
+            "index.",
+            "bloom.index.",
+            "simple.index.",
             "bucket.",
+            "datasource.compaction.",
+            "datasource.clustering.",
             "layout.optimize",
             "auto.adjust.lock",
             "metadata.auto.delete",

@@ -6,11 +6,8 @@ No policies here: what the operator does by itself. The policies: ``crds/test_lo
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
 import time
 
->>>>>>> ident2
 import pytest
 
 from hudi_contract import naming
