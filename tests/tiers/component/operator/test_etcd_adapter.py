@@ -160,7 +160,7 @@ def test_instants_are_adopted_in_one_transaction_behind_the_gate_that_was_read(s
     etcd.put(table(f"instant/{other}"), {"inc": "i"})
     assert not adopt("former", mod), "one has an owner by now"
     assert (read(store).settles, read(store).fences, list(read(store).instants)) == ({}, {}, [other])
-    etcd.ctl("writer", "del", table(f"instant/{other}"))
+    etcd.ctl("root", "del", table(f"instant/{other}"))
     assert adopt("former", mod)
     facts = read(store)
     assert {name: item.value["inc"] for name, item in facts.instants.items()} == {old: "former", other: "former"}
@@ -219,8 +219,8 @@ def test_settled_removes_what_belonged_to_it_however_much_it_is(store: EtcdStore
     fence(store)
     etcd.put(table("writer/i"), {"inc": "i"})
     command = "\n".join(f'put {table(f"instant/{n:03}")} "{{}}"' for n in range(120)) + "\n"
-    etcd.ctl("writer", "txn", stdin="\n" + command[: command.index(f"put {table('instant/100')}")] + "\n\n")
-    etcd.ctl("writer", "txn", stdin="\n" + command[command.index(f"put {table('instant/100')}") :] + "\n\n")
+    etcd.ctl("root", "txn", stdin="\n" + command[: command.index(f"put {table('instant/100')}")] + "\n\n")
+    etcd.ctl("root", "txn", stdin="\n" + command[command.index(f"put {table('instant/100')}") :] + "\n\n")
     facts = read(store)
     assert len(facts.instants) == 120
     instants = [(name, stored.mod_revision) for name, stored in facts.instants.items()]
@@ -260,7 +260,7 @@ def test_without_an_answer_a_write_is_unknown_and_a_refusal_is_final(etcd: Etcd)
     finally:
         etcd.resume()
         connection.close()
-    connection = connect(etcd, identity="writer")
+    connection = connect(etcd, identity="gateway")
     with pytest.raises(Fatal, match="permission denied"):
         run(EtcdStore(connection, "/hudi", revisions=Revisions()).put_gate(T, {"state": "open"}, expected_mod=0))
     connection.close()
@@ -321,7 +321,7 @@ def test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_aft
     wait_for("event", lambda: seen)
     etcd.stop()
     etcd.start()
-    wait_for("etcd", lambda: etcd.ctl("writer", "put", table("report/b"), "{}").returncode == 0)
+    wait_for("etcd", lambda: etcd.ctl("root", "put", table("report/b"), "{}").returncode == 0)
     wait_for("event after the restart", lambda: len(seen) == 2, seconds=40)
     assert [change.key for change in seen] == [table("report/a"), table("report/b")]
     assert not lost.acquire(blocking=False), "nothing was missed"
