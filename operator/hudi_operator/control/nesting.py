@@ -8,7 +8,8 @@ the inner one's writers. Their locks are two independent keys.
 
 Only a table whose gate was never open is checked, so a working table is never stopped by a later
 one. Of two tables that were never open the older one comes first; if both were created in the same
-second, neither does.
+second, neither does. One that may not use its path and was never open does not count: anybody could
+write another team's path into a HudiTable (F210).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from hudi_contract.keys import TIMELINE
 from hudi_contract.records import read
 from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import ObjectRef, SpecError, TableSpec
+from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.ports import EtcdPort, KubernetesPort
+from hudi_operator.plan.gate.stalled import path_problem
 
 JsonDict = dict[str, Any]
 
@@ -40,14 +43,14 @@ def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
 
 
 async def read_overlapping(
-    table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, namespaces: tuple[str, ...]
+    table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, config: OperatorConfig
 ) -> tuple[str, ...]:
     """HudiTables (``ns/name``) that block this one's folder.
 
     Read live, also from etcd; raises Retryable or Fatal when that fails.
     """
     found = []
-    for namespace in namespaces or ("",):
+    for namespace in config.watch_namespaces or ("",):
         for other in await kubernetes.list_objects(naming.TABLE_KIND, namespace):
             path, ref = str((other.get("spec") or {}).get("path") or ""), ObjectRef.from_object(other)
             if (
@@ -56,15 +59,22 @@ async def read_overlapping(
                 or naming.table_id(path) == table.table_id
             ):
                 continue
-            if ref.created_at <= table.ref.created_at or await _open(other, ref, etcd):
+            allowed = not path_problem(path, ref.namespace, config)
+            first = allowed and (ref.created_at <= table.ref.created_at or not _readable(other))
+            if first or await _open(path, ref, etcd):
                 found.append(ref.key)
     return tuple(sorted(found))
 
 
-async def _open(other: JsonDict, ref: ObjectRef, etcd: EtcdPort) -> bool:
+def _readable(other: JsonDict) -> bool:
+    """False: what is known of the table is its path; it keeps its folder."""
     try:
-        spec = TableSpec.from_object(other)
+        TableSpec.from_object(other)
     except SpecError:
-        return True  # its rights are unknown
-    gate = read((await etcd.read_table(spec.table_id, "")).gate, Gate)
+        return False
+    return True
+
+
+async def _open(path: str, ref: ObjectRef, etcd: EtcdPort) -> bool:
+    gate = read((await etcd.read_table(naming.table_id(path), "")).gate, Gate)
     return gate.table_uid == ref.uid and gate.was_open

@@ -181,9 +181,7 @@ class Observer:
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
         if spec is None or not undecided(spec, etcd):
             return ()
-        return await read_overlapping(
-            spec, kubernetes=self._kubernetes, etcd=self._etcd, namespaces=self._config.watch_namespaces
-        )
+        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config)
 
     async def _namespace_terminating(self, namespace: str) -> bool:
         """Also False when the operator may not read namespaces.

@@ -97,6 +97,13 @@ GATES = (
         f"{NESTING}::test_it_is_asked_before_anything_is_made_and_before_the_gate_opens",
     ),
     mutation(
+        "any-path-keeps-others-out",
+        "F210 availability",
+        "a HudiTable that may not use its path keeps others out of it",
+        o("control/nesting", "            first = allowed and (", "            first = True and ("),
+        f"{NESTING}::test_one_that_may_not_use_its_path_does_not_count_unless_it_was_open",
+    ),
+    mutation(
         "closing-stops-those-who-run",
         "F20",
         "a gate that closes keeps those out who run",

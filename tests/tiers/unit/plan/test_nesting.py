@@ -14,6 +14,7 @@ from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
@@ -57,12 +58,20 @@ class Ports:
 
 
 def overlapping(
-    mine: JsonDict, *others: JsonDict, opened: set[str] | None = None, namespaces: tuple[str, ...] = ()
+    mine: JsonDict,
+    *others: JsonDict,
+    opened: set[str] | None = None,
+    namespaces: tuple[str, ...] = (),
+    prefixes: dict[str, tuple[str, ...]] | None = None,
 ) -> tuple[str, ...]:
     ports: Any = Ports([mine, *others], opened or set())
-    found = asyncio.run(
-        read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, namespaces=namespaces)
+    config = replace(
+        OperatorConfig(),
+        allowed_schemes=("s3a", "s3", "hdfs"),
+        watch_namespaces=namespaces,
+        path_prefixes=prefixes or {},
     )
+    found = asyncio.run(read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, config=config))
     assert ports.asked == list(namespaces or ("",))
     return found
 
@@ -98,6 +107,18 @@ def test_one_that_cannot_be_read_keeps_its_folder() -> None:
     broken = table("other", OUTER, 2)
     broken["spec"]["recordKeyFields"] = 7
     assert overlapping(table("mine", INNER, 1), broken) == ("ns/other",)
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_one_that_may_not_use_its_path_does_not_count_unless_it_was_open(*, readable: bool) -> None:
+    """F210: anybody can write another team's path into a HudiTable."""
+    mine, other = table("mine", INNER, 2), table("other", OUTER, 1, "evil")
+    if not readable:
+        other["spec"]["recordKeyFields"] = 7
+    prefixes = {"ns": ("s3a://lake/t1",), "evil": ("s3a://lake/evil",)}
+    assert overlapping(mine, other, prefixes=prefixes) == ()
+    assert overlapping(mine, other, prefixes={**prefixes, "evil": ("s3a://lake/t1",)}) == ("evil/other",)
+    assert overlapping(mine, other, prefixes=prefixes, opened={"other"}) == ("evil/other",)
 
 
 @pytest.mark.parametrize(
