@@ -350,10 +350,13 @@ func (b branch) absent(key []byte) bool {
 	})
 }
 
+// The clients of pods ask for no more than 10,000 keys, and fail when there are more; a smaller number could be a question.
+const wholeLimit = 10_000
+
 // range_ checks a read. Of assignments only whole ones are given out, because each answer is checked
 // once more: a number or an order would say something of those that were left out.
 func (r *rules) range_(ctx context.Context, s subject, asked *pb.RangeRequest) error {
-	if _, ok := r.agent(asked.Key); ok && (asked.CountOnly || asked.KeysOnly || asked.Limit != 0 || asked.MinModRevision != 0 ||
+	if _, ok := r.agent(asked.Key); ok && (asked.CountOnly || asked.KeysOnly || (asked.Limit != 0 && asked.Limit < wholeLimit) || asked.MinModRevision != 0 ||
 		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0) {
 		return denied("assignments are read as a whole")
 	}

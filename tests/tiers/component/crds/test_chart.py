@@ -87,6 +87,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "caFile": f"{files}/ca.crt",
             "certFile": f"{files}/tls.crt",
             "keyFile": f"{files}/tls.key",
+            "allowUnauthenticated": False,
         },
         "podEtcd": {
             "endpoints": [
