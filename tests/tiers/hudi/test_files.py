@@ -17,7 +17,7 @@ from hudi_runtime.job.job import FilesSource
 from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, kafka, sources
 from hudi_runtime.read.progress import Progress
-from tests.support.harness.local import AGENT, Process, World, rows
+from tests.support.harness.local import AGENT, JAR, Process, World, rows
 
 COLUMNS = ("id", "p", "v", "ts")
 A, B = (1, "a", "x", 1), (2, "b", "y", 2)
@@ -258,6 +258,7 @@ def test_a_frame_of_another_session_is_transformed_itself(world: World) -> None:
     session that the program had made.
     """
     spark = world.spark()
+    spark.sql(f"ADD JAR '{JAR}'")  # the query is judged by a class of ours; this session is a plain one
     sql = "SELECT id, upper(v) AS v FROM source"
     first = sources.transform(spark.createDataFrame([(1, "one")], "id int, v string"), sql)
     assert [tuple(row) for row in first.collect()] == [(1, "ONE")]
@@ -270,6 +271,7 @@ def test_a_view_of_the_program_stays_what_it_is(world: World) -> None:
     its other rows were never written.
     """
     spark = world.spark()
+    spark.sql(f"ADD JAR '{JAR}'")  # the query is judged by a class of ours; this session is a plain one
     spark.createDataFrame([(1, "one"), (2, "two")], "id int, v string").createOrReplaceTempView("source")
     for wanted in ((1, "ONE"), (2, "TWO")):
         batch = spark.sql(f"SELECT * FROM source WHERE id = {wanted[0]}")
@@ -283,6 +285,7 @@ def test_a_view_of_the_program_stays_what_it_is(world: World) -> None:
 def test_rows_that_the_program_has_cached_stay_cached(world: World) -> None:
     """F167: the next batch took them out of the cache, and later batches computed them anew."""
     spark = world.spark()
+    spark.sql(f"ADD JAR '{JAR}'")  # the query is judged by a class of ours; this session is a plain one
     cached = spark.range(3).cache()
     assert cached.count() == 3
     for batch in (cached, cached.where("id = 1")):
