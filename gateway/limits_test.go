@@ -38,7 +38,7 @@ func TestAPodsLeasesAreBounded(t *testing.T) {
 		_ = brief.grant("pod a", 0, id, 1)
 	}
 	brief.prolong("pod a", 0)
-	time.Sleep(1100 * time.Millisecond)
+	time.Sleep(1100 * time.Millisecond) // a lease lasts for a second at least
 	if err := brief.grant("pod a", 0, 100, 1); err != nil {
 		t.Errorf("after all have ended: %v", err)
 	}

@@ -109,7 +109,7 @@ func TestATokenIsRememberedUntilItsEnd(t *testing.T) {
 	if _, err := v.verify(brief); err != nil {
 		t.Fatalf("within the leeway: %v", err)
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // "exp" counts whole seconds: now it is over, the leeway included
 	if _, err := v.verify(brief); err == nil {
 		t.Error("accepted after its end")
 	}

@@ -36,6 +36,8 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_ROLE = f"{GROUP}/role"
 LABEL_DRIVER = f"{GROUP}/driver"
 LABEL_AGENT = f"{GROUP}/agent"
+MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
+"""The label of everything that the operator makes."""
 LABEL_COMPONENT = "app.kubernetes.io/component"
 
 ROLE_DRIVER = "driver"
@@ -179,7 +181,7 @@ def common_labels(component: str) -> dict[str, str]:
     """Labels that every object made by the operator carries."""
     return {
         "app.kubernetes.io/name": "hudi",
-        "app.kubernetes.io/managed-by": "hudi-operator",
+        **MANAGED,
         LABEL_COMPONENT: component,
     }
 

@@ -21,8 +21,6 @@ from hudi_operator.control.queue import Key
 JsonDict = dict[str, Any]
 Enqueue = Callable[[Key], None]
 
-MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
-
 
 def settings() -> kopf.OperatorSettings:
     """Settings of kopf: request time-outs and no posted events.
@@ -36,7 +34,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.watching.chunk_size = 500
     chosen.watching.server_timeout = 300
     chosen.watching.connect_timeout = 10
-    chosen.watching.label_selectors["", "v1", "pods"] = ",".join(f"{k}={v}" for k, v in MANAGED.items())
+    chosen.watching.label_selectors["", "v1", "pods"] = ",".join(f"{k}={v}" for k, v in naming.MANAGED.items())
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
     chosen.queueing.idle_timeout = 1.0
@@ -75,7 +73,7 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
         if table:
             enqueue((str(body["metadata"]["namespace"]), str(table)))
 
-    @kopf.on.event("", "v1", "pods", labels=MANAGED, registry=handlers)
+    @kopf.on.event("", "v1", "pods", labels=naming.MANAGED, registry=handlers)
     async def pod_event(body: kopf.Body, **_: Any) -> None:
         for key in tables_of_pod(dict(body), index):
             enqueue(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from etcd3.etcdrpc import rpc_pb2_grpc
@@ -40,12 +41,14 @@ class FitnessCheck:
         self._allowed = allow_unauthenticated
         self._known = EtcdFitness()
         self._until = 0.0
+        self._asking = asyncio.Lock()
 
     async def __call__(self) -> EtcdFitness:
         """What etcd is now. Raises Retryable or Fatal when it does not say."""
-        if time.monotonic() >= self._until:
-            self._known = await self._ask()
-            self._until = time.monotonic() + (REFUSED_SECONDS if self._known.refused else ASKED_AGAIN_SECONDS)
+        async with self._asking:  # one question for all tables that are looked at meanwhile
+            if time.monotonic() >= self._until:
+                self._known = await self._ask()
+                self._until = time.monotonic() + (REFUSED_SECONDS if self._known.refused else ASKED_AGAIN_SECONDS)
         return self._known
 
     async def _ask(self) -> EtcdFitness:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hudi_contract.secret_names import is_secret
 from hudi_operator.api import merging
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.api.storage_options import REFERENCE
+from hudi_operator.api.storage_options import NAME, NAME_LIMIT, REFERENCE
 
 
 @dataclass(frozen=True)
@@ -318,16 +318,12 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, p.lower()) for p in patterns)
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}")
-"""Names of options, as the CRDs have it."""
-
-
 def _dirty(name: str) -> bool:
     """True for a name that is not one plain word.
 
     It could smuggle a second option into a properties file.
     """
-    return _PLAIN.fullmatch(name) is None
+    return len(name) > NAME_LIMIT or re.fullmatch(NAME, name) is None
 
 
 def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:

@@ -254,9 +254,7 @@ def _made_here(pod: PodFacts) -> bool:
 
     Policies of the chart keep others from making such pods, and from taking the marks off.
     """
-    return (
-        pod.labels.get("app.kubernetes.io/managed-by") == "hudi-operator" or naming.EVIDENCE_FINALIZER in pod.finalizers
-    )
+    return naming.MANAGED.items() <= pod.labels.items() or naming.EVIDENCE_FINALIZER in pod.finalizers
 
 
 def etcd_uids(etcd: EtcdFacts) -> set[str]:

@@ -83,7 +83,7 @@ def _network_policy(namespace: str, role: str, peers: tuple[str, ...], config: N
 def _of(roles: tuple[str, ...]) -> JsonDict:
     """Selects pods by labels that all pods of the operator carry, executors by Spark's template."""
     return {
-        "matchLabels": {"app.kubernetes.io/managed-by": "hudi-operator"},
+        "matchLabels": {**naming.MANAGED},
         "matchExpressions": [{"key": naming.LABEL_COMPONENT, "operator": "In", "values": list(roles)}],
     }
 

@@ -62,6 +62,11 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     return _finish(view, *_plan(view))
 
 
+def _unchanged(view: View) -> dict[str, Progress]:
+    """The attempts of each writer as they are."""
+    return {writer.name: Progress(tuple(attempt.entry for attempt in writer.attempts)) for writer in view.writers}
+
+
 def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     """Everything but status: one step, and the writers' progress."""
     ref = view.table.ref
@@ -71,13 +76,11 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         steps = (
             [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
         )
-        return together(steps), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+        return together(steps), _unchanged(view)
     if turns.waits(view) and not ref.deleting:
-        return turns.plan_waiting(view), {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+        return turns.plan_waiting(view), _unchanged(view)
     if gate.too_new(view):
-        return PartialPlan.of(summary=gate.too_new(view)), {
-            w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers
-        }
+        return PartialPlan.of(summary=gate.too_new(view)), _unchanged(view)
     if not ref.deleting and not deletion.has_finalizer(ref) and not view.observed.namespace_terminating:
         return PartialPlan.of(
             deletion.add_finalizer(TABLE_KIND, ref), summary="taking charge of the table", requeue=0.5
@@ -197,7 +200,7 @@ def _requests(view: View) -> PartialPlan:
 def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Plan:
     """Add the writers' actions and all statuses to a step."""
     if not progress and view.writers:
-        progress = {w.name: Progress(tuple(a.entry for a in w.attempts)) for w in view.writers}
+        progress = _unchanged(view)
     if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
         return Plan("; ".join(step.summary), step.actions, step.requeue, step.failed)
     decisions: dict[str, Decision] = {}

@@ -489,20 +489,19 @@ def without_etcd(
     """
     old = obj.get("status") or {}
     generation = int(obj["metadata"].get("generation") or 0)
-    kept = [
-        Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
-        for c in old.get("conditions") or []
-        if c.get("type")
-        not in ("Ready", "Reconciling", "Stalled", *(["Degraded"] if fitness and fitness.reason else []))
-    ]
-    wanted = [
+    known = [
         condition("Ready", False, reason, message),
         condition("Reconciling", not stalled, reason, message),
         condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
-        *([_degraded(fitness)] if fitness and fitness.reason else []),
-        *kept,
     ]
-    merged = conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms)
+    if fitness is not None and fitness.reason:
+        known.append(_degraded(fitness))
+    kept = [
+        Condition(c["type"], c["status"], c["reason"], c.get("message", ""))
+        for c in old.get("conditions") or []
+        if c.get("type") not in {one.type for one in known}
+    ]
+    merged = conditions.merge(old.get("conditions") or [], [*known, *kept], generation=generation, now_ms=now_ms)
     return {**old, "observedGeneration": generation, "conditions": merged}
 
 

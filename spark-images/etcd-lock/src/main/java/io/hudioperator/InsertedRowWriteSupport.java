@@ -63,7 +63,7 @@ public final class InsertedRowWriteSupport extends HoodieRowParquetWriteSupport 
     static void requireCalendar(String mode) {
         if (!CORRECTED.equals(mode)) {
             throw ErrorCode.OPTION.exception(CALENDAR + " = '" + mode + "': it must be " + CORRECTED
-                    + ", all writers of a table write dates in" + " one calendar");
+                    + ", all writers of a table write dates in one calendar");
         }
     }
 
