@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_contract.keys import Kind
-from hudi_contract.table_keys import Gate
+from hudi_contract.keys import Kind, abandoned_by
+from hudi_contract.requests import Abandoned
+from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import Gate, InstantRecord
 from hudi_runtime.table import timeline as tl
 
 _INSTANT_OF_FILE = re.compile(r"_(\d{17,})\.(?:parquet|orc|hfile|lance|log\.[^/]+)$")
@@ -52,6 +54,24 @@ class Keys:
     def gate(self) -> Gate:
         """The table's gate."""
         return Gate.known(self.control.get(Kind.GATE))
+
+    @property
+    def awaiting_sweep(self) -> frozenset[str]:
+        """Instants whose files the agent has not yet swept for the last time.
+
+        Their owner has abandoned them and still lives or has just left, or it is being settled.
+        """
+        records = {name: InstantRecord.known(value) for name, value in self.of(Kind.INSTANT).items()}
+        found = {name for name, record in records.items() if record.abandoned}
+        for name, value in self.of(Kind.DONE).items():
+            if abandoned_by(name):
+                found.update(Abandoned.known(value).instants)
+        for inc, value in self.of(Kind.SETTLE).items():
+            settle = SettleRecord.known(value)
+            if settle.phase < Phase.Swept:
+                found.update(settle.instants)
+                found.update(name for name, record in records.items() if inc in (record.inc, record.claimed_by))
+        return frozenset(found)
 
     def of(self, kind: Kind) -> dict[str, Mapping[str, Any]]:
         """Keys `<kind>/<name>` of either range, by name."""

@@ -60,11 +60,14 @@ def files(facts: Facts) -> Check:
 def stray(facts: Facts) -> Check:
     """Every data file, marker and heartbeat bears a completed or pending instant.
 
-    A completed instant lists its data files (I5).
+    A completed instant lists its data files (I5). A file of an instant that the agent still has to
+    sweep is no finding yet.
     """
     if (cannot := _cannot("stray", facts, "archived", "commits")) is not None:
         return cannot
     wrong = [f".hoodie/timeline/{name} is no instant" for name in facts.timeline.unknown]
+    waits: list[str] = []
+    swept_later = facts.keys.awaiting_sweep if facts.keys is not None else frozenset[str]()
     named = {commit.instant.requested: commit.files for commit in facts.commits}
     metadata = {i.requested for i in facts.metadata_timeline.instants}
     metadata_start = facts.metadata_timeline.earliest
@@ -72,15 +75,23 @@ def stray(facts: Facts) -> Check:
     for path in sorted(facts.files):
         if is_data_file(path):
             count += 1
-            wrong += _stray_data(path, facts, named)
+            (waits if instant_of(path) in swept_later else wrong).extend(_stray_data(path, facts, named))
         elif is_metadata_file(path):
             instant = instant_of(path)
             if instant not in metadata and not (metadata_start and instant < metadata_start):
-                wrong.append(f"{path}: the metadata table has no instant {instant or 'of that name'}")
+                (waits if instant in swept_later else wrong).append(
+                    f"{path}: the metadata table has no instant {instant or 'of that name'}"
+                )
         elif (instant := left_behind(path)) and not path.endswith(".crc") and not _counts(instant, facts, metadata):
-            wrong.append(f"{path}: there is no instant {instant}")
+            (waits if instant in swept_later else wrong).append(f"{path}: there is no instant {instant}")
     if wrong:
-        return violated("stray", f"{len(wrong)} files belong to no instant", wrong)
+        return violated("stray", f"{len(wrong)} files belong to no instant", [*wrong, *waits])
+    if waits:
+        return unsettled(
+            "stray",
+            f"{len(waits)} files are of instants that wait for the agent's sweep: run the audit again after that",
+            waits,
+        )
     return ok("stray", f"{count} data files")
 
 

@@ -10,11 +10,15 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The sessions of this JVM: one for each table. */
 public final class OpenSessions {
     private static final Map<String, Session> BY_TABLE = new ConcurrentHashMap<>();
+    /** Base path to the instants that closed sessions of this JVM had given up. */
+    private static final Map<String, Set<String>> GIVEN_UP = new ConcurrentHashMap<>();
+
     private static volatile Session driver;
 
     static {
@@ -107,7 +111,24 @@ public final class OpenSessions {
         BY_TABLE.put(session.tableId(), session);
     }
 
+    /**
+     * Whether a session of this JVM has given up the instant of the table with this base path. That
+     * a session is closed changes nothing: Hudi's timers live until the JVM ends. An instant that an
+     * open session has claimed since then is its own.
+     */
+    public static boolean hasGivenUp(String basePath, String instant) {
+        Session open = byPath(basePath);
+        if (open != null && open.instants().pending().contains(instant)) {
+            return false;
+        }
+        return (open != null && open.instants().hasGivenUp(instant))
+                || GIVEN_UP.getOrDefault(TablePath.comparable(basePath), Set.of())
+                        .contains(instant);
+    }
+
     public static void closed(Session session) {
+        GIVEN_UP.computeIfAbsent(TablePath.comparable(session.basePath()), path -> ConcurrentHashMap.newKeySet())
+                .addAll(session.instants().givenUp());
         BY_TABLE.remove(session.tableId(), session);
     }
 }

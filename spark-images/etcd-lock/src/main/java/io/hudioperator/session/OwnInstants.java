@@ -83,6 +83,11 @@ public final class OwnInstants {
         return givenUp.contains(instant);
     }
 
+    /** The instants that this process has declared that it will not complete. */
+    Set<String> givenUp() {
+        return Collections.unmodifiableSet(givenUp);
+    }
+
     /**
      * Called before {@code <t>.<action>.requested} is created: the record and the clock come first
      * (F12, I10).

@@ -3,7 +3,6 @@ package io.hudioperator.timeline;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.session.OpenSessions;
-import io.hudioperator.session.Session;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
@@ -12,7 +11,8 @@ import org.apache.hadoop.fs.Path;
  * Refuses the heartbeat file of an instant that its session has given up. Hudi 1.2 does not stop
  * its heartbeat for a write to the metadata table when the commit is refused: a timer in the living
  * driver would recreate the file every minute, even after the table's agent has rolled the instant
- * back (F77). One refusal stops the timer.
+ * back (F77). One refusal stops the timer. It must also come while the JVM ends, after the session
+ * was closed.
  */
 final class GivenUp {
     private static final Pattern HEARTBEAT =
@@ -26,8 +26,7 @@ final class GivenUp {
      */
     static void requireNotBeating(String what, Path path) throws TimelineRefusedException {
         Matcher m = HEARTBEAT.matcher(path.toString());
-        Session session = m.matches() ? OpenSessions.byPath(m.group(1)) : null;
-        if (session != null && session.instants().hasGivenUp(m.group(2))) {
+        if (m.matches() && OpenSessions.hasGivenUp(m.group(1), m.group(2))) {
             throw ErrorCode.NOT_PENDING.refusal(
                     "instant " + m.group(2) + " was given up, so Hudi's heartbeat for it must end: " + what);
         }

@@ -469,6 +469,8 @@ class TimelineGuardTest {
         refused(ErrorCode.NOT_PENDING, () -> fs.create(metadata, true));
         assertFalse(fs.exists(metadata));
         fs.create(new Path(metadata.getParent(), TestTable.time(1)), true).close();
+        assertTrue(session.close());
+        refused(ErrorCode.NOT_PENDING, () -> fs.create(metadata, true)); // a JVM that ends takes its time
     }
 
     @Test
