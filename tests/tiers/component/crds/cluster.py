@@ -147,12 +147,12 @@ def _wait_for_policies(cluster: Cluster) -> None:
     )
 
 
-def wait_until(condition: Any, seconds: float = 30) -> None:
+def wait_until(condition: Any, seconds: float = 30, every: float = 0.1) -> None:
     """Poll until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.1)
+        time.sleep(every)
 
 
 def table(namespace: str, name: str = "flights", **spec: Any) -> JsonDict:
