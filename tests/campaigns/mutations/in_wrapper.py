@@ -194,10 +194,21 @@ GUARD = (
         j(
             "TimelineGuard",
             "                if (!session.instants().ownsPending(target.instant)) {\n"
-            "                    session.instants().requireHeldNow(what);\n"
+            "                    session.instants().beforePendingOfOthers(what);\n"
             "                }\n",
         ),
         t("TimelineGuardTest.withoutTheLockNothingIsRequestedOrCompleted"),
+    ),
+    mutation(
+        "pending-files-of-others-are-anybody-s",
+        "I7 F211",
+        "a writer that holds the lock may write and remove pending files of instants that others have begun",
+        j(
+            "OwnInstants",
+            '        if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change a pending',
+            '        if (held == null) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change a pending',
+        ),
+        t("TimelineGuardTest.aWriterLeavesPendingInstantsOfOthersAsTheyAre"),
     ),
     mutation(
         "completed-files-may-be-deleted",
@@ -209,6 +220,8 @@ GUARD = (
             "            session.instants().requireHeldHere(what);\n"
             "        } else if (target.kind == TimelinePath.Kind.COMPLETED) {\n"
             "            session.instants().beforeCompletedRemoved(what);\n"
+            "        } else if (pendingFile) {\n"
+            "            session.instants().beforePendingOfOthers(what);\n"
             "        } else {\n"
             "            session.instants().requireHeldNow(what);\n"
             "        }\n",

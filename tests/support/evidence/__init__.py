@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.support import ROOT
 
-PRODUCT = ("operator", "spark-images", "crds", "charts")
+PRODUCT = ("operator", "spark-images", "gateway", "crds", "charts")
 """Folders of what users run; a later change in them makes a run one of older code."""
 RAW = ROOT / "docs" / "results" / "raw"
 """Raw results, a folder for each campaign; they are committed, so that a page can be made anew and

@@ -166,6 +166,17 @@ public final class OwnInstants {
     }
 
     /**
+     * Called before a pending file of an instant that is not this session's own is written or
+     * removed. Only the table's agent decides what becomes of instants that others have begun (I7).
+     */
+    public void beforePendingOfOthers(String what) throws TimelineRefusedException {
+        requireHeldNow(what);
+        if (me.isWriter()) {
+            throw ErrorCode.NOT_OWNER.refusal("a writer may not change a pending instant that is not its own: " + what);
+        }
+    }
+
+    /**
      * Whether the inflight file of a savepoint may be written; only after {@link #beginSavepoint}.
      */
     public boolean ownsSavepoint(String instant) {

@@ -185,7 +185,7 @@ public final class TimelineGuard {
                             "only the table's agent may begin a savepoint, behind the closed gate: " + what);
                 }
                 if (!session.instants().ownsPending(target.instant)) {
-                    session.instants().requireHeldNow(what);
+                    session.instants().beforePendingOfOthers(what);
                 }
                 return null;
             case COMPLETED:
@@ -225,6 +225,8 @@ public final class TimelineGuard {
             session.instants().requireHeldHere(what);
         } else if (target.kind == TimelinePath.Kind.COMPLETED) {
             session.instants().beforeCompletedRemoved(what);
+        } else if (pendingFile) {
+            session.instants().beforePendingOfOthers(what);
         } else {
             session.instants().requireHeldNow(what);
         }

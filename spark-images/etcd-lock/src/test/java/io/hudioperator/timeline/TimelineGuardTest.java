@@ -19,6 +19,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -344,6 +345,24 @@ class TimelineGuardTest {
         assertTrue(fs.delete(completed, false)); // it archives
         agent.release();
         OpenSessions.closed(agent);
+    }
+
+    /** Only the agent decides what becomes of an instant that somebody else has begun (F211). */
+    @Test
+    void aWriterLeavesPendingInstantsOfOthersAsTheyAre() throws IOException {
+        for (String name : List.of("20250101000000000.commit.requested", "20250101000000000.inflight")) {
+            Files.createFile(table.folder.resolve(".hoodie/timeline/" + name));
+            assertTrue(table.acquire(session));
+            refused(ErrorCode.NOT_OWNER, () -> fs.delete(path(name), false));
+            refused(ErrorCode.NOT_OWNER, () -> fs.rename(path(name), new Path(table.basePath() + "/elsewhere")));
+            session.release();
+            assertTrue(exists(name));
+        }
+        assertTrue(table.acquire(session));
+        refused(ErrorCode.NOT_OWNER, () -> fs.create(path("20250101000000000.inflight"), true));
+        refused(ErrorCode.NOT_OWNER, () -> fs.create(path("20250102000000000.inflight"), true));
+        session.release();
+        assertFalse(exists("20250102000000000.inflight"));
     }
 
     @Test
