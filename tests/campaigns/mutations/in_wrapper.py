@@ -205,8 +205,8 @@ GUARD = (
         "a writer that holds the lock may write and remove pending files of instants that others have begun",
         j(
             "OwnInstants",
-            '        if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change a pending',
-            '        if (held == null) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change a pending',
+            '        if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change',
+            '        if (held == null) {\n            throw ErrorCode.NOT_OWNER.refusal("a writer may not change',
         ),
         t("TimelineGuardTest.aWriterLeavesPendingInstantsOfOthersAsTheyAre"),
     ),

@@ -112,9 +112,9 @@ public final class OpenSessions {
     }
 
     /**
-     * Whether a session of this JVM has given up the instant of the table with this base path. That
-     * a session is closed changes nothing: Hudi's timers live until the JVM ends. An instant that an
-     * open session has claimed since then is its own.
+     * Whether a session of this JVM has given up the instant of the table with this base path. A
+     * closed session counts, too: Hudi's timers live until the JVM ends. An instant that an open
+     * session has claimed since then does not count.
      */
     public static boolean hasGivenUp(String basePath, String instant) {
         Session open = byPath(basePath);
