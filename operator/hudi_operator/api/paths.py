@@ -42,10 +42,9 @@ def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool
         return f"{field}: {path!r} must be scheme://bucket-or-host/path"
     if _UPWARDS.search(path):
         return f"{field}: {path!r} must not contain '.' or '..' as a part of it"
+    if path != spelled:
+        return f"{field}: {spelled!r} must not begin or end with white space"
     if pattern:
-        # A table's path is used without white space around it, a source's as it is spelled.
-        if path != spelled:
-            return f"{field}: {spelled!r} must not begin or end with white space"
         if not _PRINTABLE.fullmatch(path):
             return f"{field}: {path!r} must not contain white space or control characters"
         if _ESCAPE.search(path):
