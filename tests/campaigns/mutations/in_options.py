@@ -33,7 +33,7 @@ OPTIONS = (
         "white-space-around-a-source",
         "F190",
         "the path that is judged is not the one that Spark is given",
-        o("api/paths", "        if path != spelled:\n", "        if path not in spelled:\n"),
+        o("api/paths", "    if path != spelled:\n", "    if path not in spelled:\n"),
         "tests/tiers/unit/api/test_paths.py::test_a_pattern_does_not_lead_out_of_its_folder",
     ),
     mutation(
