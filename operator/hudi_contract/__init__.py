@@ -8,6 +8,7 @@ Everything that more than one process reads or writes, defined once.
                                fields in commits
     words, outcomes            states, roles, results, modes; failure classes, exit
                                codes, error codes
+    options                    which options of Hudi belong to operator or table
     shape                      how a record is written in JSON
       table_keys, settle       records of the lock protocol, and of settling
       requests, reports        requests to an agent and their results; reports of

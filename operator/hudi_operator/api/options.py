@@ -12,141 +12,13 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from hudi_contract.options import EXTERNAL, OF_THE_TABLE, OWNED, Rule, rule_for, spellings
 from hudi_contract.secret_names import is_secret
 from hudi_operator.api import merging
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.api.storage_options import NAME, NAME_LIMIT, REFERENCE
 
-
-@dataclass(frozen=True)
-class Rule:
-    """A pattern (``*`` matches anything) and why options that match are refused."""
-
-    pattern: str
-    why: str
-
-
-_LOCK = "the lock that keeps writers apart is owned by the operator"
-_TABLE = "the table's identity comes from the HudiTable"
-_SERVICE = "table services and rollbacks are run by the operator's agent"
-_SCHEMA = "the runtime fits columns to the table; set in spec.schema of the HudiTable what may be missing"
-_SAID = "set it in spec.services of the HudiTable"
-_DUPLICATES = "set it in spec.duplicates of the HudiWriter"
-_CLASS = "classes named by options could replace the guarded write path"
-_EXTERNAL = "the option reaches systems that the operator does not guard"
-
-_TWICE = "one record for each key: a key that is twice in a batch would become two records (F93)"
-_STORED = "all writers of a table store and find its rows in one way (F93)"
-_LEFT_OUT = "rows of a temporarily unreadable file would be skipped, also in the table's own files"
-_HOLES = (
-    "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it "
-    "had come"
-)
-_READERS = "incremental readers get rows twice or not at all after a log compaction"
-
-OWNED_HUDI = (
-    Rule("hoodie.write.concurrency.*", _LOCK),
-    Rule("hoodie.write.lock.*", _LOCK),
-    Rule("hoodie.lock.*", _LOCK),
-    Rule("hoodie.*lock.provider*", _LOCK),
-    Rule("hoodie.write.executor.*", _LOCK),
-    Rule("hoodie.cleaner.policy.failed.writes", _LOCK),
-    Rule("hoodie.clean.failed.writes.policy", _LOCK),
-    Rule("hoodie.client.*", _LOCK),
-    Rule("hoodie.auto.adjust.lock.configs", _LOCK),
-    Rule("hoodie.time.generator.*", _LOCK),
-    Rule("hoodie.rollback.*", _SERVICE),
-    Rule("hoodie.embed.timeline.*", _LOCK),
-    Rule("hoodie.filesystem.*", _LOCK),
-    Rule("hoodie.fs.*", _LOCK),
-    Rule("hoodie.table.services.*", _SERVICE),
-    Rule("hoodie.partition.ttl.*", _SERVICE),
-    Rule("hoodie.*inline*", _SERVICE),
-    Rule("hoodie.*async*", _SERVICE),
-    Rule("hoodie.*schedule*", _SERVICE),
-    Rule("hoodie.*automatic", _SERVICE),
-    Rule("hoodie.clean.policy", _SAID),
-    Rule("hoodie.clean.*retained", _SAID),
-    Rule("hoodie.clean.trigger.*", _SAID),
-    Rule("hoodie.clean.max.commits", _SAID),
-    Rule("hoodie.cleaner.policy", _SAID),
-    Rule("hoodie.cleaner.*retained", _SAID),
-    Rule("hoodie.keep.*", _SAID),
-    Rule("hoodie.archive.beyond.*", _HOLES),
-    Rule("hoodie.clustering.plan.strategy.sort.columns", _SAID),
-    Rule("hoodie.clustering.plan.strategy.small.file.limit", _SAID),
-    Rule("hoodie.clustering.plan.strategy.target.file.max.bytes", _SAID),
-    Rule("hoodie.clustering.plan.strategy.*partition*", _SAID),
-    Rule("hoodie.layout.optimize.strategy", _SAID),
-    Rule("hoodie.clustering.updates.*", _LOCK),
-    Rule("hoodie.clustering.rollback.*", _LOCK),
-    Rule("hoodie.clustering.*expiration*", _SERVICE),
-    Rule("hoodie.log.compaction.*", _READERS),
-    Rule("hoodie.write.auto.upgrade", _TABLE),
-    Rule("hoodie.write.table.version", _TABLE),
-    Rule("hoodie.write.num.retries.on.conflict.failures", _LOCK),
-    Rule("hoodie.table.*", _TABLE),
-    Rule("hoodie.database.*", _TABLE),
-    Rule("hoodie.base.path", _TABLE),
-    Rule("hoodie.datasource.write.table.*", _TABLE),
-    Rule("hoodie.datasource.write.recordkey.field*", _TABLE),
-    Rule("hoodie.datasource.write.partitionpath.*", _TABLE),
-    Rule("hoodie.datasource.write.precombine.field*", _TABLE),
-    Rule("hoodie.datasource.write.hive_style_partitioning", _TABLE),
-    Rule("hoodie.datasource.write.operation", "set it in spec.operation"),
-    Rule("hoodie.datasource.insert.dup.policy", _DUPLICATES),
-    Rule("hoodie.datasource.write.insert.drop.duplicates", _DUPLICATES),
-    Rule("hoodie.merge.allow.duplicate.on.inserts", _DUPLICATES),
-    Rule("hoodie.datasource.write.commitmeta.*", _LOCK),
-    Rule("hoodie.datasource.write.streaming.*", _LOCK),
-    Rule("hoodie.*schema*", _SCHEMA),
-    Rule("hoodie.write.set.null.for.missing.columns", _SCHEMA),
-    Rule("hoodie.datasource.write.drop.partition.columns", _SCHEMA),
-    Rule("hoodie.combine.before.upsert", _TWICE),
-    Rule("hoodie.hfile.writes.allow.duplicates", _TWICE),
-    Rule("hoodie.*index.update.partition.path", _STORED),
-    Rule("hoodie.bucket.index.hash.field", _STORED),
-    Rule("hoodie.bloom.index.use.metadata", _STORED),
-    Rule("hoodie.bloom.index.prune.by.ranges", _STORED),
-    Rule("hoodie.logfile.data.block.format", _STORED),
-    Rule("hoodie.parquet.outputtimestamptype", _STORED),
-    Rule("hoodie.parquet.field_id.*", _STORED),
-    Rule("hoodie.parquet.write*", _STORED),
-    Rule("hoodie.metadata.auto.delete.partitions", _TABLE),
-    Rule("hoodie.metadata.enable", _TABLE),
-    Rule("hoodie.*class*", _CLASS),
-    Rule("hoodie.*.impl", _CLASS),
-    Rule("hoodie.*callback*", _CLASS),
-    Rule("hoodie.*keygenerator*", _CLASS),
-    Rule("hoodie.datasource.hive_sync.*", _EXTERNAL),
-    Rule("hoodie.datasource.meta.sync.*", _EXTERNAL),
-    Rule("hoodie.meta.sync.*", _EXTERNAL),
-    Rule("hoodie.metrics.*", _EXTERNAL),
-)
-_WHOLE_TABLE = "it concerns the whole table: set it in hudiOptions of the HudiTable"
-OF_THE_TABLE = tuple(
-    Rule(f"hoodie.{kind}*", _WHOLE_TABLE)
-    for kind in (
-        "clean",
-        "archive",
-        "keep.",
-        "commits.archival",
-        "compact",
-        "logcompaction",
-        "log.compaction",
-        "clustering",
-        "layout.optimize",
-        "index.",
-        "bloom.index.",
-        "simple.index.",
-        "bucket.",
-        "datasource.compaction.",
-        "datasource.clustering.",
-    )
-)
-"""Options that a table may set and a single writer may not."""
 ALLOWED_OF_THE_TABLE = (
     "hoodie.archive.*",
     "hoodie.commits.archival.batch",
@@ -174,7 +46,6 @@ ALLOWED_HUDI = (
     "hoodie.hfile.*",
     "hoodie.logfile.*",
     "hoodie.copyonwrite.*",
-    "hoodie.record.size.estimation.threshold",
     "hoodie.memory.*",
     "hoodie.write.status.storage.level",
     "hoodie.markers.delete.parallelism",
@@ -248,7 +119,7 @@ OWNED_SPARK = (
     Rule("spark.*listeners*", _CODE),
     Rule("spark.redaction.*", "redaction keeps secrets out of logs"),
     Rule("spark.ui.*", _IDENTITY),
-    Rule("spark.metrics.*", _EXTERNAL),
+    Rule("spark.metrics.*", EXTERNAL),
 )
 ALLOWED_SPARK = (
     "spark.sql.shuffle.partitions",
@@ -301,19 +172,6 @@ ALLOWED_SPARK = (
 VALUE_LIMIT = 80
 
 
-def normal(name: str) -> str:
-    """Normalize an option's name.
-
-    No blanks, lower case, ``_`` of environment style kept, ``spark.`` aliases of
-    Hudi options resolved.
-    """
-    flat = "".join(name.split()).lower()
-    for prefix in ("spark.hadoop.hoodie.", "spark.hoodie.", "hadoop.hoodie."):
-        if flat.startswith(prefix):
-            return "hoodie." + flat.removeprefix(prefix)
-    return flat
-
-
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, p.lower()) for p in patterns)
 
@@ -331,7 +189,7 @@ def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field
 
     Empty when all may be set.
     """
-    return _problem(options, (*OWNED_HUDI, *OF_THE_TABLE), (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
+    return _problem(options, (*OWNED, *OF_THE_TABLE), (*ALLOWED_HUDI, *extra), field=field, prefix="hoodie.")
 
 
 def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
@@ -354,8 +212,8 @@ def _problem(
             return f"{shown}: a value has one line"
         if REFERENCE in options[name]:
             return f"{shown}: the value contains {REFERENCE}, which Spark replaces by variables and other settings"
-        forms = {normal(name), "".join(name.split()).lower()}
-        rule = next((r for r in owned for form in forms if fnmatch.fnmatchcase(form, r.pattern)), None)
+        forms = spellings(name)
+        rule = rule_for(name, owned)
         if rule is not None:
             whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
             return f"{shown}: {whose} (rule {rule.pattern}): {rule.why}"
@@ -370,7 +228,7 @@ def table_problem(table: TableSpec, extra: Sequence[str] = ()) -> str:
     """Why an option of this table is refused; empty when none is."""
     field, allowed = "spec.hudiOptions", (*ALLOWED_HUDI, *ALLOWED_OF_THE_TABLE, *extra)
     owned = (
-        *OWNED_HUDI,
+        *OWNED,
         *(
             Rule(name, "set it in spec.index")
             for name in ("hoodie.index.type", "hoodie.index.bucket.*", "hoodie.bucket.index.num.*")

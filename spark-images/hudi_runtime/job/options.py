@@ -1,102 +1,22 @@
 """Hudi options of one write, and the refusal of options that belong to the operator.
 
-The operator has checked the same list at admission; it is checked again here because a job may come
-from an older operator.
+The operator has applied the same rules (hudi_contract/options.py) at admission; they are applied
+again here because a job may come from an older operator.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import types
 
 from hudi_contract import metadata
+from hudi_contract.options import writer_rule
 from hudi_contract.words import Operation
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.process.errors import OptionNotAllowed
 
-#: Options that a writer may never set: those that belong to the operator, and those that affect
-# the whole table. The operator's own list : (operator/hudi_operator/api/options.py) gives the
-# reason for each; a test keeps the two equal.
-OWNED = (
-    *(
-        f"hoodie.write.{name}"
-        for name in ("concurrency.*", "lock.*", "executor.*", "auto.upgrade", "table.version", "commit.callback.*")
-    ),
-    *(
-        f"hoodie.{name}.*"
-        for name in ("lock", "client", "time.generator", "rollback", "embed.timeline", "filesystem", "fs", "storage")
-    ),
-    *(
-        f"hoodie.{name}.*"
-        for name in ("table", "database", "table.services", "partition.ttl", "prewrite", "heartbeat", "internal")
-    ),
-    *(
-        f"hoodie.{name}*"
-        for name in (
-            "clean",
-            "archive",
-            "keep.",
-            "commits.archival",
-            "compact",
-            "logcompaction",
-            "log.compaction",
-            "clustering",
-        )
-    ),
-    *(
-        f"hoodie.{name}*"
-        for name in (
-            "index.",
-            "bloom.index.",
-            "simple.index.",
-            "bucket.",
-            "datasource.compaction.",
-            "datasource.clustering.",
-            "layout.optimize",
-            "auto.adjust.lock",
-            "metadata.auto.delete",
-            "write.num.retries.on.conflict",
-        )
-    ),
-    *(
-        f"hoodie.*{name}*"
-        for name in ("lock.provider", "inline", "async", "schedule", "class", "callback", "keygenerator")
-    ),
-    *(
-        f"hoodie.datasource.write.{name}*"
-        for name in ("table.", "recordkey.field", "partitionpath.", "precombine.field", "hive_style_partitioning")
-    ),
-    *(f"hoodie.datasource.write.{name}*" for name in ("operation", "commitmeta.", "streaming.", "storage.type")),
-    *(f"hoodie.{name}.*" for name in ("datasource.hive_sync", "datasource.meta.sync", "meta.sync", "metrics")),
-    *(
-        f"hoodie.{name}"
-        for name in ("*schema*", "write.set.null.for.missing.columns", "datasource.write.drop.partition.columns")
-    ),
-    *(
-        f"hoodie.{name}"
-        for name in (
-            "datasource.insert.dup.policy",
-            "datasource.write.insert.drop.duplicates",
-            "merge.allow.duplicate.on.inserts",
-        )
-    ),
-    *(
-        f"hoodie.{name}"
-        for name in ("combine.before.upsert", "hfile.writes.allow.duplicates", "*index.update.partition.path")
-    ),
-    *(f"hoodie.bloom.index.{name}" for name in ("use.metadata", "prune.by.ranges")),
-    *(
-        f"hoodie.{name}"
-        for name in ("logfile.data.block.format", "parquet.outputtimestamptype", "parquet.field_id.*", "parquet.write*")
-    ),
-    "hoodie.*automatic",
-    "hoodie.*.impl",
-    "hoodie.base.path",
-    "hoodie.metadata.enable",
-)
 ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
 
 
@@ -107,7 +27,7 @@ def check_allowed(options: Mapping[str, str]) -> None:
     """
     for key in options:
         name = "".join(key.split()).lower().removeprefix("spark.")
-        if not name.startswith("hoodie.") or any(fnmatch.fnmatchcase(name, pattern) for pattern in OWNED):
+        if not name.startswith("hoodie.") or writer_rule(name) is not None:
             raise OptionNotAllowed(key)
 
 

@@ -217,7 +217,7 @@ PODS = (
         "anybody-may-upgrade",
         "F8",
         "a writer may upgrade the table",
-        o("api/options", '    Rule("hoodie.write.auto.upgrade", _TABLE),\n'),
+        o("hudi_contract/options", '    Rule("hoodie.write.auto.upgrade", _TABLE),\n'),
         "tests/tiers/unit/api/test_options.py::test_owned_hudi_options",
     ),
     mutation(

@@ -406,6 +406,7 @@ def test_each_spelling_is_refused_by_itself(light_cluster: Cluster, build: Any, 
         "hoodie.index.type",
         "hoodie.compact.inline",
         "Hoodie.Clustering.inline",
+        "hoodie.layout.optimize.enable",
     ],
 )
 def test_table_wide_options_belong_to_the_table(light_cluster: Cluster, key: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import types
 
+from hudi_contract.options import OF_THE_TABLE, OWNED, Rule
 from hudi_operator.api import options as operator_options
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.options import check_allowed, key_options, schema_options, write_options
@@ -56,10 +57,13 @@ def sample(pattern: str) -> str:
     return pattern.replace("*", "x")
 
 
-def test_same_list_as_the_operators() -> None:
-    for rule in (*operator_options.OWNED_HUDI, *operator_options.OF_THE_TABLE):
-        with pytest.raises(OptionNotAllowed):
-            check_allowed({sample(rule.pattern): "x"})
+@pytest.mark.parametrize("rule", [*OWNED, *OF_THE_TABLE], ids=lambda rule: rule.pattern)
+def test_the_contracts_rules_apply_to_a_job(rule: Rule) -> None:
+    with pytest.raises(OptionNotAllowed):
+        check_allowed({sample(rule.pattern): "x"})
+
+
+def test_what_admission_allows_is_allowed_in_a_job() -> None:
     check_allowed({sample(pattern): "x" for pattern in operator_options.ALLOWED_HUDI})
 
 
