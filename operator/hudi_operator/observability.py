@@ -25,6 +25,7 @@ from hudi_contract.settle import SettleRecord
 from hudi_operator.model import conditions
 from hudi_operator.model.config import MetricsConfig
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
 
@@ -265,10 +266,10 @@ class Metrics:
 
     def _ended(self, observed: Observed, action: act.UpdateStatus) -> None:
         before = next((w.get("status") or {} for w in observed.writers if w["metadata"]["name"] == action.name), {})
-        known = {entry["number"] for entry in before.get("attempts") or [] if entry.get("class")}
-        for entry in action.status.get("attempts") or []:
-            if entry.get("class") and entry["number"] not in known:
-                self.ended.labels(str(entry["class"])).inc()
+        known = {entry.number for entry in attempt_entries(before) if entry.class_}
+        for entry in attempt_entries(action.status):
+            if entry.class_ and entry.number not in known:
+                self.ended.labels(entry.class_).inc()
 
     def _commits(self, observed: Observed, action: act.UpdateStatus) -> None:
         before = (observed.table or {}).get("status") or {}

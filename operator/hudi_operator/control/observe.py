@@ -27,6 +27,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, EtcdFitness, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.writers import source_tables
 
 JsonDict = dict[str, Any]
@@ -276,10 +277,8 @@ def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
 
 def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
     """Attempts named in status."""
-    found = (
-        (w["metadata"]["namespace"], entry) for w in writers for entry in (w.get("status") or {}).get("attempts") or ()
-    )
-    return {naming.attempt_id(namespace, str(entry["pod"])) for namespace, entry in found if entry.get("pod")}
+    found = ((w["metadata"]["namespace"], entry) for w in writers for entry in attempt_entries(w.get("status") or {}))
+    return {naming.attempt_id(namespace, entry.pod) for namespace, entry in found if entry.pod}
 
 
 def _table_of(writer: JsonDict) -> str:

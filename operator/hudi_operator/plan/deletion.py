@@ -47,8 +47,8 @@ def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
     """
     if writer.spec is None:
         return ""
-    if progress.entries and not progress.entries[-1].get("class"):
-        return f"attempt {progress.entries[-1]['number']} is being stopped"
+    if progress.entries and not progress.entries[-1].class_:
+        return f"attempt {progress.entries[-1].number} is being stopped"
     for attempt in writer.attempts:
         if attempt.admitted:
             return f"attempt {attempt.number} may still register"

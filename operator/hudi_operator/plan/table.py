@@ -19,6 +19,7 @@ from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
@@ -269,7 +270,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     late = list(progress.after)
     summary = [*progress.summary, *leave.summary]
     if decision.kind is Kind.START and writer.spec is not None:
-        late.extend(attempts.start_actions(view, view.table, writer.spec, status["attempts"][-1]))
+        late.extend(attempts.start_actions(view, view.table, writer.spec, attempt_entries(status)[-1]))
         summary.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:
         actions.extend(writer_status.events(view, writer, progress, decision, status))

@@ -97,8 +97,8 @@ FAIRNESS = (
         "a declaration that was changed counts for the attempt that runs with the old one",
         o(
             "plan/writers/overlaps",
-            'active.entry.get("generation") != spec.ref',
-            'not active.entry.get("generation") and spec.ref',
+            "active.entry.generation != spec.ref",
+            "not active.entry.generation and spec.ref",
         ),
         f"{OVERLAPS}::test_a_declaration_that_was_changed_counts_for_the_next_attempt",
     ),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hudi_contract import naming
 from hudi_contract.table_keys import Registration
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.status import attempt_entries
 
 _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
 
@@ -42,9 +43,9 @@ def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
     hosts = (naming.ROLE_DRIVER, naming.ROLE_AGENT)
     found: dict[str, tuple[str, Mapping[str, str]]] = {uid: (name, {}) for uid, name in _named(observed.etcd).items()}
     for writer in observed.writers:
-        for entry in (writer.get("status") or {}).get("attempts") or []:
-            if entry.get("podUID") and entry.get("pod"):
-                found[str(entry["podUID"])] = (str(entry["pod"]), {})
+        for entry in attempt_entries(writer.get("status") or {}):
+            if entry.pod_uid and entry.pod:
+                found[entry.pod_uid] = (entry.pod, {})
     found.update(
         {pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts}
     )

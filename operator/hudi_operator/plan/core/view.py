@@ -24,6 +24,7 @@ from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import ReadWriter
+from hudi_operator.model.status import AttemptEntry, attempt_entries, numbered_attempts
 from hudi_operator.plan.core.ownership import labelled
 
 JsonDict = dict[str, Any]
@@ -106,7 +107,7 @@ class Attempt:
 
     writer: WriterSpec
     number: int
-    entry: JsonDict
+    entry: AttemptEntry
     pod: PodFacts | None
     incs: tuple[Incarnation, ...]
     admitted: bool
@@ -119,12 +120,12 @@ class Attempt:
     @property
     def ended(self) -> bool:
         """True when its outcome is in status."""
-        return bool(self.entry.get("class"))
+        return bool(self.entry.class_)
 
     @property
     def pod_uid(self) -> str:
         """Uid of its pod, from status or the live pod; empty when no pod was ever seen."""
-        return str(self.entry.get("podUID") or "") or (self.pod.uid if self.pod else "")
+        return self.entry.pod_uid or (self.pod.uid if self.pod else "")
 
 
 @dataclass(frozen=True)
@@ -304,9 +305,9 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, st
     """
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
-        for entry in (obj.get("status") or {}).get("attempts") or []:
-            if spec is not None and entry.get("incarnation") and isinstance(entry.get("number"), int):
-                owners[str(entry["incarnation"])] = spec.attempt_id(entry["number"])
+        for entry in attempt_entries(obj.get("status") or {}):
+            if spec is not None and entry.incarnation and entry.number:
+                owners[entry.incarnation] = spec.attempt_id(entry.number)
     for kind, report in etcd.reports.items():
         attempt, inc = keys.reporting_attempt(kind), report.read(AttemptReport).inc
         if attempt and inc:
@@ -365,9 +366,9 @@ def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
     Empty when neither has it (F23).
     """
     for obj in observed.writers:
-        for entry in (obj.get("status") or {}).get("attempts") or []:
-            if entry.get("pod") == pod and entry.get("podUID") and obj["metadata"].get("namespace") == namespace:
-                return str(entry["podUID"])
+        for entry in attempt_entries(obj.get("status") or {}):
+            if entry.pod == pod and entry.pod_uid and obj["metadata"].get("namespace") == namespace:
+                return entry.pod_uid
     return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
 
 
@@ -388,11 +389,11 @@ def _attempts(
     spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts
 ) -> tuple[Attempt, ...]:
     attempts = []
-    for entry in sorted(status.get("attempts") or [], key=lambda e: int(e["number"])):
-        number = int(entry["number"])
+    for entry in numbered_attempts(status):
+        number = entry.number
         name, attempt = spec.driver_pod(number), spec.attempt_id(number)
         pod = next((p for p in observed.pods if p.name == name and p.namespace == spec.ref.namespace), None)
-        if pod is not None and entry.get("podUID") and pod.uid != entry["podUID"]:
+        if pod is not None and entry.pod_uid and pod.uid != entry.pod_uid:
             pod = None
         mine = tuple(i for i in incs if i.attempt == attempt)
         attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))

@@ -15,6 +15,7 @@ from hudi_contract.words import Concurrency
 from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
+from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View, WriterView
@@ -165,7 +166,7 @@ class _Candidate:
     view: View
     writer: WriterView
     spec: WriterSpec
-    entries: tuple[attempts.JsonDict, ...]
+    entries: tuple[AttemptEntry, ...]
 
     @cached_property
     def over(self) -> str:
@@ -250,7 +251,7 @@ def _backs_off(c: _Candidate) -> Decision | None:
     retry = 0 if c.restart or c.tick_ms else attempts.next_retry_ms(c.spec, c.writer.status, c.entries)
     if retry <= c.view.now_ms:
         return None
-    failed = (c.entries[-1] if c.entries else {}).get("class", "")
+    failed = c.entries[-1].class_ if c.entries else ""
     return Decision(Kind.WAIT, "BackOff", f"next attempt after {conditions.rfc3339(retry)} ({failed})", retry_ms=retry)
 
 

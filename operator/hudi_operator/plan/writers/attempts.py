@@ -22,6 +22,7 @@ from hudi_contract.words import Role
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
+from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.agent.agents import ensure_namespace
 from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
@@ -42,8 +43,8 @@ JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 10
 KEPT_INSTANTS = 20
 JITTER = 0.1
-_HARMLESS = (None, "", classify.SUCCEEDED, *classify.STOPPED)
-"""Classes of attempts that do not count as failures."""
+_HARMLESS = ("", classify.SUCCEEDED, *classify.STOPPED)
+"""Classes of attempts that do not count as failures; empty: it has not ended."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,10 @@ class Progress:
     that ended since the last look (None: none did).
     """
 
-    entries: tuple[JsonDict, ...]
+    entries: tuple[AttemptEntry, ...]
     before: tuple[Action, ...] = ()
     after: tuple[Action, ...] = ()
-    ended: JsonDict | None = None
+    ended: AttemptEntry | None = None
     summary: tuple[str, ...] = ()
     requeue: float = field(default=IDLE_SECONDS)
 
@@ -69,26 +70,26 @@ def stopping(view: View, writer: WriterSpec) -> bool:
     return view.stopping or writer.suspend or writer.ref.deleting
 
 
-def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> JsonDict:
+def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> AttemptEntry:
     """Status entry of an attempt that is about to start, for run number ``run``."""
-    return {
-        "number": number,
-        "run": run,
-        "generation": writer.ref.generation,
-        "pod": writer.driver_pod(number),
-        "startTime": conditions.rfc3339(now_ms),
-    }
+    return AttemptEntry(
+        number=number,
+        run=run,
+        generation=writer.ref.generation,
+        pod=writer.driver_pod(number),
+        start_time=conditions.rfc3339(now_ms),
+    )
 
 
-def run_of(entry: JsonDict) -> int:
+def run_of(entry: AttemptEntry) -> int:
     """Number of the run that an attempt belongs to.
 
     Attempts of one run share its committed progress, another run starts over.
     """
-    return int(entry.get("run") or 1)
+    return entry.run or 1
 
 
-def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonDict) -> tuple[Action, ...]:
+def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: AttemptEntry) -> tuple[Action, ...]:
     """Create the objects of an attempt whose entry is in status.
 
     None while its source is missing, the table is unreadable, or what they name may not be used.
@@ -97,7 +98,7 @@ def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: JsonD
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None or launch.problem(view) or launch.writer_problem(view, writer):
         return ()
-    number = int(entry["number"])
+    number = entry.number
     return (
         *ensure_namespace(view),
         Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
@@ -133,28 +134,25 @@ def _advanced(report: AttemptReport | TerminationMessage, writer: WriterSpec | N
     return writer is not None and writer.streaming_seconds is not None and bool(report.commits or report.caught_up)
 
 
-def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> JsonDict:
+def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> AttemptEntry:
     """The entry with its pod uid, incarnation and instants as known now.
 
     A recorded pod uid never changes (F23).
     """
-    entry = dict(attempt.entry)
-    if not entry.get("podUID") and attempt.pod is not None:
-        entry["podUID"] = attempt.pod.uid
-    if attempt.incs:
-        entry["incarnation"] = attempt.incs[-1].inc
+    entry = attempt.entry
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
-    instants = list(entry.get("instants") or [])
-    instants.extend(t for i in attempt.incs for t in i.instants)
-    if _advanced(report, writer):
-        entry["advanced"] = True
-    if report.inc and not entry.get("incarnation"):
-        entry["incarnation"] = report.inc
-    if report.last_instant:
-        instants.append(report.last_instant)
-    if instants:
-        entry["instants"] = sorted(set(instants))[-KEPT_INSTANTS:]
-    return entry
+    registered = attempt.incs[-1].inc if attempt.incs else ""
+    return entry.but(
+        pod_uid=entry.pod_uid or (attempt.pod.uid if attempt.pod is not None else ""),
+        incarnation=registered or entry.incarnation or report.inc,
+        advanced=entry.advanced or _advanced(report, writer),
+        instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
+    )
+
+
+def _instants(*instants: str) -> tuple[str, ...]:
+    """The last ones of these instants, each once; an empty one is none."""
+    return tuple(sorted({*instants} - {""})[-KEPT_INSTANTS:])
 
 
 # ---- the end of an attempt
@@ -179,7 +177,7 @@ def _all_fenced(attempt: Attempt) -> bool:
     return not attempt.admitted and all(i.fenced or i.record is not None for i in attempt.incs)
 
 
-def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
     node = view.nodes.get(attempt.pod.node) if attempt.pod is not None else None
     reason = next((i.settling.reason for i in attempt.incs if i.record is not None), "")
     outcome = classify.classify(
@@ -189,15 +187,15 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
         changing=ending_for_change.asked(view, attempt),
         fenced_reason=reason,
     )
-    entry = {**entries[-1], "class": outcome.kind, "endTime": conditions.rfc3339(view.now_ms)}
-    if outcome.exit_code is not None:
-        entry["exitCode"] = outcome.exit_code
-    if outcome.message:
-        entry["message"] = outcome.message
-    if _advanced(outcome.report, writer):
-        entry["advanced"] = True
-    if outcome.report.last_instant:
-        entry["instants"] = sorted({*entry.get("instants", []), outcome.report.last_instant})[-KEPT_INSTANTS:]
+    last = entries[-1]
+    entry = last.but(
+        class_=str(outcome.kind),
+        end_time=conditions.rfc3339(view.now_ms),
+        exit_code=outcome.exit_code if outcome.exit_code is not None else last.exit_code,
+        message=outcome.message or last.message,
+        advanced=last.advanced or _advanced(outcome.report, writer),
+        instants=_instants(*last.instants, outcome.report.last_instant),
+    )
     # No further incarnation of it may register; from then on its incarnations are final
     # (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
@@ -208,7 +206,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDic
 # ---- an attempt without a pod
 
 
-def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
     if attempt.pod_uid or attempt.incs:
         # The pod existed and its object is gone: it is never recreated under this number. No new
         # registration; suspects take over.
@@ -223,12 +221,9 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
         kind = classify.CANCELLED if stopping(view, writer) else FailureClass.ENDED_FOR_CHANGE
-        entry = {
-            **entries[-1],
-            "class": str(kind),
-            "endTime": conditions.rfc3339(view.now_ms),
-            "message": "stopped before it had a pod",
-        }
+        entry = entries[-1].but(
+            class_=str(kind), end_time=conditions.rfc3339(view.now_ms), message="stopped before it had a pod"
+        )
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     return Progress(
@@ -239,7 +234,7 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
 # ---- stopping
 
 
-def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[JsonDict]) -> Progress:
+def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
     """Stop it once, with the writer's grace period.
 
     When that is over, :mod:`suspects` fences an incarnation that is still registered.
@@ -270,7 +265,7 @@ def run_started_ms(status: JsonDict) -> int:
     return 0
 
 
-def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
+def failures(status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
     """Failed attempts of the current run since a streaming one last made progress.
 
     Attempts that were stopped or failed for a clock (F47) do not count.
@@ -279,16 +274,16 @@ def failures(status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
     count = 0
     for entry in reversed(entries):
         if (
-            entry.get("class") not in (*_HARMLESS, classify.CLOCK_SKEW)
-            and (conditions.from_rfc3339(str(entry.get("startTime") or "")) or 0) >= began
+            entry.class_ not in (*_HARMLESS, classify.CLOCK_SKEW)
+            and (conditions.from_rfc3339(entry.start_time) or 0) >= began
         ):
             count += 1
-        if entry.get("advanced"):
+        if entry.advanced:
             break
     return count
 
 
-def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> str:
+def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, ...]) -> str:
     """``Succeeded`` or ``Failed`` when the run is over.
 
     Empty while another attempt may come or one is running.
@@ -298,7 +293,7 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...])
     """
     if conditions.is_true(status, "Finished"):
         return str(conditions.find(status, "Finished").get("reason") or "Failed")
-    kind = entries[-1].get("class") if entries else None
+    kind = entries[-1].class_ if entries else ""
     if kind == classify.SUCCEEDED:
         return "Succeeded"
     if kind in classify.NOT_RETRIED or (kind not in _HARMLESS and failures(status, entries) > writer.retry.limit):
@@ -314,19 +309,17 @@ def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
     return "executedNonce" in status and bool(writer.restart_nonce) and writer.restart_nonce != status["executedNonce"]
 
 
-def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[JsonDict, ...]) -> int:
+def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
     """When the next attempt may start, Unix milliseconds.
 
     Exponential with a cap and a little jitter; 0 = now.
     """
-    last = entries[-1] if entries else {}
-    if last.get("class") in _HARMLESS:
+    last = entries[-1] if entries else AttemptEntry()
+    ended = conditions.from_rfc3339(last.end_time)
+    if last.class_ in _HARMLESS or ended is None:
         return 0
-    ended = conditions.from_rfc3339(str(last.get("endTime") or ""))
-    if ended is None:
-        return 0
-    skewed = len(list(itertools.takewhile(lambda entry: entry.get("class") == classify.CLOCK_SKEW, reversed(entries))))
+    skewed = len(list(itertools.takewhile(lambda entry: entry.class_ == classify.CLOCK_SKEW, reversed(entries))))
     count = max(1, skewed or failures(status, entries))
     delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
-    digest = hashlib.sha256(writer.attempt_id(int(last["number"])).encode()).digest()
+    digest = hashlib.sha256(writer.attempt_id(last.number).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))

@@ -15,6 +15,7 @@ from hudi_contract.reports import AttemptReport
 from hudi_contract.words import Outcome
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition
+from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core.view import Attempt
 
 JsonDict = dict[str, Any]
@@ -22,24 +23,23 @@ JsonDict = dict[str, Any]
 KIND = "Committed"
 
 
-def committed(attempt: Attempt | None, entry: JsonDict, report: AttemptReport, old: JsonDict) -> Condition:
+def committed(attempt: Attempt | None, entry: AttemptEntry | None, report: AttemptReport, old: JsonDict) -> Condition:
     """The condition.
 
-    ``entry``: the newest attempt's status entry; ``report``: its own report, and commits that the
-    agent found by its id.
+    ``entry``: the newest attempt's status entry, None before the first attempt; ``report``: its own
+    report, and commits that the agent found by its id.
     """
-    number = entry.get("number")
-    if number is None:
+    if entry is None:
         return Condition(KIND, "False", "NothingWritten")
-    about = f"attempt {number}: "
+    about = f"attempt {entry.number}: "
     known = conditions.find(old, KIND)
-    kind = entry.get("class")
+    kind = entry.class_
     if kind and known.get("status") in ("True", "False") and str(known.get("message")).startswith(about + "ended: "):
         # final: the facts behind it may have been collected since
         return Condition(KIND, known["status"], known["reason"], known["message"])
     if not kind:
         return _under_way(about, report, known)
-    return _ended(about + "ended: ", str(kind), attempt, report)
+    return _ended(about + "ended: ", kind, attempt, report)
 
 
 def _under_way(about: str, report: AttemptReport, known: JsonDict) -> Condition:

@@ -38,7 +38,7 @@ def asks(view: View, attempt: Attempt) -> bool:
     """
     if not gate.ends_runs(view):
         return False
-    unregistered = not attempt.incs and not attempt.entry.get("incarnation")
+    unregistered = not attempt.incs and not attempt.entry.incarnation
     at_once = attempt.writer.application is not None or unregistered
     # The longer one counts: timers are lost with an operator, and its wall clock may be set back.
     since = gate.closed_for_ms(view)

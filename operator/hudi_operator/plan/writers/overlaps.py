@@ -65,10 +65,7 @@ def waiting_since_ms(view: View, writer: WriterView) -> int:
 def overtaken(view: View, writer: WriterView, *, since_ms: int) -> int:
     """Number of other writers' attempts that started after that time."""
     starts = (
-        conditions.from_rfc3339(str(a.entry.get("startTime") or ""))
-        for w in view.writers
-        if w.name != writer.name
-        for a in w.attempts
+        conditions.from_rfc3339(a.entry.start_time) for w in view.writers if w.name != writer.name for a in w.attempts
     )
     return sum(1 for start in starts if start is not None and start > since_ms)
 
@@ -80,7 +77,7 @@ def _declared(view: View, writer: WriterView) -> tuple[str, ...]:
     of the spec.
     """
     spec, active = writer.spec, writer.active
-    if spec is None or (active is not None and active.entry.get("generation") != spec.ref.generation):
+    if spec is None or (active is not None and active.entry.generation != spec.ref.generation):
         return ()
     return tuple(partitions.normal(pattern, view.table.partition_fields) for pattern in spec.partitions)
 

@@ -10,6 +10,7 @@ from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.status import AttemptEntry, Counts
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
@@ -41,19 +42,19 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             status["executedNonce"] = spec.restart_nonce
         status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
-    status["attempt"] = max([int(old.get("attempt") or 0), *(int(e["number"]) for e in entries)])
+    status["attempt"] = max([int(old.get("attempt") or 0), *(e.number for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
     # Every attempt that may count towards retryPolicy.limit.
     kept = KEPT_ATTEMPTS if spec is None else max(KEPT_ATTEMPTS, spec.retry.limit + 2)
-    status["attempts"] = entries[-kept:]
-    earlier = _summed([old.get("earlierAttempts") or {}, *entries[:-kept]])
-    if any(earlier.values()):
-        status["earlierAttempts"] = earlier
+    status["attempts"] = [entry.to_json() for entry in entries[-kept:]]
+    earlier = _summed(Counts.known(old.get("earlierAttempts")), entries[:-kept])
+    if earlier.records or earlier.conflicts:
+        status["earlierAttempts"] = earlier.to_json()
     status.update(_results(view, writer, old))
     # Known values never shrink.
-    status.update(
-        {name: max(int(old.get(name) or 0), count) for name, count in _summed([earlier, *status["attempts"]]).items()}
-    )
+    total = _summed(earlier, entries[-kept:])
+    status["records"] = max(int(old.get("records") or 0), total.records)
+    status["conflicts"] = max(int(old.get("conflicts") or 0), total.conflicts)
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
@@ -66,7 +67,9 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
     wanted.append(
-        committed_condition.committed(writer.last, next(reversed(entries), {}), _report_of(view, writer, entries), old)
+        committed_condition.committed(
+            writer.last, next(reversed(entries), None), _report_of(view, writer, entries), old
+        )
     )
     status["conditions"] = conditions.merge(
         old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
@@ -74,9 +77,9 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     return status
 
 
-def _report_of(view: View, writer: WriterView, entries: list[JsonDict]) -> AttemptReport:
+def _report_of(view: View, writer: WriterView, entries: list[AttemptEntry]) -> AttemptReport:
     """The newest attempt's report; empty for an attempt that is about to start."""
-    mine = writer.last is not None and entries and writer.last.number == int(entries[-1]["number"])
+    mine = writer.last is not None and entries and writer.last.number == entries[-1].number
     return _last_report(view, writer.last).report if writer.last is not None and mine else AttemptReport()
 
 
@@ -85,21 +88,21 @@ def next_tick_ms(status: JsonDict) -> int:
     return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
 
 
-def _counted(view: View, writer: WriterView, entry: JsonDict) -> JsonDict:
+def _counted(view: View, writer: WriterView, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt with its own counts.
 
     They stay when its pod and its report are gone.
     """
-    said = next((_last_report(view, a) for a in writer.attempts if a.number == int(entry["number"])), _Said())
-    counts = {"records": said.report.records, "conflicts": said.conflicts}
-    return {
-        **entry,
-        **{name: most for name, count in counts.items() if (most := max(count, int(entry.get(name) or 0)))},
-    }
+    said = next((_last_report(view, a) for a in writer.attempts if a.number == entry.number), _Said())
+    return entry.but(records=max(said.report.records, entry.records), conflicts=max(said.conflicts, entry.conflicts))
 
 
-def _summed(parts: list[JsonDict]) -> dict[str, int]:
-    return {name: sum(int(part.get(name) or 0) for part in parts) for name in ("records", "conflicts")}
+def _summed(counts: Counts, entries: list[AttemptEntry]) -> Counts:
+    """The counts, with those of these attempts added."""
+    return Counts(
+        records=counts.records + sum(entry.records for entry in entries),
+        conflicts=counts.conflicts + sum(entry.conflicts for entry in entries),
+    )
 
 
 def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
@@ -205,10 +208,8 @@ def _running(writer: WriterView) -> bool:
 def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
     over = decision.reason if decision.kind is Kind.FINISHED else ""
     admitted = decision.kind in (Kind.ACTIVE, Kind.START)
-    last = progress.entries[-1] if progress.entries else {}
-    failure = (
-        f"attempt {last.get('number')}: {last.get('class')}: {last.get('message', '')}" if over == "Failed" else ""
-    )
+    last = progress.entries[-1] if progress.entries else None
+    failure = f"attempt {last.number}: {last.class_}: {last.message}" if over == "Failed" and last is not None else ""
     active = admitted or state in ("Stopping",)
     stalled = decision.kind is Kind.STALLED or over == "Failed"
     reason = decision.reason or "Unknown"
@@ -277,10 +278,10 @@ def events(
 
     found: list[EmitEvent] = []
     if progress.ended is not None:
-        kind = str(progress.ended.get("class"))
+        kind = progress.ended.class_
         good = kind in (classify.SUCCEEDED, *classify.STOPPED)
-        text = f"attempt {progress.ended['number']} ended: {kind}: {progress.ended.get('message', '')}".strip(": ")
-        found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, int(progress.ended["number"])))
+        text = f"attempt {progress.ended.number} ended: {kind}: {progress.ended.message}".strip(": ")
+        found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, progress.ended.number))
     if decision.kind is Kind.START:
         found.append(
             event(

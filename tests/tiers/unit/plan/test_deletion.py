@@ -10,6 +10,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_contract.naming import SETTLE_FINALIZER
+from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.partial_plan import PartialPlan
@@ -23,8 +24,7 @@ GONE = "2026-01-02T00:00:00Z"
 def of_writer(scene: Scene) -> PartialPlan:
     view = scene.view
     (writer,) = view.writers
-    entries = tuple(writer.status.get("attempts") or ())
-    return deletion.plan_writer(view, writer, Progress(entries=entries))
+    return deletion.plan_writer(view, writer, Progress(entries=attempt_entries(writer.status)))
 
 
 def freed(step: PartialPlan) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers import attempts
 
 ENDED = "2026-01-01T00:10:00Z"
@@ -29,9 +30,9 @@ def writer(**spec: Any) -> WriterSpec:
     )
 
 
-def entries(*classes: str) -> tuple[dict[str, Any], ...]:
+def entries(*classes: str) -> tuple[AttemptEntry, ...]:
     return tuple(
-        {"number": n + 1, "class": c, "startTime": f"2026-01-01T00:0{n}:00Z", "endTime": ENDED}
+        AttemptEntry(number=n + 1, class_=c, start_time=f"2026-01-01T00:0{n}:00Z", end_time=ENDED)
         for n, c in enumerate(classes)
     )
 
@@ -90,10 +91,10 @@ def test_failures_of_an_earlier_run_do_not_count() -> None:
     assert attempts.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
 
 
-def advanced(*classes: str) -> tuple[dict[str, Any], ...]:
+def advanced(*classes: str) -> tuple[AttemptEntry, ...]:
     """Entries of a streaming run; `+` marks those that committed or had nothing left to do."""
     return tuple(
-        {**e, **({"advanced": True} if c.endswith("+") else {})}
+        e.but(advanced=c.endswith("+"))
         for e, c in zip(entries(*(c.rstrip("+") for c in classes)), classes, strict=True)
     )
 
@@ -137,11 +138,13 @@ def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: b
     for told, ended in ((report, None), ({}, pod)):
         etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})
         view: Any = SimpleNamespace(etcd=etcd, gate=Gate(), nodes={}, now_ms=ENDED_MS, stopping=False)
-        attempt: Any = SimpleNamespace(id="a", number=1, entry={"number": 1}, pod=ended, incs=(), admitted=False)
+        attempt: Any = SimpleNamespace(
+            id="a", number=1, entry=AttemptEntry(number=1), pod=ended, incs=(), admitted=False
+        )
         entry = attempts._refreshed(view, attempt, spec)
         if ended is not None:
             entry = attempts._end(view, spec, attempt, [entry]).entries[-1]
-        assert bool(entry.get("advanced")) == expected
+        assert entry.advanced == expected
 
 
 def test_a_finished_writer_stays_finished_whatever_its_spec_says() -> None:

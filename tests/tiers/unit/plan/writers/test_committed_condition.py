@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_contract.reports import AttemptReport
+from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers import committed_condition
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
@@ -31,7 +32,9 @@ LOST = {"instant": T, "with": "20260101000000001", "yielded": False}
     ],
 )
 def test_what_an_attempt_says(entry: dict[str, Any], report: dict[str, Any], expected: tuple[str, str]) -> None:
-    found = committed_condition.committed(None, entry, AttemptReport.from_json(report), {})
+    found = committed_condition.committed(
+        None, AttemptEntry.from_json(entry) if entry else None, AttemptReport.from_json(report), {}
+    )
     assert (found.status, found.reason) == expected
 
 
@@ -41,7 +44,7 @@ def test_the_next_attempt_has_written_nothing_yet() -> None:
             {"type": "Committed", "status": "False", "reason": "Conflict", "message": "attempt 1: ended: WriteConflict"}
         ]
     }
-    found = committed_condition.committed(None, {"number": 2}, AttemptReport(), before)
+    found = committed_condition.committed(None, AttemptEntry(number=2), AttemptReport(), before)
     assert (found.reason, found.message) == ("Conflict", "attempt 1: ended: WriteConflict")
 
 
@@ -49,7 +52,7 @@ def test_what_is_settled_stays_when_its_record_is_collected() -> None:
     message = "attempt 1: ended: Killed, but instant 5 is completed"
     before = {"conditions": [{"type": "Committed", "status": "True", "reason": "Committed", "message": message}]}
     assert (
-        committed_condition.committed(None, {"number": 1, "class": "Killed"}, AttemptReport(), before).message
+        committed_condition.committed(None, AttemptEntry(number=1, class_="Killed"), AttemptReport(), before).message
         == message
     )
 
