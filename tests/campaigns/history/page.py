@@ -33,7 +33,7 @@ the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of
 
 | promise | means |
 |---|---|
-| snapshot | none of G0 to totals. Write skew and keys that are there twice are possible: RFC-22 excludes neither (R4, R5) |
+| snapshot | none of G0 to totals, and no key twice (I13): the tables have the default `concurrency.insertConflicts: Key`; with `Ignore` keys could be there twice, as in RFC-22 (R4). Write skew is possible (R5) |
 | serializable | none of all that |
 | none | counted only: the writers read the table in a way that the runtime does not see ([sources](../use/sources.md#read-modify-write)) |
 """  # noqa: E501 - text of a page or program

@@ -214,7 +214,11 @@ class Run:
 
 def check(cell: Cell, found: Found) -> list[str]:
     """What is there that was promised not to be."""
-    return {"": [], "snapshot": found.broken, "serializable": found.not_serializable}[cell.promise]
+    return {
+        "": [],
+        "snapshot": [*found.broken, *found.inserted_twice],
+        "serializable": found.not_serializable,
+    }[cell.promise]
 
 
 def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int = 1) -> dict[str, Any]:

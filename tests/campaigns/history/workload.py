@@ -99,14 +99,16 @@ class Found:
         ]
 
     @property
+    def inserted_twice(self) -> list[str]:
+        """What `concurrency.insertConflicts: Key`, the default, does not allow (I13)."""
+        twice = self.twice_existing + self.twice_new
+        return [f"keys twice: {twice}"] if twice else []
+
+    @property
     def not_serializable(self) -> list[str]:
         """What no order of the writers, one after another, can show."""
-        more = {
-            "G2": self.anomalies.get("G2", 0),
-            "overdrawn": self.overdrawn,
-            "keys twice": self.twice_existing + self.twice_new,
-        }
-        return [*self.broken, *(f"{name}: {n}" for name, n in more.items() if n)]
+        more = {"G2": self.anomalies.get("G2", 0), "overdrawn": self.overdrawn}
+        return [*self.broken, *(f"{name}: {n}" for name, n in more.items() if n), *self.inserted_twice]
 
 
 def mark(v: str) -> str:

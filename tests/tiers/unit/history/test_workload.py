@@ -103,9 +103,10 @@ def test_a_torn_note_is_left_out() -> None:
 
 def test_what_each_cell_promises() -> None:
     lost = Found(2, {"G-single": 1}, [], 1, 0, 0, 1, 0, 0, 1)
-    skew = Found(2, {"G2": 1}, [], 0, 0, 1, 1, 0, 1, 1)
-    told = {cell.name: (bool(check(cell, lost)), bool(check(cell, skew))) for cell in CELLS}
-    assert told["cow/Optimistic/Simple/update"] == (True, False)
-    assert told["cow/Optimistic/Simple/serializable"] == (True, True)
-    assert told["mor/NonBlocking/Bucket/update"] == (True, True)
-    assert told["cow/Optimistic/Simple/unseen"] == (False, False)
+    skew = Found(2, {"G2": 1}, [], 0, 0, 1, 1, 0, 0, 1)
+    twice = Found(2, {}, [], 0, 0, 0, 1, 0, 1, 1)
+    told = {cell.name: tuple(bool(check(cell, found)) for found in (lost, skew, twice)) for cell in CELLS}
+    assert told["cow/Optimistic/Simple/update"] == (True, False, True)
+    assert told["cow/Optimistic/Simple/serializable"] == (True, True, True)
+    assert told["mor/NonBlocking/Bucket/update"] == (True, True, True)
+    assert told["cow/Optimistic/Simple/unseen"] == (False, False, False)
