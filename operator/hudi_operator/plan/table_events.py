@@ -8,6 +8,7 @@ from hudi_contract import naming
 from hudi_contract.settle import Phase
 from hudi_contract.words import Result
 from hudi_operator.model import conditions
+from hudi_operator.model.status import CommitEntry, commit_entries, savepoint_entries, settling_entries
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent
 from hudi_operator.plan.requests import bootstrap, callbacks, restores
 
@@ -25,7 +26,7 @@ _EVENTS = {
 }
 
 
-def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
+def new_commits(old: JsonDict, new: JsonDict) -> list[CommitEntry]:
     """Commits of a status that the previous one did not have.
 
     None when the previous one had no timeline yet (nothing is new at the first look).
@@ -33,30 +34,24 @@ def new_commits(old: JsonDict, new: JsonDict) -> list[JsonDict]:
     if not old.get("timeline"):
         return []
     last = max(
-        (c.get("completionTime", "") for c in old["timeline"].get("commits") or []),
+        (commit.completion_time for commit in commit_entries(old)),
         default=str(old["timeline"].get("lastCompletionTime") or ""),
     )
-    return [c for c in (new.get("timeline") or {}).get("commits") or [] if c.get("completionTime", "") > last]
+    return [commit for commit in commit_entries(new) if commit.completion_time > last]
 
 
-def _committed(commits: list[JsonDict]) -> str:
+def _committed(commits: list[CommitEntry]) -> str:
     """The text of one event for all commits of a look.
 
     A busy table has many, and each event is an object in the API server (F55).
     """
-    newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
-    writers = sorted({str(c["writer"]) for c in commits if c.get("writer")})
+    newest = max(commits, key=lambda c: c.completion_time)
+    writers = sorted({c.writer for c in commits} - {""})
     by = f" by {', '.join(writers)}" if writers else ""
-    records, completed = (
-        sum(int(c.get("records") or 0) for c in commits),
-        f"completed {newest.get('completionTime', '')}",
-    )
+    records, completed = sum(c.records for c in commits), f"completed {newest.completion_time}"
     if len(commits) == 1:
-        return f"{newest['action']} {newest['instant']}{by}: {records} records, {completed}"
-    return (
-        f"{len(commits)} commits{by}: {records} records, the last one {newest['action']} {newest['instant']}, "
-        f"{completed}"
-    )
+        return f"{newest.action} {newest.instant}{by}: {records} records, {completed}"
+    return f"{len(commits)} commits{by}: {records} records, the last one {newest.action} {newest.instant}, {completed}"
 
 
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
@@ -72,33 +67,27 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
         known = _EVENTS.get((item["type"], item["status"]))
         if known is not None and conditions.find(old, item["type"]).get("status") != item["status"]:
             found.append(event(known[0], known[1] or item["reason"], item["message"]))
-    taken = {s["name"]: s["outcome"] for s in old.get("savepoints") or []}
-    for entry in status.get("savepoints") or []:
-        if entry["outcome"] == Result.COMPLETED and taken.get(entry["name"]) != Result.COMPLETED:
+    taken = {savepoint.name: savepoint.outcome for savepoint in savepoint_entries(old)}
+    for savepoint in savepoint_entries(status):
+        if savepoint.outcome is Result.COMPLETED and taken.get(savepoint.name) is not Result.COMPLETED:
             text = (
-                f"savepoint {entry['name']} keeps instant {entry['instant']} and everything completed until "
-                f"{entry['boundaryCompletionTime']}"
+                f"savepoint {savepoint.name} keeps instant {savepoint.instant} and everything completed until "
+                f"{savepoint.boundary_completion_time}"
             )
             found.append(event("Normal", "SavepointTaken", text))
-        elif entry["outcome"] == Result.FAILED and taken.get(entry["name"]) != Result.FAILED:
-            found.append(event("Warning", "SavepointFailed", f"savepoint {entry['name']}: {entry.get('message', '')}"))
+        elif savepoint.outcome is Result.FAILED and taken.get(savepoint.name) is not Result.FAILED:
+            found.append(event("Warning", "SavepointFailed", f"savepoint {savepoint.name}: {savepoint.message}"))
     found.extend(
         event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status))
     )
     if commits := new_commits(old, status):
-        newest = max(commits, key=lambda c: str(c.get("completionTime", "")))
-        found.append(event("Normal", "Committed", _committed(commits), newest["instant"]))
-    before = {s["incarnation"]: s["phase"] for s in old.get("settling") or []}
-    for entry in status.get("settling") or []:
-        if entry["incarnation"] not in before:
-            found.append(
-                event("Warning", "Fenced", f"{entry['attempt'] or entry['incarnation']} is fenced: {entry['reason']}")
-            )
-        elif before[entry["incarnation"]] != entry["phase"] and entry["phase"] in (
-            Phase.Unlocked.name,
-            Phase.RollingBack.name,
-        ):
-            found.append(
-                event("Normal", entry["phase"], f"{entry['attempt'] or entry['incarnation']}: {entry['phase']}")
-            )
+        newest = max(commits, key=lambda c: c.completion_time)
+        found.append(event("Normal", "Committed", _committed(commits), newest.instant))
+    before = {settling.incarnation: settling.phase for settling in settling_entries(old)}
+    for settling in settling_entries(status):
+        phase = settling.phase
+        if settling.incarnation not in before:
+            found.append(event("Warning", "Fenced", f"{settling.label} is fenced: {settling.reason}"))
+        elif before[settling.incarnation] is not phase and phase in (Phase.Unlocked, Phase.RollingBack):
+            found.append(event("Normal", phase.name, f"{settling.label}: {phase.name}"))
     return tuple(found)

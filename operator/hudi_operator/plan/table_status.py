@@ -19,6 +19,7 @@ from hudi_contract.words import AgentError, FencingMode, GateState
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import EtcdFitness
+from hudi_operator.model.status import CommitEntry, ForeignEntry, PendingEntry, SettlingEntry
 from hudi_operator.plan.agent import agents, table_services
 from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import UpdateStatus
@@ -37,7 +38,6 @@ JsonDict = dict[str, Any]
 LISTED = 20
 COMMITS = 10
 """Number of commits in status."""
-_COMMIT = (("instant", 32), ("action", 32), ("completionTime", 32), ("writer", 317), ("attempt", 317))
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
 
 
@@ -166,34 +166,37 @@ def _timeline(view: View) -> JsonDict:
     last = report.last_completion_time or report.last_instant
     if conditions.hudi_time(last):
         found["lastCommitTime"] = conditions.hudi_time(last)
-    pending = [_pending(view, p) for p in report.pending[:LISTED]]
+    pending = [_pending(view, p).to_json() for p in report.pending[:LISTED]]
     if pending:
         found["pending"] = pending
-    commits = [_commit(c) for c in report.commits[-COMMITS:]]
+    commits = [_commit(c).to_json() for c in report.commits[-COMMITS:]]
     if commits:
         found["commits"] = commits
-    foreign = [_foreign(f) for f in report.foreign[:LISTED]]
+    foreign = [_foreign(f).to_json() for f in report.foreign[:LISTED]]
     if foreign:
         found["foreign"] = foreign
     return found
 
 
-def _commit(told: ReportedCommit) -> JsonDict:
-    said = told.to_json()
-    shown: JsonDict = {key: said[key][:limit] for key, limit in _COMMIT if said.get(key)}
-    return {**shown, "records": max(0, told.records)}
+def _commit(told: ReportedCommit) -> CommitEntry:
+    return CommitEntry(
+        instant=told.instant[:32],
+        action=told.action[:32],
+        completion_time=told.completion_time[:32],
+        writer=told.writer[:317],
+        attempt=told.attempt[:317],
+        records=max(0, told.records),
+    )
 
 
-def _foreign(told: ReportedInstant) -> JsonDict:
-    shown = {"instant": told.instant, "action": told.action}
-    return {**shown, **({"completionTime": told.completion_time} if told.completion_time else {})}
+def _foreign(told: ReportedInstant) -> ForeignEntry:
+    return ForeignEntry(instant=told.instant, action=told.action, completion_time=told.completion_time)
 
 
-def _pending(view: View, told: ReportedInstant) -> JsonDict:
+def _pending(view: View, told: ReportedInstant) -> PendingEntry:
     recorded = read(view.etcd.instants.get(told.instant), InstantRecord).inc
     owner = next((i.attempt or i.inc for i in view.incs if recorded and i.inc == recorded), "")
-    shown = {"instant": told.instant, "action": told.action, "state": told.state[:16]}
-    return {**shown, **({"owner": owner} if owner else {})}
+    return PendingEntry(instant=told.instant, action=told.action, state=told.state[:16], owner=owner)
 
 
 def being_settled(view: View) -> list[Incarnation]:
@@ -204,19 +207,18 @@ def being_settled(view: View) -> list[Incarnation]:
 def _settling(view: View) -> list[JsonDict]:
     found = []
     for inc in being_settled(view):
-        phase = (inc.phase or Phase.Fenced).name
-        since = inc.settling.times.get(phase)
-        entry: JsonDict = {
-            "incarnation": inc.inc,
-            "attempt": inc.attempt,
-            "pod": inc.pod,
-            "phase": phase,
-            "reason": inc.settling.reason,
-        }
-        if since is not None:
-            entry["since"] = conditions.rfc3339(since)
-        entry["waitingFor"] = _waiting_for(view, inc)[:1024]
-        found.append(entry)
+        phase = inc.phase or Phase.Fenced
+        since = inc.settling.times.get(phase.name)
+        entry = SettlingEntry(
+            incarnation=inc.inc,
+            attempt=inc.attempt,
+            pod=inc.pod,
+            phase=phase,
+            reason=inc.settling.reason,
+            since=conditions.rfc3339(since) if since is not None else "",
+            waiting_for=_waiting_for(view, inc)[:1024],
+        )
+        found.append(entry.to_json())
     return found
 
 

@@ -16,6 +16,7 @@ from hudi_contract.records import read
 from hudi_contract.requests import SavepointDone, SavepointRequest, named, request_id
 from hudi_contract.words import RequestKind, Result
 from hudi_operator.model import conditions
+from hudi_operator.model.status import SavepointEntry
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
@@ -64,19 +65,16 @@ def plan_requests(view: View, *, drained: bool) -> PartialPlan:
 
 def status(view: View) -> list[JsonDict]:
     """``status.savepoints``: one entry for each that the spec names."""
-    return [_of(name, _record(view, name)) for name in view.table.savepoints]
+    return [_of(name, _record(view, name)).to_json() for name in view.table.savepoints]
 
 
-def _of(name: str, record: SavepointDone) -> JsonDict:
-    said = {
-        "instant": record.instant,
-        "completionTime": record.completion_time,
-        "boundaryCompletionTime": record.boundary,
-        "message": record.message[:1024],
-        "time": conditions.rfc3339(record.at_ms) if record.at_ms is not None else "",
-    }
-    return {
-        "name": name,
-        "outcome": str(record.result or Result.PENDING),
-        **{field: value for field, value in said.items() if value},
-    }
+def _of(name: str, record: SavepointDone) -> SavepointEntry:
+    return SavepointEntry(
+        name=name,
+        outcome=record.result or Result.PENDING,
+        instant=record.instant,
+        completion_time=record.completion_time,
+        boundary_completion_time=record.boundary,
+        message=record.message[:1024],
+        time=conditions.rfc3339(record.at_ms) if record.at_ms is not None else "",
+    )

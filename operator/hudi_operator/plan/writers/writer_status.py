@@ -10,7 +10,7 @@ from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
-from hudi_operator.model.status import AttemptEntry, Counts
+from hudi_operator.model.status import AttemptEntry, ConflictEntry, Counts
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
@@ -119,20 +119,19 @@ def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
         if at:
             result["lastCommit"]["time"] = at
     if report.conflicts:
-        result["recentConflicts"] = [_conflict(c) for c in report.conflicts[-KEPT_CONFLICTS:]]
+        result["recentConflicts"] = [_conflict(c).to_json() for c in report.conflicts[-KEPT_CONFLICTS:]]
     return result
 
 
-def _conflict(told: ConflictReport) -> JsonDict:
-    said = {"instant": told.instant, "retriedAs": told.retried_as, "with": told.with_[:317]}
-    shown: JsonDict = {name: value for name, value in said.items() if value}
-    if told.file_groups:
-        shown["fileGroups"] = [group[:512] for group in told.file_groups[:5]]
-    if told.yielded:
-        shown["yielded"] = True
-    if told.at_ms is not None:
-        shown["time"] = conditions.rfc3339(told.at_ms)
-    return shown
+def _conflict(told: ConflictReport) -> ConflictEntry:
+    return ConflictEntry(
+        instant=told.instant,
+        retried_as=told.retried_as,
+        with_=told.with_[:317],
+        yielded=told.yielded,
+        file_groups=tuple(group[:512] for group in told.file_groups[:5]),
+        time=conditions.rfc3339(told.at_ms) if told.at_ms is not None else "",
+    )
 
 
 @dataclass(frozen=True)

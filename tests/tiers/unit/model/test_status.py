@@ -1,4 +1,6 @@
-"""Entries of lists in status: the fields of the CRDs, read tolerantly and written back."""
+"""Entries of lists in status have the fields of the CRDs; they are read tolerantly and
+written back.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from tests.support import crds
 ENTRIES = {
     ("hudiwriters", "attempts[]"): status.AttemptEntry,
     ("hudiwriters", "earlierAttempts"): status.Counts,
+    ("hudiwriters", "recentConflicts[]"): status.ConflictEntry,
+    ("huditables", "timeline.pending[]"): status.PendingEntry,
+    ("huditables", "timeline.commits[]"): status.CommitEntry,
+    ("huditables", "timeline.foreign[]"): status.ForeignEntry,
+    ("huditables", "savepoints[]"): status.SavepointEntry,
+    ("huditables", "settling[]"): status.SettlingEntry,
 }
+WORDS = {"phase": "Swept", "outcome": "Completed"}
 TYPES = {"text": "string", "number": "integer", "true | false": "boolean", "[text]": "array"}
 
 
@@ -28,18 +37,18 @@ def schema(plural: str, at: str) -> crds.JsonDict:
 @pytest.mark.parametrize(("place", "record"), ENTRIES.items(), ids=[at for _, at in ENTRIES])
 def test_an_entry_has_the_fields_of_the_crd(place: tuple[str, str], record: type[Record]) -> None:
     wanted = {name: field["type"] for name, field in schema(*place)["properties"].items()}
-    assert {one.name: TYPES[one.type.name] for one in fields_of(record)} == wanted
+    assert {one.name: TYPES.get(one.type.name, "string") for one in fields_of(record)} == wanted
 
 
 @pytest.mark.parametrize(("place", "record"), ENTRIES.items(), ids=[at for _, at in ENTRIES])
 def test_an_entry_is_written_as_it_was_read(place: tuple[str, str], record: type[Record]) -> None:
     samples: dict[str, Any] = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
-    full = {name: samples[field["type"]] for name, field in schema(*place)["properties"].items()}
+    full = {name: WORDS.get(name, samples[field["type"]]) for name, field in schema(*place)["properties"].items()}
     assert record.known(full).to_json() == full
     newer = {**full, "ofANewerVersion": {"a": 1}}
     assert record.known(newer).to_json() == newer
-    least = {name: full[name] for name in schema(*place).get("required", full)}
-    assert record.known(least).to_json() == least
+    least = {name: full[name] for name in schema(*place).get("required", ())}
+    assert least.items() <= record.known(least).to_json().items()
 
 
 def test_values_of_another_type_are_tolerated() -> None:

@@ -224,7 +224,7 @@ def test_the_commit_feed_tells_nothing_twice_when_the_timeline_gets_shorter() ->
         return {"timeline": {"lastCompletionTime": times[-1], "commits": commits}}
 
     assert new_commits(status(1, 2, 3), status(1)) == []
-    assert [c["instant"] for c in new_commits(status(1), status(1, 9))] == ["20260101000009000"]
+    assert [c.instant for c in new_commits(status(1), status(1, 9))] == ["20260101000009000"]
 
 
 @pytest.mark.parametrize(("outcome", "used"), [("Running", True), ("Completed", False)])
