@@ -283,7 +283,7 @@ The **viewer** and the **table author** are the roles of
 namespace. A **driver of another table** runs user code with its pod's token. A **network
 neighbour** is a pod that can open connections and has no identity here. The **holder of the
 operator's token** has that and nothing else of the operator. Verb by verb:
-[tenants](tenants.md#who-can-do-what); keys of etcd: [identities](../design/identities.md).
+[tenants](tenants.md#roles); keys of etcd: [identities](../design/identities.md).
 """
 
 

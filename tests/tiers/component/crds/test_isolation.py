@@ -61,29 +61,29 @@ def _can(verb: str, what: str, *more: str) -> Any:
 ASKED: dict[str, Any] = {
     "see tables and writers": _can("list", "huditables.hudioperator.io"),
     "read the table's Secret": _can("get", "secrets/lake-credentials"),
-    "make a table with the Secret": _apply(table(NAMESPACE, "mine", path="s3a://lake/mine", storage=SECRET)),
-    "make a table with another Secret": _apply(table(NAMESPACE, "mine", path="s3a://lake/mine", storage=OTHER)),
-    "make a table with another account": _apply(
+    "create a table with the Secret": _apply(table(NAMESPACE, "mine", path="s3a://lake/mine", storage=SECRET)),
+    "create a table with another Secret": _apply(table(NAMESPACE, "mine", path="s3a://lake/mine", storage=OTHER)),
+    "create a table with another account": _apply(
         table(NAMESPACE, "mine", path="s3a://lake/mine", storage={"serviceAccountName": "rights"})
     ),
-    "make a table with an image that is not allowed": _apply(table(NAMESPACE, "mine", image="evil:1")),
-    "make a writer of the table": _apply(writer(NAMESPACE, "mine")),
-    "make a writer with code": _apply(writer(NAMESPACE, "mine", source=PYTHON)),
-    "make a writer of another table": _apply(writer(NAMESPACE, "mine", tableRef={"name": "orders"})),
+    "create a table with an image that is not allowed": _apply(table(NAMESPACE, "mine", image="evil:1")),
+    "create a writer of the table": _apply(writer(NAMESPACE, "mine")),
+    "create a writer with code": _apply(writer(NAMESPACE, "mine", source=PYTHON)),
+    "create a writer of another table": _apply(writer(NAMESPACE, "mine", tableRef={"name": "orders"})),
     "suspend the table": _patch("huditable", "flights", {"spec": {"suspend": True}}),
     "fence by lease alone": _patch("huditable", "flights", {"spec": {"fencing": {"mode": "LeaseOnly"}}}),
     "roll back named instants": _patch(
         "huditable", "flights", {"spec": {"adoption": {"rollbackInstants": ["20260101000000000"]}}}
     ),
     "trust the deletion of nodes": _patch("huditable", "flights", {"spec": {"fencing": {"trustNodeDeletion": True}}}),
-    "attest in one's own name": lambda user: _patch("huditable", "flights", _attested(user))(user),
+    "attest in their own name": lambda user: _patch("huditable", "flights", _attested(user))(user),
     "unfreeze the table": _patch(
         "huditable", "flights", {"metadata": {"annotations": {"hudioperator.io/unfreeze": "1"}}}
     ),
     "write the table's status": _can("patch", "huditables.hudioperator.io", "--subresource=status"),
-    "take the evidence off a pod": _patch("pod", POD, {"metadata": {"finalizers": None}}),
+    "remove the evidence finalizer of a pod": _patch("pod", POD, {"metadata": {"finalizers": None}}),
     "change the labels of evidence": _patch("pod", POD, {"metadata": {"labels": {"hudioperator.io/role": "agent"}}}),
-    "say which tables may use a Secret": _patch(
+    "choose which tables may use a Secret": _patch(
         "secret", "of-others", {"metadata": {"annotations": {ANNOTATION: "mine"}}}
     ),
     "change an attempt's ConfigMap": _patch("configmap", "attempt", {"data": {"job.json": "{}"}}),
