@@ -102,7 +102,7 @@ def reasons() -> set[str]:
 def test_every_reason_to_wait_is_explained_to_people() -> None:
     """Question 10: the first table of docs/operate/operations.md."""
     page = (ROOT / "docs/operate/operations.md").read_text()
-    table = page[page.index("| condition |") : page.index("\n## A node is lost")]
+    table = page[page.index("| condition |") : page.index("\n## A lost node")]
     assert {"Frozen", "MaxWriters", "AgentNotReady", "TableStalled", "BackOff", "StoreUnfit"} <= reasons()
     assert sorted(reason for reason in reasons() if f"`{reason}`" not in table) == []
 
