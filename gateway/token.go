@@ -22,6 +22,10 @@ import (
 // Algorithms with which an API server may sign tokens; symmetric ones and `none` are not among them.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256}
 
+// maxTokenLife is twice what the operator's pods ask the kubelet for. Who may ask the API server for
+// tokens of an account has none that outlives its pod by more.
+const maxTokenLife = 2 * time.Hour
+
 // clockLeeway is what the clocks of the API server and of this host may differ.
 const clockLeeway = 10 * time.Second
 
@@ -167,8 +171,11 @@ func (v *verifier) check(token string, keys *jose.JSONWebKeySet, issuer string, 
 	if err := parsed.Claims(found[0].Key, &claims); err != nil {
 		return subject{}, fmt.Errorf("signature of the token: %w", err)
 	}
-	if claims.Expiry == nil {
-		return subject{}, errors.New("the token does not expire")
+	if claims.Expiry == nil || claims.IssuedAt == nil {
+		return subject{}, errors.New("the token does not say when it was issued and when it expires")
+	}
+	if lives := claims.Expiry.Time().Sub(claims.IssuedAt.Time()); lives > maxTokenLife {
+		return subject{}, fmt.Errorf("the token is good for %s, at most %s (rule tokens)", lives, maxTokenLife)
 	}
 	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: issuer, Time: time.Now()}
 	if err := claims.ValidateWithLeeway(expected, clockLeeway); err != nil {

@@ -85,6 +85,8 @@ func TestOnlyATokenOfAPodForThisAudience(t *testing.T) {
 		"another issuer":         s.token(t, map[string]any{"iss": "https://elsewhere"}),
 		"expired":                s.token(t, map[string]any{"exp": past}),
 		"without an end":         s.token(t, map[string]any{"exp": nil}),
+		"for days":               s.token(t, map[string]any{"exp": time.Now().Add(maxTokenLife + time.Minute).Unix()}),
+		"of no age":              s.token(t, map[string]any{"iat": nil}),
 		"not yet valid":          s.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
 		"of an account":          s.token(t, map[string]any{"kubernetes.io": map[string]any{"namespace": "ours"}}),
 		"of no cluster":          s.token(t, map[string]any{"kubernetes.io": nil}),

@@ -174,6 +174,13 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "a-token-for-days",
+        "F203",
+        "somebody who may ask for tokens has one that outlives the pod by days",
+        g("token", "lives > maxTokenLife {", "lives < 0 {"),
+        _GO,
+    ),
+    mutation(
         "an-open-etcd-will-do",
         "F185",
         "tables are served by an etcd without authentication",
