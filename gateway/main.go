@@ -27,6 +27,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // grpc's own codec
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -167,12 +169,15 @@ func main() {
 	flag.StringVar(&s.ca2, "api-ca", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", "certificate authority of the API server")
 	flag.StringVar(&s.self, "api-token", "/var/run/secrets/kubernetes.io/serviceaccount/token", "token for the API server")
 	bounds := newLimits()
-	flag.Float64Var(&bounds.bytesPerSecond, "max-bytes-per-second", bounds.bytesPerSecond, "bytes of keys and values that one table's pods put, per second in the long run")
-	flag.Float64Var(&bounds.burstBytes, "max-burst-bytes", bounds.burstBytes, "bytes that one table's pods put at once")
+	flag.IntVar(&bounds.replicas, "replicas", bounds.replicas, "gateways before this etcd: each grants its share of the limits")
+	flag.Float64Var(&bounds.bytesPerSecond, "max-bytes-per-second", bounds.bytesPerSecond, "bytes that one table's pods add to etcd's history, by puts and deletions, per second in the long run")
+	flag.Float64Var(&bounds.burstBytes, "max-burst-bytes", bounds.burstBytes, "bytes that one table's pods add to it at once")
 	flag.Float64Var(&bounds.requestsPerSecond, "max-requests-per-second", bounds.requestsPerSecond, "requests of one pod, at each of its tables")
 	flag.IntVar(&bounds.watches, "max-watches", bounds.watches, "watches of one pod, at each of its tables")
 	flag.Int64Var(&bounds.storedBytes, "max-stored-bytes", bounds.storedBytes, "bytes of keys and values of one table that its pods have put")
 	flag.Int64Var(&bounds.keys, "max-keys", bounds.keys, "keys of one table that its pods have put")
+	flag.Int64Var(&bounds.answerBytes, "max-answer-bytes", bounds.answerBytes, "bytes of answers to one table's pods that this process holds at once, and of one answer")
+	flag.Int64Var(&bounds.memoryBytes, "max-memory-bytes", bounds.memoryBytes, "bytes of answers that this process holds at once, each of them twice")
 	flag.Parse()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	if err := run(s, bounds, log); err != nil {
@@ -181,7 +186,7 @@ func main() {
 	}
 }
 
-func connect(s settings) (*upstream, error) {
+func connect(s settings, answerBytes int64) (*upstream, error) {
 	trusted := &authority{file: s.ca}
 	if _, err := trusted.get(); err != nil {
 		return nil, err
@@ -200,7 +205,9 @@ func connect(s settings) (*upstream, error) {
 			grpc.WithTransportCredentials(credentials.NewTLS(trusted.config(at.Hostname(), client))),
 			grpc.WithDisableRetry(),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(32<<20)))
+			// What a stream holds that its client does not read.
+			grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(answerBytes))))
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +221,10 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	etcd, err := connect(s)
+	if bounds.replicas < 1 || bounds.answerBytes > bounds.memoryBytes {
+		return errors.New("-replicas must be 1 or more, -max-answer-bytes at most -max-memory-bytes")
+	}
+	etcd, err := connect(s, bounds.answerBytes)
 	if err != nil {
 		return err
 	}
@@ -230,7 +240,7 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 		return err
 	}
 	g := &gateway{etcd: etcd, tokens: newVerifier(s.audience, load), limits: bounds, log: log}
-	g.rules = newRules(rulesOf, etcd.read)
+	g.rules = newRules(rulesOf, g.look)
 	go g.tokens.follow(log)
 
 	service := g.server(server)
@@ -264,7 +274,10 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.get() },
 		})),
-		grpc.MaxRecvMsgSize(2<<20),
+		// A transaction of our clients puts one value of 64 KiB at most.
+		grpc.MaxRecvMsgSize(512<<10),
+		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), &g.handed}),
+		grpc.StatsHandler(connections{}),
 		// What a stranger may make this process hold before its token is looked at.
 		grpc.MaxHeaderListSize(2*maxTokenBytes),
 		grpc.ConnectionTimeout(10*time.Second),
@@ -285,7 +298,8 @@ func (g *gateway) probes() http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 		defer cancel()
 		key := []byte(g.rules.contract.prefix + control + "/ready")
-		_, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key})
+		ready := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}}}
+		_, err := g.etcd.send(ctx, ready, maxValueBytes)
 		if err == nil && !g.tokens.ready() {
 			err = errors.New("the keys of the tokens' issuer cannot be read")
 		}

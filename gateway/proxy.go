@@ -15,6 +15,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
@@ -51,23 +52,12 @@ func (u *upstream) ended(at int64, err error) error {
 	return err
 }
 
-func (u *upstream) read(ctx context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeResponse, error) {
-	request := &pb.TxnRequest{}
-	for _, r := range ranges {
-		request.Success = append(request.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}})
-	}
+// send executes a transaction; an answer of more bytes than these is not taken.
+func (u *upstream) send(ctx context.Context, txn *pb.TxnRequest, bytes int) (*pb.TxnResponse, error) {
 	member, at := u.use()
 	sent := time.Now()
-	answer, err := pb.NewKVClient(member).Txn(ctx, request)
-	if err := u.after(at, sent, err); err != nil {
-		// The pod's own request was not sent: it may be repeated, whatever the reason was.
-		return nil, status.Errorf(codes.Unavailable, "gateway: etcd cannot be asked: %s", status.Convert(err).Message())
-	}
-	found := make([]*pb.RangeResponse, len(ranges))
-	for i := range ranges {
-		found[i] = answer.Responses[i].GetResponseRange()
-	}
-	return found, nil
+	answer, err := pb.NewKVClient(member).Txn(ctx, txn, grpc.MaxCallRecvMsgSize(bytes))
+	return answer, u.after(at, sent, err)
 }
 
 // gateway is etcd as pods see it: the calls of the lock protocol, and no other one.
@@ -81,6 +71,8 @@ type gateway struct {
 	limits *limits
 	log    *slog.Logger
 	counts counts
+	// Answers that grpc has not encoded yet, to the pool that holds their memory.
+	handed sync.Map
 }
 
 func (g *gateway) caller(ctx context.Context) (subject, error) {
@@ -103,21 +95,29 @@ func (g *gateway) caller(ctx context.Context) (subject, error) {
 func (s subject) name() string { return "pod " + s.namespace + "/" + s.pod }
 
 // called is caller for a request that names no table.
-func (g *gateway) called(ctx context.Context) (subject, error) {
+func (g *gateway) called(ctx context.Context) (subject, payer, error) {
 	s, err := g.caller(ctx)
-	if err == nil {
-		err = g.limits.request(s.name(), 0)
+	if err != nil {
+		return s, payer{}, err
 	}
-	return s, err
+	p := g.payer(s, g.rules.oneOf(s))
+	return s, p, g.limits.request(p, 0)
 }
 
-// share is whose limit a request counts against: a pod's at one of its tables, so that an agent of many
-// tables has as much for each, or the pod's while it is not known there.
-func (g *gateway) share(s subject, key []byte) string {
-	if _, table := g.rules.contract.base(key); g.rules.known(s, table) {
-		return s.name() + " at table " + table
+// payer is whose limits a request counts against: those of a pod at one of its tables, so that an agent
+// of many tables has as much for each, and of that table; or those of the pod and of its namespace,
+// while it is not known there.
+func (g *gateway) payer(s subject, table string) payer {
+	if table != "" && g.rules.known(s, table) {
+		return payer{s.name() + " at table " + table, "table " + table}
 	}
-	return s.name()
+	return payer{s.name(), "namespace " + s.namespace}
+}
+
+// payerOf is the payer of a request that names a key.
+func (g *gateway) payerOf(s subject, key []byte) payer {
+	_, table := g.rules.contract.base(key)
+	return g.payer(s, table)
 }
 
 // told logs and counts a refusal of the gateway's own.
@@ -136,10 +136,11 @@ func (g *gateway) told(s subject, call string, err error) error {
 func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnResponse, error) {
 	g.counts.requests.Add(1)
 	s, err := g.caller(ctx)
-	who := ""
+	var p payer
 	if err == nil {
-		who = g.share(s, firstKey(request))
-		err = g.limits.request(who, len(request.Compare)+len(request.Success)+len(request.Failure))
+		p = g.payerOf(s, firstKey(request))
+		ctx = context.WithValue(ctx, payerKey{}, p)
+		err = g.limits.request(p, len(request.Compare)+len(request.Success)+len(request.Failure))
 	}
 	if err == nil {
 		err = g.rules.txn(ctx, s, request)
@@ -150,52 +151,75 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 	if err != nil {
 		return nil, g.told(s, "Txn", err)
 	}
-	member, at := g.etcd.use()
-	sent := time.Now()
-	answer, err := pb.NewKVClient(member).Txn(ctx, request)
-	if err := g.etcd.after(at, sent, err); err != nil {
+	// It may be known at the table by now.
+	answer, held, err := g.ask(ctx, g.payerOf(s, firstKey(request)), request)
+	if reached(err) {
+		err = g.told(s, "Txn", err)
+	}
+	if err != nil {
 		return nil, err
 	}
-	g.limits.answered(who, answer.Size())
 	for _, op := range answer.Responses {
 		for _, kv := range op.GetResponseRange().GetKvs() {
 			if err := g.rules.mayKnow(s, kv.Key, kv.Value); err != nil {
+				held.release()
 				return nil, g.told(s, "Txn", err)
 			}
 		}
 	}
+	g.hand(ctx, answer, held)
 	return answer, nil
 }
 
 // firstKey is a key of the transaction; nil when it has none.
 func firstKey(request *pb.TxnRequest) []byte {
-	for _, compare := range request.Compare {
-		return compare.Key
+	if len(request.Compare) > 0 {
+		return request.Compare[0].Key
 	}
+	all := operations(request)
+	if len(all) == 0 {
+		return nil
+	}
+	if asked := all[0].GetRequestRange(); asked != nil {
+		return asked.Key
+	}
+	if put := all[0].GetRequestPut(); put != nil {
+		return put.Key
+	}
+	return all[0].GetRequestDeleteRange().GetKey()
+}
+
+// written is what etcd's history grows by, at most, by table: of a put and of a deletion alike. A key
+// on a lease is deleted with it, by nobody's request.
+func (g *gateway) written(request *pb.TxnRequest) (bytes map[string]int, puts map[string]string) {
+	bytes, puts = map[string]int{}, map[string]string{}
 	for _, op := range operations(request) {
-		if asked := op.GetRequestRange(); asked != nil {
-			return asked.Key
-		}
 		if put := op.GetRequestPut(); put != nil {
-			return put.Key
+			base, table := g.rules.contract.base(put.Key)
+			puts[table] = base
+			bytes[table] += len(put.Key) + len(put.Value) + revisionBytes
+			if put.Lease != 0 {
+				bytes[table] += len(put.Key) + revisionBytes
+			}
 		}
-		return op.GetRequestDeleteRange().GetKey()
+		if del := op.GetRequestDeleteRange(); del != nil {
+			_, table := g.rules.contract.base(del.Key)
+			bytes[table] += len(del.Key) + revisionBytes
+		}
 	}
-	return nil
+	return bytes, puts
 }
 
 // bound applies the limits of the tables that a transaction writes to.
 func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
-	for _, op := range operations(request) {
-		put := op.GetRequestPut()
-		if put == nil {
-			continue
-		}
-		base, table := g.rules.contract.base(put.Key)
-		if err := g.limits.write(table, len(put.Key)+len(put.Value)); err != nil {
+	bytes, puts := g.written(request)
+	for table, size := range bytes {
+		if err := g.limits.write("table "+table, size); err != nil {
 			return err
 		}
-		err := g.limits.stored(ctx, table, func(ctx context.Context, weigh bool) (int64, int64, error) {
+	}
+	for table, base := range puts {
+		err := g.limits.stored(ctx, "table "+table, func(ctx context.Context, weigh bool) (int64, int64, error) {
 			return g.size(ctx, []byte(base), prefixEnd(base), weigh)
 		})
 		if err != nil {
@@ -209,14 +233,14 @@ func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
 // stops where there are more than a table may have.
 func (g *gateway) size(ctx context.Context, key, end []byte, weigh bool) (keys, bytes int64, err error) {
 	if !weigh {
-		answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, CountOnly: true})
+		answers, err := g.look(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, CountOnly: true})
 		if err != nil {
 			return 0, 0, err
 		}
 		return answers[0].Count, 0, nil
 	}
 	for first := true; ; first = false {
-		answers, err := g.etcd.read(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, Limit: 200})
+		answers, err := g.look(ctx, &pb.RangeRequest{Key: key, RangeEnd: end, Limit: 50})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -235,13 +259,17 @@ func (g *gateway) size(ctx context.Context, key, end []byte, weigh bool) (keys, 
 
 func (g *gateway) LeaseGrant(ctx context.Context, request *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
 	g.counts.requests.Add(1)
-	s, err := g.called(ctx)
+	s, p, err := g.called(ctx)
 	if err == nil && (request.ID != 0 || request.TTL < 1 || request.TTL > maxLeaseTTL) {
 		err = status.Errorf(codes.InvalidArgument, "lease: ID must be 0, TTL 1 to %d seconds, not %d", maxLeaseTTL, request.TTL)
 	}
-	request.ID = leaseOf(s, rand.Int64())
 	if err == nil {
-		err = g.limits.grant(s.name(), g.rules.tables(s), request.ID, request.TTL)
+		err = g.limits.leaseCall(p)
+	}
+	// The leases of a pod count by pod, at whatever table.
+	p.pod = s.name()
+	if err == nil {
+		request.ID, err = g.limits.grant(p, g.rules.tables(s), func() int64 { return leaseOf(s, rand.Int64()) }, request.TTL)
 	}
 	if err != nil {
 		return nil, g.told(s, "LeaseGrant", err)
@@ -257,9 +285,12 @@ func (g *gateway) LeaseGrant(ctx context.Context, request *pb.LeaseGrantRequest)
 
 func (g *gateway) LeaseRevoke(ctx context.Context, request *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
 	g.counts.requests.Add(1)
-	s, err := g.called(ctx)
+	s, p, err := g.called(ctx)
 	if err == nil && !ownLease(s, request.ID) {
 		err = denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod)
+	}
+	if err == nil {
+		err = g.limits.leaseCall(p)
 	}
 	if err != nil {
 		return nil, g.told(s, "LeaseRevoke", err)
@@ -273,11 +304,21 @@ func (g *gateway) LeaseRevoke(ctx context.Context, request *pb.LeaseRevokeReques
 	return answer, g.etcd.after(at, sent, err)
 }
 
+// opened is called for a stream, which counts until it is closed.
+func (g *gateway) opened(ctx context.Context) (s subject, p payer, closed func(), err error) {
+	s, p, err = g.called(ctx)
+	if err == nil {
+		closed, err = g.limits.open(payer{s.name(), p.owner}, g.rules.tables(s))
+	}
+	return s, p, closed, err
+}
+
 func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
-	s, err := g.called(stream.Context())
+	s, p, closed, err := g.opened(stream.Context())
 	if err != nil {
 		return g.told(s, "LeaseKeepAlive", err)
 	}
+	defer closed()
 	ctx, cancel := context.WithDeadline(stream.Context(), s.expires)
 	defer cancel()
 	member, at := g.etcd.use()
@@ -294,18 +335,25 @@ func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
 		if !ownLease(s, request.ID) {
 			return g.told(s, "LeaseKeepAlive", denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod))
 		}
-		g.limits.prolong(s.name(), request.ID)
-		return g.told(s, "LeaseKeepAlive", g.limits.request(s.name(), 0))
+		err := g.limits.request(p, 0)
+		if err == nil {
+			err = g.limits.leaseCall(p)
+		}
+		if err == nil {
+			g.limits.prolong(s.name(), request.ID)
+		}
+		return g.told(s, "LeaseKeepAlive", err)
 	})
 }
 
 func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
-	s, err := g.called(stream.Context())
+	s, p, closed, err := g.opened(stream.Context())
 	if err != nil {
 		return g.told(s, "Watch", err)
 	}
+	defer closed()
 	// The watch of a token that is no longer valid ends; the client opens another one.
-	ctx, cancel := context.WithDeadline(stream.Context(), s.expires)
+	ctx, cancel := context.WithDeadline(context.WithValue(stream.Context(), payerKey{}, p), s.expires)
 	defer cancel()
 	if given, _ := metadata.FromIncomingContext(ctx); len(given.Get("hasleader")) > 0 {
 		ctx = metadata.AppendToOutgoingContext(ctx, "hasleader", given.Get("hasleader")[0])
@@ -317,7 +365,10 @@ func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
 	}
 	answers := func() (*pb.WatchResponse, error) {
 		answer, err := to.Recv()
-		return answer, g.etcd.ended(at, err)
+		if err != nil {
+			return nil, g.etcd.ended(at, err)
+		}
+		return answer, g.told(s, "Watch", g.passes(ctx, p, answer))
 	}
 	watched := &held{limits: g.limits}
 	defer watched.release()
@@ -325,31 +376,42 @@ func (g *gateway) Watch(stream pb.Watch_WatchServer) error {
 		g.counts.requests.Add(1)
 		create := request.GetCreateRequest()
 		if create == nil {
-			return g.told(s, "Watch", g.limits.request(s.name(), 0))
+			return g.told(s, "Watch", g.limits.request(p, 0))
 		}
-		err := g.limits.request(s.name(), 0)
-		if _, agents := g.rules.agent(create.Key); err == nil && agents {
-			err = denied("assignments are read, not watched")
+		err := g.limits.request(p, 0)
+		if err == nil {
+			err = g.rules.mayWatch(ctx, s, create)
 		}
 		if err == nil {
-			err = g.rules.mayRead(ctx, s, create.Key, create.RangeEnd)
-		}
-		if err == nil {
-			err = watched.add(g.share(s, create.Key))
+			err = watched.add(g.payerOf(s, create.Key))
 		}
 		return g.told(s, "Watch", err)
 	})
+}
+
+// passes counts what a watch tells; what is not small is held until the client has read it.
+func (g *gateway) passes(ctx context.Context, p payer, answer *pb.WatchResponse) error {
+	size := answer.Size()
+	err := g.limits.told(p, size)
+	if err != nil || mem.IsBelowBufferPoolingThreshold(size) {
+		return err
+	}
+	h, err := g.limits.reserve(ctx, p.owner, int64(size))
+	if err == nil {
+		g.hand(ctx, answer, h)
+	}
+	return err
 }
 
 // held are the watches of one stream. A relay's reader may still add one when the stream has ended.
 type held struct {
 	limits *limits
 	mu     sync.Mutex
-	of     []string
+	of     []payer
 	over   bool
 }
 
-func (h *held) add(who string) error {
+func (h *held) add(who payer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {

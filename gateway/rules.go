@@ -31,6 +31,8 @@ const (
 	maxRights   = 100000
 	// etcd's own limit for comparisons and for the operations of a branch (max-txn-ops).
 	maxOperations = 128
+	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
+	maxRanges = 8
 )
 
 func denied(format string, arguments ...any) error {
@@ -147,12 +149,10 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 	if ok && time.Now().Before(found.until) {
 		return found, nil
 	}
-	registered := r.contract.key(tables, table, "writer/")
 	admission := "admit/" + s.attempt()
 	answers, err := r.read(ctx,
 		&pb.RangeRequest{Key: r.contract.key(control, table, admission)},
-		&pb.RangeRequest{Key: r.contract.key(control, table, "gate")},
-		&pb.RangeRequest{Key: registered, RangeEnd: prefixEnd(string(registered))})
+		&pb.RangeRequest{Key: r.contract.key(control, table, "gate")})
 	if err != nil {
 		return right{}, err
 	}
@@ -172,9 +172,9 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 		}
 		made.reads = json.Unmarshal(kv.Value, &gate) == nil && strings.HasPrefix(gate.Table, s.namespace+"/")
 	}
-	for _, kv := range answers[2].Kvs {
-		if told, err := registrationIn(kv.Value); made.role == "" && err == nil && told.of(s) {
-			made.role = told.Role
+	if made.role == "" { // all registrations are read only when it matters: an admission goes after its registration
+		if made.role, err = r.registeredAs(ctx, s, table); err != nil {
+			return right{}, err
 		}
 	}
 	if made.role != "" {
@@ -193,6 +193,21 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 	}
 	r.rights[s.key()][table] = made
 	return made, nil
+}
+
+// registeredAs is the role that the pod has registered with at the table; empty when it has not.
+func (r *rules) registeredAs(ctx context.Context, s subject, table string) (role string, err error) {
+	all := r.contract.key(tables, table, "writer/")
+	answers, err := r.read(ctx, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all))})
+	if err != nil {
+		return "", err
+	}
+	for _, kv := range answers[0].Kvs {
+		if told, err := registrationIn(kv.Value); role == "" && err == nil && told.of(s) {
+			role = told.Role
+		}
+	}
+	return role, nil
 }
 
 // forget drops what has to be looked up again anyway, and all of it when that does not help; r.mu is
@@ -219,6 +234,19 @@ func (r *rules) known(s subject, table string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rights[s.key()][table].reads
+}
+
+// oneOf is one of the tables at which the pod is known to have a role, another one each time: what names
+// no table is paid by all of them in turn. Empty when it has none.
+func (r *rules) oneOf(s subject) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for table, have := range r.rights[s.key()] { // Go begins anywhere
+		if have.role != "" {
+			return table
+		}
+	}
+	return ""
 }
 
 // tables is the number of tables at which the pod is known to have a role.
@@ -256,6 +284,18 @@ func (r *rules) mayRead(ctx context.Context, s subject, key, end []byte) error {
 	return nil
 }
 
+// mayWatch: keys of one table from now on, as they become. The history of a table is not read again for
+// each watch: a client reads when its watch stands.
+func (r *rules) mayWatch(ctx context.Context, s subject, create *pb.WatchCreateRequest) error {
+	if _, agents := r.agent(create.Key); agents {
+		return denied("assignments are read, not watched")
+	}
+	if create.StartRevision != 0 || create.PrevKv {
+		return denied("a watch of a pod begins now, not at revision %d, and tells no earlier values", create.StartRevision)
+	}
+	return r.mayRead(ctx, s, create.Key, create.RangeEnd)
+}
+
 func (r *rules) agent(key []byte) (string, bool) {
 	rest, ok := strings.CutPrefix(string(key), r.contract.prefix+control+"/"+agents+"/")
 	if !ok {
@@ -291,6 +331,9 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
 	if n := max(len(txn.Compare), len(txn.Success), len(txn.Failure)); n > maxOperations {
 		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d comparisons and operations in a branch, not %d", maxOperations, n)
 	}
+	if n := ranges(txn, 0); n > maxRanges {
+		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d ranges, not %d (rule ranges)", maxRanges, n)
+	}
 	for _, compare := range txn.Compare {
 		if _, ok := r.agent(compare.Key); ok {
 			return denied("assignments are read, not compared")
@@ -303,6 +346,24 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
 		return err
 	}
 	return r.branch(ctx, s, txn.Failure, nil)
+}
+
+// ranges counts those of all branches, and of transactions in them down to maxDepth.
+func ranges(txn *pb.TxnRequest, depth int) (n int) {
+	for _, compare := range txn.Compare {
+		if len(compare.RangeEnd) > 0 {
+			n++
+		}
+	}
+	for _, op := range operations(txn) {
+		if len(op.GetRequestRange().GetRangeEnd()) > 0 {
+			n++
+		}
+		if inner := op.GetRequestTxn(); inner != nil && depth < maxDepth {
+			n += ranges(inner, depth+1)
+		}
+	}
+	return n
 }
 
 // branch checks the operations of one branch, which is executed when these comparisons are true. What

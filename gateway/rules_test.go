@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -152,6 +153,19 @@ func TestTransactionsAreBounded(t *testing.T) {
 	expect(t, r, "as many as etcd takes", driver, of(many[1:]...), codes.OK)
 	expect(t, r, "one more", driver, of(many...), codes.InvalidArgument)
 	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: many}, codes.InvalidArgument)
+	several := slices.Repeat([]*pb.RequestOp{get(own, string(prefixEnd(own)))}, maxRanges+1)
+	expect(t, r, "as many ranges as a transaction may have", driver, of(several[1:]...), codes.OK)
+	expect(t, r, "one more", driver, of(several...), codes.InvalidArgument)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Success: several[:4], Failure: several[:5]}, codes.InvalidArgument)
+	ranged := &pb.Compare{Key: []byte(own), RangeEnd: prefixEnd(own)}
+	expect(t, r, "one more in a comparison", driver, &pb.TxnRequest{Compare: []*pb.Compare{ranged}, Success: several[1:]}, codes.InvalidArgument)
+	inner := &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: of(several...)}}
+	expect(t, r, "in a transaction in it", driver, of(inner), codes.InvalidArgument)
+	deep := of(several...)
+	for range 3 * maxDepth {
+		deep = of(&pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: deep}})
+	}
+	expect(t, r, "deep in it", driver, deep, codes.PermissionDenied)
 	compares := slices.Repeat([]*pb.Compare{versionIs(own+"clock", 1)}, maxOperations+1)
 	expect(t, r, "comparisons", driver, &pb.TxnRequest{Compare: compares}, codes.InvalidArgument)
 }
@@ -238,6 +252,90 @@ func TestAssignmentsAreOfTheNamespace(t *testing.T) {
 		asked := get(all, string(prefixEnd(all)))
 		change(asked.GetRequestRange())
 		expect(t, r, what, agentA, of(asked), codes.PermissionDenied)
+	}
+}
+
+// Nobody needs the history of a table: our clients read when their watch stands.
+func TestAWatchBeginsNow(t *testing.T) {
+	r, _ := world(t)
+	for what, one := range map[string]struct {
+		asked *pb.WatchCreateRequest
+		want  codes.Code
+	}{
+		"now":              {&pb.WatchCreateRequest{Key: []byte(own + "lock")}, codes.OK},
+		"with progress":    {&pb.WatchCreateRequest{Key: []byte(own), RangeEnd: prefixEnd(own), ProgressNotify: true}, codes.OK},
+		"from a revision":  {&pb.WatchCreateRequest{Key: []byte(own + "lock"), StartRevision: 1}, codes.PermissionDenied},
+		"of earlier times": {&pb.WatchCreateRequest{Key: []byte(own + "lock"), PrevKv: true}, codes.PermissionDenied},
+		"of another table": {&pb.WatchCreateRequest{Key: []byte(other + "lock")}, codes.PermissionDenied},
+		"of assignments":   {&pb.WatchCreateRequest{Key: []byte("/hudi/control/agents/hudi-agent-0123456789/x")}, codes.PermissionDenied},
+	} {
+		if got := status.Code(r.mayWatch(context.Background(), agentA, one.asked)); got != one.want {
+			t.Errorf("%s: %v, want %v", what, got, one.want)
+		}
+	}
+}
+
+// What has no table in it is paid by each of a pod's tables in turn, and never by a table that is not its own.
+func TestWhoPaysForARequest(t *testing.T) {
+	r, keys := world(t)
+	tokens := newSigner(t, "one")
+	g := &gateway{rules: r, limits: newLimits(), tokens: verifierOf(tokens)}
+	named := map[string]any{"namespace": agentA.namespace, "pod": map[string]any{"name": agentA.pod, "uid": agentA.uid}}
+	token := tokens.token(t, map[string]any{"kubernetes.io": named})
+	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer "+token))
+	pays := func() payer {
+		_, p, err := g.called(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := pays(); p != (payer{"pod ours/" + agentA.pod, "namespace ours"}) {
+		t.Errorf("not known yet: %v", p)
+	}
+	keys["/hudi/control/"+otherTable+"/admit/"+agentA.attempt()] = fmt.Sprintf(`{"attempt":%q,"role":"agent"}`, agentA.attempt())
+	for _, table := range []string{ownTable, otherTable} {
+		expect(t, r, table, agentA, of(get("/hudi/tables/"+table+"/lock", "")), codes.OK)
+	}
+	seen := map[string]bool{}
+	for range 200 {
+		seen[pays().owner] = true
+	}
+	if len(seen) != 2 || !seen["table "+ownTable] || !seen["table "+otherTable] {
+		t.Errorf("paid by %v", seen)
+	}
+	if p := g.payerOf(driver, []byte(other+"lock")); p.owner != "namespace ours" {
+		t.Errorf("a stranger's look is paid by %s", p.owner)
+	}
+}
+
+func TestDeletionsCostAsPutsDo(t *testing.T) {
+	r, _ := world(t)
+	g := &gateway{rules: r, limits: newLimits()}
+	key := own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
+	beat := put(own+"alive/inc-1", "{}")
+	beat.GetRequestPut().Lease = 1
+	for what, one := range map[string]struct {
+		op    *pb.RequestOp
+		bytes int
+	}{
+		"a read":         {get(key, ""), 0},
+		"a put":          {put(key, "12345"), len(key) + 5 + revisionBytes},
+		"a put on lease": {beat, 2*len(own+"alive/inc-1") + 2 + 2*revisionBytes},
+		"a deletion":     {remove(key, ""), len(key) + revisionBytes},
+	} {
+		if bytes, _ := g.written(&pb.TxnRequest{Failure: []*pb.RequestOp{one.op}}); bytes[ownTable] != one.bytes {
+			t.Errorf("%s: %v, want %d", what, bytes, one.bytes)
+		}
+	}
+	n := 0
+	for g.bound(context.Background(), of(remove(key, ""))) == nil {
+		if n++; float64(n*len(key)) > 2*g.limits.burstBytes {
+			t.Fatal("deletions without end")
+		}
+	}
+	if err := g.bound(context.Background(), of(remove(strings.Replace(key, ownTable, otherTable, 1), ""))); err != nil {
+		t.Errorf("another table: %v", err)
 	}
 }
 
