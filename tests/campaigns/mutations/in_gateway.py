@@ -233,7 +233,7 @@ IDENTITIES = (
         "deletions-are-free",
         "F202",
         "deletions grow etcd's history and are not counted",
-        g("proxy", "if del := op.GetRequestDeleteRange(); del != nil {", "if del := op.GetRequestDeleteRange(); false {"),
+        g("proxy", "del := op.GetRequestDeleteRange(); del != nil {", "del := op.GetRequestDeleteRange(); false {"),
         _GO,
     ),
     mutation(
@@ -282,14 +282,18 @@ IDENTITIES = (
         "what-a-watch-tells-is-free",
         "F202",
         "a pod reads by watches what it may not read by requests",
-        g("limits", "		if use := l.of(who); use.read.Tokens() < 0 {", "		if use := l.of(who); use == nil {"),
+        g(
+            "limits",
+            "		if use := l.of(who); use.read.Tokens() < 0 {",
+            "		if use := l.of(who); use == nil {",
+        ),
         _GO,
     ),
     mutation(
         "a-table-reads-as-its-pods-do",
         "F202",
         "a table reads as much as it has pods",
-        g("limits", "		read := l.of(who).read\n", "		read := l.of(p.pod).read\n"),
+        g("limits", "		read := l.of(who).read\n", "		read := l.of(min(who, p.pod)).read\n"),
         _GO,
     ),
     mutation(
@@ -312,6 +316,20 @@ IDENTITIES = (
         "somebody who may ask for tokens has one that outlives the pod by days",
         g("token", "lives > maxTokenLife {", "lives < 0 {"),
         _GO,
+    ),
+    mutation(
+        "each-replica-grants-it-all",
+        "F204",
+        "a table may do at each gateway what it may do at all of them",
+        g("limits", "total/float64(l.replicas))", "total)"),
+        _GO,
+    ),
+    mutation(
+        "a-gateway-is-alone",
+        "F204",
+        "the chart does not tell the gateways how many they are",
+        Edit("charts/hudi-operator/templates/gateway.yaml", "        - -replicas={{ .Values.gateway.replicas }}\n", ""),
+        "tests/tiers/component/crds/test_chart.py::test_a_gateway_knows_how_many_there_are",
     ),
     mutation(
         "an-open-etcd-will-do",

@@ -152,6 +152,14 @@ def test_nobody_is_asked_and_no_secret_is_read() -> None:
     assert not gets_any_secret("--set=config.consent.secrets=Off")
 
 
+@pytest.mark.parametrize("replicas", [1, 2, 9])
+def test_a_gateway_knows_how_many_there_are(replicas: int) -> None:
+    """Each counts for itself and grants its share of a table's limits (F204)."""
+    made = find(render(f"--set=gateway.replicas={replicas}"), "StatefulSet", "hudi-operator-gateway")["spec"]
+    assert made["replicas"] == replicas
+    assert f"-replicas={replicas}" in made["template"]["spec"]["containers"][0]["args"]
+
+
 def test_external_etcd() -> None:
     objects = render(*EXTERNAL)
     assert {o["kind"] for o in objects}.isdisjoint({"Secret", "Job"})
@@ -532,7 +540,7 @@ def test_the_database_has_a_quota_and_history_is_compacted(etcd: tuple[int, Path
     ).stdout
     assert "etcd_server_quota_backend_bytes 1.073741824e+09" in metrics.splitlines()
     for given, quota, retention in (
-        ((), 1073741824, "3600s"),
+        ((), 1073741824, "600s"),
         (
             ("--set=etcd.quotaBackendBytes=134217728", "--set=etcd.autoCompactionRetentionSeconds=1800"),
             134217728,

@@ -305,6 +305,33 @@ def test_a_watch_sees_its_own_table(driver: Client, operator: Decisions) -> None
     refused(lambda: next(driver.watch(OTHER.tables)))
 
 
+def test_a_watch_begins_now(driver: Client, operator: Decisions) -> None:
+    """etcd reads no history for a pod; what our own clients ask for passes."""
+    m, lock = rpc.messages, OWN.of(Kind.LOCK).encode()
+    for asked in (m.WatchCreateRequest(key=lock, start_revision=1), m.WatchCreateRequest(key=lock, prev_kv=True)):
+        requests = iter([m.WatchRequest(create_request=asked)])
+        stream = rpc.watches(driver.channel).Watch(requests, timeout=TIMEOUT, metadata=driver.metadata)
+        assert "begins now" in refused(lambda stream=stream: next(iter(stream)))
+
+
+def test_what_the_clients_of_pods_ask_passes(driver: Client) -> None:
+    """A range with the limit of the lock module, its largest look, and eight ranges at most."""
+
+    def asked() -> Any:
+        end = rpc.prefix_end(OWN.tables)
+        return rpc.messages.RequestOp(
+            request_range=rpc.messages.RangeRequest(key=OWN.tables.encode(), range_end=end, limit=10_000)
+        )
+
+    assert driver.txn(asked()).responses[0].response_range.kvs
+    look = [rpc.get(OWN.of(kind)) for kind in (Kind.GATE, Kind.LOCK, Kind.CLOCK)]
+    look += [rpc.get(OWN.of(Kind.FENCE, INC[DRIVER])), rpc.get(OWN.of(Kind.ALIVE, INC[DRIVER])), asked()]
+    assert len(driver.txn(*look).responses) == len(look)
+    assert len(driver.txn(*(asked() for _ in range(8))).responses) == 8
+    said = refused(lambda: driver.txn(*(asked() for _ in range(9))), grpc.StatusCode.INVALID_ARGUMENT)
+    assert "at most 8 ranges" in said
+
+
 def test_leases_are_the_pods_own(gateway: Gateway, driver: Client, etcd: Etcd, operator: Decisions) -> None:
     operator.do(rpc.delete(OTHER.of(Kind.FENCE, INC[VICTIM])))
     victim = gateway.pod(VICTIM)
@@ -382,6 +409,7 @@ def test_without_a_good_token_nothing(gateway: Gateway) -> None:
         issuer.token(DRIVER, iss="https://other"),
         issuer.token(DRIVER, exp=now - 60),
         issuer.token(DRIVER, nbf=now + 600),
+        issuer.token(DRIVER, exp=now + 3 * 3600),
         issuer.token(DRIVER, **{"kubernetes.io": {"namespace": "ours", "serviceaccount": {"name": "hudi-driver"}}}),
         stranger.token(DRIVER),
         stranger.token(DRIVER, header={"jwk": stranger.jwk()}),
@@ -487,6 +515,45 @@ def test_a_table_that_fills_up_stops_itself(etcd: Etcd, operator: Decisions, tmp
         refused(lambda: quiet.put(clock, {}), exhausted)
         noisy.put(OWN.of(Kind.CLOCK), {})
         assert 'hudi_gateway_refused_total{code="ResourceExhausted"}' in str(gateway.probe("metrics"))
+    finally:
+        gateway.stop()
+
+
+def test_answers_that_are_not_read_are_those_of_one_table(etcd: Etcd, operator: Decisions, tmp_path: Path) -> None:
+    """What a pod asks for and does not read takes its own table's memory of the gateway."""
+    gateway = Gateway(etcd, tmp_path, "-max-answer-bytes=4000000", "-max-memory-bytes=16000000")
+    gateway.start()
+    exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
+    try:
+        operator.do(rpc.delete(OTHER.of(Kind.FENCE, INC[VICTIM])))
+        for number in range(50):
+            operator.put(OWN.of(Kind.DONE, f"large-{number}"), {"x": "y" * 60_000})
+        deaf, hears, quiet = gateway.pod(DRIVER), gateway.pod(DRIVER), gateway.pod(VICTIM)
+        register(quiet, VICTIM, "writer", OTHER)
+        everything = rpc.txn_request([], [rpc.get_prefix(OWN.tables)], [])
+        assert len(hears.call(rpc.kv, "Txn", everything).responses[0].response_range.kvs) >= 50
+        asking = deaf.channel.unary_stream(
+            "/etcdserverpb.KV/Txn",
+            request_serializer=rpc.messages.TxnRequest.SerializeToString,
+            response_deserializer=bytes,
+        )
+        calls = [asking(everything, metadata=deaf.metadata) for _ in range(5)]
+        time.sleep(2)
+        said = refused(lambda: hears.call(rpc.kv, "Txn", everything), exhausted)
+        assert f"table {OWN.table_id} has reached its limit of bytes of answers at once (4000000, rule memory)" in said
+        assert quiet.get(OTHER.of(Kind.GATE))
+        for call in calls:
+            call.cancel()
+
+        def read() -> bool:
+            try:
+                return bool(hears.call(rpc.kv, "Txn", everything).responses)
+            except grpc.RpcError as error:
+                if error.code() is not exhausted:
+                    raise
+                return False
+
+        wait_for("what was not read is given up", read)
     finally:
         gateway.stop()
 
