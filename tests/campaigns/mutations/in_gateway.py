@@ -83,7 +83,7 @@ IDENTITIES = (
         "F180",
         "a registration that says `podUID` of somebody else and `PODUID` of its own passes",
         g(
-            "rules",
+            "values",
             "	return told, nil\n}\n\n// plain",
             "	return told, json.Unmarshal(value, &told)\n}\n\n// plain",
         ),
@@ -93,7 +93,7 @@ IDENTITIES = (
         "the-last-of-two-names-counts",
         "F180",
         "of a name that stands twice in a value each reader takes the one that it likes",
-        g("rules", "			if names[len(names)-1][text] {", "			if false {"),
+        g("values", "			if names[len(names)-1][text] {", "			if false {"),
         _GO,
     ),
     mutation(
