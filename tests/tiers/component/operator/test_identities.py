@@ -528,22 +528,26 @@ def test_answers_that_are_not_read_are_those_of_one_table(etcd: Etcd, operator: 
         operator.do(rpc.delete(OTHER.of(Kind.FENCE, INC[VICTIM])))
         for number in range(50):
             operator.put(OWN.of(Kind.DONE, f"large-{number}"), {"x": "y" * 60_000})
-        deaf, hears, quiet = gateway.pod(DRIVER), gateway.pod(DRIVER), gateway.pod(VICTIM)
+        hears, quiet = gateway.pod(DRIVER), gateway.pod(VICTIM)
         register(quiet, VICTIM, "writer", OTHER)
+        # A connection of its own, which takes nothing that was not asked for.
+        credentials = grpc.ssl_channel_credentials((etcd.pki / "ca.crt").read_bytes())
+        options = {"grpc.use_local_subchannel_pool": 1, "grpc.http2.bdp_probe": 0, "grpc.http2.lookahead_bytes": 65535}
+        deaf = grpc.secure_channel(gateway.endpoint.removeprefix("https://"), credentials, tuple(options.items()))
         everything = rpc.txn_request([], [rpc.get_prefix(OWN.tables)], [])
         assert len(hears.call(rpc.kv, "Txn", everything).responses[0].response_range.kvs) >= 50
-        asking = deaf.channel.unary_stream(
+        asking = deaf.unary_stream(
             "/etcdserverpb.KV/Txn",
             request_serializer=rpc.messages.TxnRequest.SerializeToString,
             response_deserializer=bytes,
         )
-        calls = [asking(everything, metadata=deaf.metadata) for _ in range(5)]
+        calls = [asking(everything, metadata=hears.metadata) for _ in range(5)]
         time.sleep(2)
+        assert any(call.is_active() for call in calls)
         said = refused(lambda: hears.call(rpc.kv, "Txn", everything), exhausted)
         assert f"table {OWN.table_id} has reached its limit of bytes of answers at once (4000000, rule memory)" in said
         assert quiet.get(OTHER.of(Kind.GATE))
-        for call in calls:
-            call.cancel()
+        deaf.close()
 
         def read() -> bool:
             try:
