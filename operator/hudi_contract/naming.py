@@ -23,7 +23,8 @@ WRITER_KIND = "HudiWriter"
 
 EVIDENCE_FINALIZER = f"{GROUP}/evidence"
 """Finalizer of driver, executor and agent pods. It keeps the pod object until its proof of death is
-recorded (F14).
+recorded (F14). Also of the ConfigMap that says what a pod's executors may be: it stays as long as
+that pod's object (F200).
 """
 SETTLE_FINALIZER = f"{GROUP}/settle"
 """Finalizer of HudiTable and HudiWriter. It keeps the object until none of its incarnations can

@@ -36,7 +36,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "hudi-operator.service
 
 {{/*
 The start of an admission policy and its binding: (list . "executors"). A binding is limited to the namespaces that the release watches: two
-releases that divide the namespaces do not judge each other's tables.
+releases that divide the namespaces do not judge each other's tables. A third entry limits it to pods with the labels of that component.
 */}}
 {{- define "hudi-operator.policy" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -58,11 +58,18 @@ metadata:
 spec:
   policyName: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
   validationActions: [Deny]
-  {{- with $root.Values.config.watchNamespaces }}
+  {{- $component := gt (len .) 2 | ternary (last .) "" }}
+  {{- if or $component $root.Values.config.watchNamespaces }}
   matchResources:
+    {{- with $component }}
+    objectSelector:
+      matchLabels: {app.kubernetes.io/managed-by: hudi-operator, app.kubernetes.io/component: {{ . }}}
+    {{- end }}
+    {{- with $root.Values.config.watchNamespaces }}
     namespaceSelector:
       matchExpressions:
       - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+    {{- end }}
   {{- end }}
 {{- end }}
 

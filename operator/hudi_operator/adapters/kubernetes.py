@@ -37,6 +37,7 @@ LOG = logging.getLogger(__name__)
 
 FIELD_MANAGER = "hudi-operator"
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 TIMEOUT_SECONDS = 15.0
 EVENT_SECONDS = 3.0
 """Time-out of an event. Events are for people: settling does not wait long for them."""
@@ -258,15 +259,24 @@ class KubernetesStore:
 
         A list without resourceVersion is a quorum read of etcd, not a read from a cache (I11).
         """
+        query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
+        items = await self._list(kind, namespace, query, accept="application/json")
+        return [{**item, "kind": item.get("kind", kind)} for item in items]
+
+    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
+        """Metadata of objects by label selector: their content never comes here."""
+        items = await self._list(kind, namespace, {"labelSelector": labels}, accept=METADATA_LIST)
+        return [item["metadata"] for item in items]
+
+    async def _list(self, kind: str, namespace: str, selectors: Mapping[str, str], *, accept: str) -> list[JsonDict]:
         items: list[JsonDict] = []
-        query = {"limit": str(_PAGE)}
-        query.update({key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value})
+        query = {"limit": str(_PAGE), **selectors}
         while True:
             try:
-                page = await self._api.request("GET", RESOURCES[kind].path(namespace), query=query)
+                page = await self._api.request("GET", RESOURCES[kind].path(namespace), query=query, accept=accept)
             except ApiError as error:
                 raise translate(error, f"list {kind} in {namespace or 'all namespaces'}", writes=False) from error
-            items.extend({**item, "kind": item.get("kind", kind)} for item in page.get("items") or ())
+            items.extend(page.get("items") or ())
             token = (page.get("metadata") or {}).get("continue")
             if not token:
                 return items
@@ -316,12 +326,12 @@ class KubernetesStore:
             )
             if not (manifest.get("immutable") and found is not None and found.get("immutable")):
                 raise
-            await self.delete(
-                manifest["kind"],
-                found["metadata"]["namespace"],
-                found["metadata"]["name"],
-                uid=found["metadata"]["uid"],
-            )
+            kind, meta = manifest["kind"], found["metadata"]
+            namespace, name, uid = meta["namespace"], meta["name"], meta["uid"]
+            await self.delete(kind, namespace, name, uid=uid)
+            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ()):
+                # A ConfigMap that is applied has no pod yet: nothing is compared with it.
+                await self.patch_finalizers(kind, namespace, name, remove=naming.EVIDENCE_FINALIZER, uid=uid)
             await self._apply(manifest)
 
     async def _apply(self, manifest: JsonDict) -> None:

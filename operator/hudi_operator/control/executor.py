@@ -66,6 +66,7 @@ class Executor:
             act.CreateKey: self._create_key,
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
+            act.ReleaseConfigMap: self._release_config_map,
             act.DeleteObject: self._delete_object,
             act.PutGate: self._put_gate,
             act.PutAdmit: self._put_admit,
@@ -223,6 +224,12 @@ class Executor:
         _in_own_namespace(context, action)
         await self._kubernetes.patch_finalizers(
             "Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
+        )
+        context.done.append(action)
+
+    async def _release_config_map(self, context: Context, action: act.ReleaseConfigMap) -> None:
+        await self._kubernetes.patch_finalizers(
+            "ConfigMap", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
         )
         context.done.append(action)
 

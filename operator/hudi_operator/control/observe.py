@@ -24,7 +24,7 @@ from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, EtcdFitness, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
@@ -100,6 +100,8 @@ class Observer:
         spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
+        # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
+        held = await self._held_config_maps(namespace, name)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -128,6 +130,7 @@ class Observer:
             etcd_error=read.error,
             etcd_fitness=read.fitness,
             timers=self._timers.ages(key),
+            held_config_maps=held,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
@@ -194,6 +197,16 @@ class Observer:
         except Fatal:
             return False
         return bool(found and found["metadata"].get("deletionTimestamp"))
+
+    async def _held_config_maps(self, namespace: str, table: str) -> tuple[HeldConfigMap, ...]:
+        wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
+        selector = ",".join(f"{name}={value}" for name, value in wanted.items())
+        found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)
+        return tuple(
+            HeldConfigMap(namespace, meta["name"], meta["uid"], (meta.get("labels") or {}).get(naming.LABEL_WRITER, ""))
+            for meta in sorted(found, key=lambda meta: str(meta["name"]))
+            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ())
+        )
 
     async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
         """Pods of the table, and all agent pods of the namespace."""

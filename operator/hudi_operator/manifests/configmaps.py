@@ -50,6 +50,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
+    _hold(config_map)
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
 
@@ -79,7 +80,14 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         table.ref.namespace, pod, {**labels, naming.LABEL_TABLE: naming.label_value(table.ref.name)}, data
     )
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.TABLE_KIND, table.ref)]
+    _hold(config_map)
     return config_map
+
+
+def _hold(config_map: JsonDict) -> None:
+    """Keep it while its driver may start executors, whoever deletes its owner, and how (F200)."""
+    if "executor-image" in config_map["data"]:
+        config_map["metadata"]["finalizers"] = [naming.EVIDENCE_FINALIZER]
 
 
 def _allowed_executors(table: TableSpec, driver: str, secrets: list[str], config: OperatorConfig) -> dict[str, str]:

@@ -73,6 +73,18 @@ class PodFacts:
 
 
 @dataclass(frozen=True)
+class HeldConfigMap:
+    """Metadata of a ConfigMap with our finalizer: what the executors of one pod may be."""
+
+    namespace: str
+    name: str
+    """That of the driver's or agent's pod."""
+    uid: str
+    writer: str = ""
+    """Its HudiWriter, as a label's value; empty for an agent's."""
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     """One node that a pod or an incarnation of this table names."""
 
@@ -160,6 +172,8 @@ class Observed:
     """The API server's wall clock at the same moment, from the dates of its answers (within about a
     second); None: unknown.
     """
+    held_config_maps: tuple[HeldConfigMap, ...] = ()
+    """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()

@@ -127,6 +127,9 @@ class KubernetesPort(Protocol):
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
         """Objects of one namespace (empty: of all), optionally by label and field selector."""
 
+    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
+        """Metadata of objects by label selector, without their content."""
+
     async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
         """Pods by label selector."""
 

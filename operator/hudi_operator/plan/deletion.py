@@ -20,6 +20,7 @@ from hudi_operator.plan.agent import agent_pods
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View, WriterView
+from hudi_operator.plan.fencing import held_config_maps
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.requests import restores
 from hudi_operator.plan.writers.attempts import Progress
@@ -103,7 +104,8 @@ def plan_table(view: View) -> PartialPlan:
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
-        return PartialPlan.of(drop_finalizer(TABLE_KIND, ref), summary="nothing to settle, the table may be deleted")
+        leave = (*held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
+        return PartialPlan.of(*leave, summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
     if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
         # A table in the middle of a restore is unusable: its agent finishes the restore first.
@@ -122,9 +124,8 @@ def plan_table(view: View) -> PartialPlan:
     ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    return PartialPlan(
-        (*leaving.actions, drop_finalizer(TABLE_KIND, ref)), ("nobody can hold the lock, the table may be deleted",)
-    )
+    leave = (*leaving.actions, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
+    return PartialPlan(leave, ("nobody can hold the lock, the table may be deleted",))
 
 
 def plan_giving_way(view: View) -> PartialPlan:

@@ -25,7 +25,7 @@ from hudi_operator.plan.agent import agent_pods, agents, table_services
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
-from hudi_operator.plan.fencing import collection, evidence, settling, sightings, suspects
+from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, writer_status
@@ -101,7 +101,12 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
             ("sightings", sightings.plan_sightings),
         )
     ]
-    safe = [*fencing, lost, _part(view, "evidence", evidence.plan_evidence)]
+    safe = [
+        *fencing,
+        lost,
+        _part(view, "evidence", evidence.plan_evidence),
+        _part(view, "ConfigMaps", held_config_maps.plan_held),
+    ]
     if not ref.deleting:
         safe.append(_part(view, "the turn of a HudiTable", turns.plan_time))
         if turns.is_over(view):
@@ -296,7 +301,7 @@ def _plan_without_table(observed: Observed) -> Plan:
 
     Deleted ones are removed when none of their pods is evidence.
     """
-    actions: list[Action] = []
+    actions: list[Action] = list(held_config_maps.last(observed))
     for obj in observed.writers:
         ref = ObjectRef.from_object(obj)
         if ref.deleting:

@@ -9,6 +9,7 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 
 TENANTS = (
@@ -175,6 +176,38 @@ TENANTS = (
         "the pods of one table read the key of another one's connections",
         o("api/references", " or named.name.endswith(naming.SPARK_KEY_SUFFIX)", ""),
         f"{LAUNCH}::test_the_operators_own_secret_is_never_used",
+    ),
+    mutation(
+        "nothing-keeps-what-executors-are-compared-with",
+        "F200",
+        "a driver whose HudiWriter is deleted in the foreground starts any pod",
+        o("manifests/configmaps", '["finalizers"] = [naming.EVIDENCE_FINALIZER]', '["annotations"] = {}'),
+        f"{CRDS}/test_drivers.py::test_it_outlives_its_writer",
+    ),
+    mutation(
+        "what-executors-are-compared-with-goes-with-the-writer",
+        "F200",
+        "the ConfigMap of a driver goes while the token of its pod is good",
+        o("plan/fencing/held_config_maps", "if _pod(view.observed, held) is not None or ", "if "),
+        f"{HELD}::test_it_stays_as_long_as_the_object_of_its_pod",
+    ),
+    mutation(
+        "a-config-map-is-held-for-ever",
+        "F200 availability",
+        "ConfigMaps of deleted tables stay, and with them their namespace",
+        o(
+            "plan/deletion",
+            "*held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))\n    return",
+            "drop_finalizer(TABLE_KIND, ref))\n    return",
+        ),
+        f"{HELD}::test_a_table_that_is_deleted_leaves_nothing_behind",
+    ),
+    mutation(
+        "without-parameters-nothing-is-judged",
+        "F200",
+        "in a namespace without ConfigMaps of ours an executor is compared with nothing",
+        Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow"),
+        f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
     ),
     mutation(
         "releases-share-a-role",

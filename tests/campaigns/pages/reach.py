@@ -26,6 +26,7 @@ ROLE = f"{CRDS}/test_isolation.py::test_a_role_can_do_what_the_page_says"
 USE = f"{CRDS}/test_references.py::test_what_an_object_names_needs_the_verb_use"
 DECISION = f"{CRDS}/test_references.py::test_a_decision_needs_a_verb_of_its_own"
 STARTS = f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else"
+OUTLIVES = f"{CRDS}/test_drivers.py::test_it_outlives_its_writer"
 ENDS = f"{CRDS}/test_drivers.py::test_a_driver_ends_its_own_executors_only"
 DRIVERS_RIGHTS = f"{CRDS}/test_policies.py::test_a_driver_may_do_nothing_else"
 OPERATORS_RIGHTS = f"{CRDS}/test_policies.py::test_the_operators_rights"
@@ -172,7 +173,13 @@ CELLS: dict[str, dict[str, Cell]] = {
         VIEWER: cell("nothing", ROLE),
         EDITOR: cell("reads Secrets and starts pods under any account", ROLE),
         AUTHOR: cell("names those on which it has the verb `use`; those of the operator never", ROLE, USE),
-        DRIVER: cell("nothing: executors have the driver's account, its Secrets and no token", STARTS, DRIVERS_RIGHTS),
+        DRIVER: cell(
+            "nothing: executors have the driver's account, its Secrets and no token, also when its HudiWriter is "
+            "deleted",
+            STARTS,
+            OUTLIVES,
+            DRIVERS_RIGHTS,
+        ),
         EXECUTOR: cell("nothing", STARTS, NO_API_TOKEN),
         NETWORK: cell("nothing: it has no account there", NO_API_TOKEN),
         HOLDER: cell(

@@ -8,6 +8,7 @@ import copy
 from typing import Any
 
 from hudi_contract import naming, settle
+from hudi_operator.model.facts import HeldConfigMap
 from hudi_operator.plan.agent.agent_pods import unproven_uids
 from hudi_operator.plan.core import actions as act
 from tests.support import crds
@@ -48,6 +49,7 @@ class Effects(Store):
         self._collect_objects()
 
     def _check_table_may_go(self) -> None:
+        assert not self.held, f"nobody will release {sorted(self.held)} (F200)"
         gate = self.kv.get("gate")
         if self.table is None or gate is None or gate.value["tableUID"] not in ("", self.table["metadata"]["uid"]):
             return
@@ -70,6 +72,18 @@ class Effects(Store):
     def _do_Apply(self, a: act.Apply) -> None:
         assert not self.terminating, "nothing can be created in a terminating namespace"
         self.applied.append(a.manifest)
+        meta = a.manifest["metadata"]
+        if a.manifest["kind"] == "ConfigMap" and naming.EVIDENCE_FINALIZER in meta.get("finalizers", ()):
+            writer = meta["labels"].get(naming.LABEL_WRITER, "")
+            self.held[meta["name"]] = HeldConfigMap(NAMESPACE, meta["name"], f"uid-of-{meta['name']}", writer)
+
+    def _do_ReleaseConfigMap(self, a: act.ReleaseConfigMap) -> None:
+        pod = self.pods.get(a.name)
+        assert pod is None or naming.EVIDENCE_FINALIZER not in pod.finalizers, (
+            f"the executors of {a.name} are compared with nothing (F200)"
+        )
+        assert f"admit/{NAMESPACE}.{a.name}" not in self.kv, f"{a.name} may still get a pod (F200)"
+        self.held.pop(a.name, None)
 
     def _do_CreatePod(self, a: act.CreatePod) -> None:
         meta = a.manifest["metadata"]

@@ -18,7 +18,7 @@ from typing import Any
 from hudi_contract import naming, records
 from hudi_contract.records import Stored
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import ContainerFacts, EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import ContainerFacts, EtcdFacts, HeldConfigMap, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
@@ -177,6 +177,8 @@ class Store:
     bootstrap_error: str = ""
     metadata_error: str = ""
     """Why the dataset cannot be read; empty: it can."""
+    held: dict[str, HeldConfigMap] = field(default_factory=dict)
+    """ConfigMaps with our finalizer, by name."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
     restore_hang_at: int | None = None
@@ -357,6 +359,7 @@ class Store:
             },
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
+            held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
             now_ms=self.now_ms + self.operator_clock_ms,
             api_now_ms=self.now_ms + self.api_clock_ms,
             fresh_uuid=f"authority-{next(self.counter)}",

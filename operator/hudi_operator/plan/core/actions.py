@@ -110,6 +110,15 @@ class DropEvidence(Action):
 
 
 @dataclass(frozen=True)
+class ReleaseConfigMap(Action):
+    """Remove our finalizer from the ConfigMap of an attempt or agent, by uid (F200)."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class DeleteObject(Action):
     """Delete an owned object that is no longer needed.
 

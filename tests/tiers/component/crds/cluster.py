@@ -232,6 +232,23 @@ def executor(namespace: str, name: str = "w-12345678-1-exec-1") -> JsonDict:
     return result
 
 
+def compared(namespace: str, name: str = "w-12345678-1") -> JsonDict:
+    """A ConfigMap with which executors are compared; without one in the namespace none starts."""
+    labels = {"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver"}
+    meta = {"name": name, "namespace": namespace, "labels": labels, "finalizers": [EVIDENCE]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+
+
+def applied_executor(cluster: Cluster, namespace: str) -> None:
+    """An executor of `w-12345678-1` that exists.
+
+    The API server learns of the ConfigMap by a watch of its own.
+    """
+    cluster.apply(compared(namespace))
+    made = yaml.safe_dump(executor(namespace))
+    wait_until(lambda: cluster.run("apply", "-f", "-", stdin=made).returncode == 0)
+
+
 def driver_account(cluster: Cluster, namespace: str) -> str:
     """A namespace as the operator prepares it; returns the drivers' user name."""
     cluster.kubectl("create", "serviceaccount", "hudi-driver", "-n", namespace)

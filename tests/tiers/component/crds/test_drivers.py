@@ -23,6 +23,7 @@ from hudi_operator.model.config import OperatorConfig
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
 CONFIG = OperatorConfig()
+OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 KAFKA = {
     "bootstrapServers": ["kafka:9093"],
     "topics": ["t"],
@@ -57,9 +58,19 @@ def _spec(kind: type[Any], obj: JsonDict) -> Any:
 
 
 def _driver(
-    admin: Cluster, namespace_: str, directory: Path, *, account: str = "", name: str = "backfill", instances: int = 1
+    admin: Cluster,
+    namespace_: str,
+    directory: Path,
+    *,
+    account: str = "",
+    name: str = "backfill",
+    instances: int = 1,
+    owner: JsonDict | None = None,
 ) -> Driver:
-    """What the operator makes for an attempt, and the token of its pod."""
+    """What the operator makes for an attempt, and the token of its pod.
+
+    ``owner``: a HudiWriter that exists and owns both; without one nobody does.
+    """
     storage: JsonDict = {"secretRefs": [{"name": "lake", "as": "S3"}]} | (
         {"serviceAccountName": account} if account else {}
     )
@@ -72,7 +83,10 @@ def _driver(
     admin.apply(*manifests.namespace_objects(namespace_, CONFIG, "", [account]))
     driver, config = pods.driver_pod(own, load, 1, CONFIG), configmaps.attempt_config(own, load, 1, CONFIG, run=1)
     for made in (driver, config):
-        del made["metadata"]["ownerReferences"]
+        if owner is None:
+            del made["metadata"]["ownerReferences"]
+        else:
+            made["metadata"]["ownerReferences"][0]["uid"] = owner["metadata"]["uid"]
     admin.apply(config, driver)
     stored = admin.get("pod", driver["metadata"]["name"], "-n", namespace_)
     return Driver(
@@ -298,6 +312,7 @@ def test_what_executors_are_compared_with_is_the_operators(driver: Driver, light
         ("delete", "configmap", driver.name),
         ("label", "configmap", driver.name, "app.kubernetes.io/managed-by-"),
         ("annotate", "configmap", driver.name, "a=b"),
+        ("patch", "configmap", driver.name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}'),
     ):
         done = light_cluster.run(*attempt, *where)
         assert done.returncode != 0
@@ -313,6 +328,31 @@ def test_what_executors_are_compared_with_is_the_operators(driver: Driver, light
     }
     done = light_cluster.run("create", "-f", "-", *where, stdin=yaml.safe_dump(forged))
     assert "are made, changed and deleted by the operator" in done.stdout
+
+
+def test_it_outlives_its_writer(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """F200: a writer that was deleted dependents first took the ConfigMap from its driver.
+
+    A driver that ignores SIGTERM then started any pod until its grace period was over.
+    """
+    light_cluster.apply(table(namespace), writer(namespace, "cascade"))
+    owner = light_cluster.get("hudiwriter", "cascade", "-n", namespace)
+    driver = _driver(light_cluster, namespace, tmp_path, name="cascade", owner=owner)
+    light_cluster.kubectl("delete", "hudiwriter", "cascade", "-n", namespace, "--cascade=foreground", "--wait=false")
+
+    def deleted(kind: str) -> bool:
+        return "deletionTimestamp" in light_cluster.get(kind, driver.name, "-n", namespace)["metadata"]
+
+    wait_until(lambda: deleted("configmap") and deleted("pod"))
+    code, out = driver.creates(driver.changed(_container(image="evil:1")))
+    assert code != 0
+    assert "must be 'localhost/hudi-operator/spark:dev'" in out
+    release = ("patch", "configmap", driver.name, "-n", namespace, "--type=json", "-p")
+    release = (*release, '[{"op":"add","path":"/metadata/finalizers","value":[]}]')
+    refused = light_cluster.run(*release, "--as=somebody")
+    assert refused.returncode != 0
+    light_cluster.kubectl(*release, f"--as={OPERATOR}")
+    wait_until(lambda: light_cluster.run("get", "configmap", driver.name, "-n", namespace).returncode != 0)
 
 
 def test_containers_of_an_injector(bare_cluster: Cluster, tmp_path: Path) -> None:

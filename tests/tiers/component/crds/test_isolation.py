@@ -15,7 +15,15 @@ import yaml
 
 from hudi_operator.api.references import ANNOTATION
 from tests.support import ROOT
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, executor, table, wait_until, writer
+from tests.tiers.component.crds.cluster import (
+    Cluster,
+    JsonDict,
+    applied_executor,
+    compared,
+    table,
+    wait_until,
+    writer,
+)
 
 NAMESPACE = "lake"
 EXAMPLE = ROOT / "examples" / "isolation" / "roles.yaml"
@@ -120,13 +128,8 @@ def lake(light_cluster: Cluster) -> Cluster:
     light_cluster.kubectl("apply", "-f", str(EXAMPLE))
     light_cluster.kubectl("create", "secret", "generic", "of-others", "-n", NAMESPACE)
     light_cluster.kubectl("create", "serviceaccount", "rights", "-n", NAMESPACE)
-    labels = {"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver"}
-    attempt = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "attempt", "namespace": NAMESPACE, "labels": labels},
-    }
-    light_cluster.apply(table(NAMESPACE, storage=SECRET), executor(NAMESPACE), attempt)
+    light_cluster.apply(table(NAMESPACE, storage=SECRET), compared(NAMESPACE, "attempt"))
+    applied_executor(light_cluster, NAMESPACE)
     for role, (kind, name) in ROLES.items():
         beside = ["hudi-operator-view", "hudi-operator-edit"] if role == "attestor" else []
         for bound in [(kind, name), *(("ClusterRole", other) for other in beside)]:

@@ -109,6 +109,7 @@ def test_what_it_changes_is_accepted(tenant: Tenant) -> None:
     driver = _name(tenant.made, "Pod", "backfill")
     for what, patch in (
         (driver, {"metadata": {"finalizers": None}}),
+        (_name(tenant.made, "ConfigMap", "backfill"), {"metadata": {"finalizers": None}}),
         ("huditable/flights", {"metadata": {"finalizers": ["hudioperator.io/settle"]}}),
         ("hudiwriter/backfill", {"metadata": {"finalizers": ["hudioperator.io/settle"]}}),
     ):

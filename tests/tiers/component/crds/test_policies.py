@@ -14,13 +14,17 @@ from tests.tiers.component.crds.cluster import (
     POD_UID,
     Cluster,
     JsonDict,
+    applied_executor,
+    compared,
     create,
     driver_account,
     executor,
     pod,
     table,
+    wait_until,
 )
 
+NO_PARAMETERS = "no params found for policy binding with `Deny` parameterNotFoundAction"
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 
 
@@ -84,16 +88,30 @@ def test_an_executor_without_evidence_is_refused(
     """Whoever makes it; what its driver may do stands in test_drivers.py."""
     bad = copy.deepcopy(executor(namespace))
     change(bad)
+    light_cluster.apply(compared(namespace))
+    wait_until(lambda: NO_PARAMETERS not in create(light_cluster, bad, "")[1])
     code, out = create(light_cluster, bad, "")
     assert code != 0
     assert message in out
 
 
+def test_where_nothing_is_compared_no_executor_starts(light_cluster: Cluster, namespace: str) -> None:
+    """F200: who has no ConfigMap to be compared with is refused, not free."""
+    code, out = create(light_cluster, executor(namespace), driver_account(light_cluster, namespace))
+    assert code != 0
+    assert NO_PARAMETERS in out or "makes and deletes its own executors only" in out
+    code, out = create(light_cluster, executor(namespace), "")
+    assert code != 0
+    assert NO_PARAMETERS in out
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod("x", namespace)))
+
+
 def test_executors_of_another_account_are_known_by_their_labels(light_cluster: Cluster, namespace: str) -> None:
     bad = executor(namespace)
     del bad["metadata"]["finalizers"]
-    done = light_cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(bad))
-    assert "metadata.finalizers of an executor" in done.stdout
+    light_cluster.apply(compared(namespace))
+    wait_until(lambda: NO_PARAMETERS not in create(light_cluster, bad, "")[1])
+    assert "metadata.finalizers of an executor" in create(light_cluster, bad, "")[1]
 
 
 def test_other_pods_are_not_concerned(light_cluster: Cluster, namespace: str) -> None:
@@ -125,7 +143,7 @@ def kept(light_cluster: Cluster, namespace: str) -> str:
     """A namespace with an executor pod that carries the finalizer, and a role that
     may change pods.
     """
-    light_cluster.apply(executor(namespace))
+    applied_executor(light_cluster, namespace)
     light_cluster.kubectl("create", "role", "podmaster", "--verb=*", "--resource=pods,pods/status", "-n", namespace)
     light_cluster.kubectl(
         "create",

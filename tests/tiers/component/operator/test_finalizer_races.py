@@ -76,7 +76,8 @@ def test_a_patch_that_is_refused_for_itself_is_no_conflict(made: str) -> None:
 def test_an_immutable_object_is_made_anew_when_it_is_to_be_different(made: str) -> None:
     """F56: nobody changes the ConfigMap of an attempt.
 
-    The operator replaces it when the spec has changed before there was a pod.
+    The operator replaces it when the spec has changed before there was a pod, and its finalizer
+    (F200) does not keep the former one.
     """
 
     async def apply() -> list[JsonDict]:
@@ -89,7 +90,7 @@ def test_an_immutable_object_is_made_anew_when_it_is_to_be_different(made: str) 
                     {
                         "apiVersion": "v1",
                         "kind": "ConfigMap",
-                        "metadata": NAMED,
+                        "metadata": {**NAMED, "finalizers": [EVIDENCE_FINALIZER]},
                         "immutable": True,
                         "data": {"job.json": value},
                     }

@@ -47,6 +47,9 @@ class Ports:
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
         return [TABLE] if kind == naming.TABLE_KIND else self._lists.pop(0)
 
+    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
+        return []
+
     async def pods(self, namespace: str, *, labels: str) -> list[Any]:
         return []
 

@@ -496,6 +496,18 @@ def test_executors_may_mount_what_they_do_mount() -> None:
         assert f"{config['metadata']['name']}-spark-key" in mounted
 
 
+def test_what_executors_are_compared_with_is_held() -> None:
+    """F200: no cascade takes it from a pod that may start executors."""
+    own, agent = table(agent={"executors": {"instances": 1}}), "hudi-agent-0123456789"
+    for config, held in (
+        (configmaps.attempt_config(own, writer(**EXECUTORS), 1, CONFIG, run=1), True),
+        (configmaps.attempt_config(own, writer(), 1, CONFIG, run=1), False),
+        (configmaps.agent_config(own, agent, 1, CONFIG), True),
+        (configmaps.agent_config(table(), agent, 1, CONFIG), False),
+    ):
+        assert config["metadata"].get("finalizers", []) == ([naming.EVIDENCE_FINALIZER] if held else [])
+
+
 def test_a_bloom_index_does_not_go_by_ranges() -> None:
     """F102: files name their least and greatest key by two orders."""
     name = "hoodie.bloom.index.prune.by.ranges"

@@ -280,6 +280,9 @@ class Ports:
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
         return []
 
+    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
+        return []
+
     async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
         self.asked.append(labels)
         if labels == SPARK_EXECUTORS:
