@@ -15,6 +15,7 @@ import kopf
 from hudi_contract import naming
 from hudi_contract.keys import Kind
 from hudi_operator.adapters.etcd_watch import Change
+from hudi_operator.adapters.kubernetes import PAGE
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.queue import Key
 
@@ -31,7 +32,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.posting.enabled = False
     chosen.scanning.disabled = True
     chosen.peering.standalone = True
-    chosen.watching.chunk_size = 500
+    chosen.watching.chunk_size = PAGE
     chosen.watching.server_timeout = 300
     chosen.watching.connect_timeout = 10
     chosen.watching.label_selectors["", "v1", "pods"] = ",".join(f"{k}={v}" for k, v in naming.MANAGED.items())

@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,7 +42,10 @@ TIMEOUT_SECONDS = 15.0
 EVENT_SECONDS = 3.0
 """Time-out of an event. Events are for people: settling does not wait long for them."""
 _PARALLEL_REQUESTS = 32
-_PAGE = 500
+PAGE = 50
+"""Objects of one answer to a list. Whatever is listed is made by tenants, and each object may be as
+large as the API server stores it, about 1.5 MiB (F209).
+"""
 _PROMPT_SECONDS = 1.0
 """An answer that took longer is too inexact for the comparison of clocks."""
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -260,31 +263,33 @@ class KubernetesStore:
         A list without resourceVersion is a quorum read of etcd, not a read from a cache (I11).
         """
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
-        items = await self._list(kind, namespace, query, accept="application/json")
-        return [{**item, "kind": item.get("kind", kind)} for item in items]
+        return [{**item, "kind": item.get("kind", kind)} async for item in self._listed(kind, namespace, query)]
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         """Metadata of objects by label selector: their content never comes here."""
-        items = await self._list(kind, namespace, {"labelSelector": labels}, accept=METADATA_LIST)
-        return [item["metadata"] for item in items]
+        query = {"labelSelector": labels}
+        return [item["metadata"] async for item in self._listed(kind, namespace, query, accept=METADATA_LIST)]
 
-    async def _list(self, kind: str, namespace: str, selectors: Mapping[str, str], *, accept: str) -> list[JsonDict]:
-        items: list[JsonDict] = []
-        query = {"limit": str(_PAGE), **selectors}
+    async def _listed(
+        self, kind: str, namespace: str, selectors: Mapping[str, str], *, accept: str = "application/json"
+    ) -> AsyncIterator[JsonDict]:
+        """Objects as they come; no more than one answer is kept here."""
+        query = {"limit": str(PAGE), **selectors}
         while True:
             try:
                 page = await self._api.request("GET", RESOURCES[kind].path(namespace), query=query, accept=accept)
             except ApiError as error:
                 raise translate(error, f"list {kind} in {namespace or 'all namespaces'}", writes=False) from error
-            items.extend(page.get("items") or ())
+            for item in page.get("items") or ():
+                yield item
             token = (page.get("metadata") or {}).get("continue")
             if not token:
-                return items
+                return
             query["continue"] = token
 
     async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
         """Pods by label selector."""
-        return [pod_facts(item) for item in await self.list_objects("Pod", namespace, labels=labels)]
+        return [pod_facts(item) async for item in self._listed("Pod", namespace, {"labelSelector": labels})]
 
     async def pod(self, namespace: str, name: str) -> PodFacts | None:
         """One pod; None when it does not exist."""

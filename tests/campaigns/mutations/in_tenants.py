@@ -210,6 +210,13 @@ TENANTS = (
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
     ),
     mutation(
+        "one-answer-may-be-of-any-size",
+        "F209 availability",
+        "a tenant with large objects fills the operator's memory",
+        o("adapters/kubernetes", "PAGE = 50\n", "PAGE = 500\n"),
+        "tests/tiers/unit/adapters/test_lists_of_pods.py::test_no_answer_has_more_than_fifty_objects",
+    ),
+    mutation(
         "releases-share-a-role",
         "F128",
         "the role of drivers has one name in all releases",

@@ -14,24 +14,32 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from kubernetes.aio import client
 
-from hudi_operator.adapters.kubernetes import ApiServer, KubernetesStore
+from hudi_operator import handlers
+from hudi_operator.adapters.kubernetes import RESOURCES, ApiServer, KubernetesStore
 from hudi_operator.model.ports import Retryable
 
 FIRST_PAGE = {"metadata": {"continue": "next"}, "items": []}
+LAST_PAGE = {"metadata": {}, "items": []}
 
 
 @contextmanager
-def api_server(*answers: int) -> Iterator[str]:
-    """URL of a server that gives these statuses, one after the other; 0: it never answers."""
+def api_server(*answers: int, asked: list[str] | None = None) -> Iterator[str]:
+    """URL of a server that gives these statuses, one after the other; 0: it never answers.
+
+    ``asked``: where it notes the paths of requests. After the first page comes the last one.
+    """
     left, end = list(answers), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status = left.pop(0)
+            if asked is not None:
+                asked.append(self.path)
             if status == 0:
                 end.wait(10)
                 return
-            body = json.dumps(FIRST_PAGE if status == 200 else {"message": "away"}).encode()
+            page = LAST_PAGE if "continue=" in self.path and not left else FIRST_PAGE
+            body = json.dumps(page if status == 200 else {"message": "away"}).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -77,3 +85,30 @@ def test_a_server_that_is_gone_lists_nothing() -> None:
         pass
     with pytest.raises(Retryable):
         pods(url)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "ConfigMap", "HudiTable", "HudiWriter"])
+def test_no_answer_has_more_than_fifty_objects(kind: str) -> None:
+    """F209: 500 of the size that the API server stores at most are 750 MB in one answer."""
+    asked: list[str] = []
+
+    async def listed(url: str) -> object:
+        api = ApiServer(client.Configuration(host=url), timeout=5)
+        store = KubernetesStore(api, instance="one")
+        try:
+            if kind == "Pod":
+                return await store.pods("ns", labels="a=b")
+            if kind == "ConfigMap":
+                return await store.list_metadata(kind, "ns", labels="a=b")
+            return await store.list_objects(kind, "ns", labels="a=b")
+        finally:
+            await api.close()
+
+    with api_server(200, 200, asked=asked) as url:
+        assert asyncio.run(listed(url)) == []
+    query = f"{RESOURCES[kind].path('ns')}?limit=50&labelSelector=a%3Db"
+    assert asked == [query, f"{query}&continue=next"]
+
+
+def test_kopf_asks_for_no_more() -> None:
+    assert handlers.settings().watching.chunk_size == 50
