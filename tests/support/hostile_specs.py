@@ -28,7 +28,7 @@ from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.gate.stalled import static_stall
-from hudi_operator.plan.writers import schedules, source_tables
+from hudi_operator.plan.writers import event_log, schedules, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -236,6 +236,7 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
         or schedules.problem(spec)
         or kafka.problem(spec.kafka)
         or options.writer_problem(spec, CONFIG.option_patterns)
+        or event_log.problem(view, spec)
         or source_tables.problem(view, spec)
     )
 
@@ -414,6 +415,7 @@ def _spark(table: JsonDict, writer: JsonDict, found: dict[str, str], plain: dict
         elif not _VARIES.fullmatch(key):
             assert value == plain.get(key), (key, value)
     assert plain.keys() - found.keys() == set(), "a setting of the operator is gone"
+    assert found.get("spark.eventLog.dir", f"{PREFIX}/log").startswith((f"{PREFIX}/", "s3://lake/team/")), found
     assert found["spark.hadoop.hudi.operator.guard.path"] == table["spec"]["path"]
     for kind, section in (("driver", "driver"), ("executor", "executors")):
         key = f"spark.{kind}.extraJavaOptions"

@@ -9,6 +9,7 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 
@@ -208,6 +209,20 @@ TENANTS = (
         "in a namespace without ConfigMaps of ours an executor is compared with nothing",
         Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow"),
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
+    ),
+    mutation(
+        "an-event-log-goes-anywhere",
+        "F208",
+        "a writer's event log is written outside the prefixes of its namespace",
+        o("plan/writers/admission", "    _event_log_is_not_allowed,\n", ""),
+        f"{EVENT_LOG}::test_a_refused_folder_stalls_the_writer",
+    ),
+    mutation(
+        "an-event-log-lies-in-its-table",
+        "F208",
+        "a writer's event log is written between the table's files",
+        o("plan/writers/event_log", "if naming.overlaps(folder, t.path)", "if folder == t.path"),
+        f"{EVENT_LOG}::test_folders",
     ),
     mutation(
         "one-answer-may-be-of-any-size",

@@ -23,7 +23,7 @@ from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
-from hudi_operator.plan.writers import attempts, overlaps, schedules, source_tables
+from hudi_operator.plan.writers import attempts, event_log, overlaps, schedules, source_tables
 from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.block import Block
 
@@ -235,6 +235,10 @@ def _option_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled("OptionNotAllowed", options.writer_problem(c.spec, c.view.config.option_patterns))
 
 
+def _event_log_is_not_allowed(c: _Candidate) -> Decision | None:
+    return _stalled("PathNotAllowed", event_log.problem(c.view, c.spec))
+
+
 def _source_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled("SourceNotAllowed", source_tables.problem(c.view, c.spec))
 
@@ -267,6 +271,7 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _is_suspended,
     _first_tick_is_to_come,
     _option_is_not_allowed,
+    _event_log_is_not_allowed,
     _source_is_not_allowed,
     _reference_is_not_allowed,
     _partitions_are_wrong,

@@ -14,7 +14,13 @@ from tests.support.hostile_specs import PREFIX, Generator, made, refusal
 from tests.tiers.component.crds.cluster import Cluster
 
 ATTACKS: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests/tiers/unit/api/attacks.yaml").read_text())
-BY_THE_OPERATOR = ("not below a prefix", "not on the allow-list", "has another scheme", "is not allowed")
+BY_THE_OPERATOR = (
+    "not below a prefix",
+    "not on the allow-list",
+    "has another scheme",
+    "is not allowed",
+    "overlaps with the folder",
+)
 """Rules of the operator's configuration, and of objects together."""
 SPECS = 60
 
