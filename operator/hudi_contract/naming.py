@@ -46,6 +46,9 @@ ROLE_EXECUTOR = "executor"
 ROLE_AGENT = "agent"
 
 _AGENT = "hudi-agent-"
+_AGENT_DIGITS = 32
+"""128 bits: nobody finds another access to storage whose agent has the same name (F207)."""
+_AGENT_POD = re.compile(rf"{_AGENT}[0-9a-f]{{{_AGENT_DIGITS}}}-[0-9]+")
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/*(.*)$", re.DOTALL)
 _S3_ALIASES = ("s3", "s3n")
 
@@ -165,12 +168,12 @@ def agent_name(
     ]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
     key = json.dumps(access, sort_keys=True, separators=(",", ":"))
-    return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+    return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:_AGENT_DIGITS]}"
 
 
 def is_agent_pod(pod: str) -> bool:
     """Whether a pod's name is one of an agent's."""
-    return pod.startswith(_AGENT)
+    return _AGENT_POD.fullmatch(pod) is not None
 
 
 def agent_pod_name(agent: str, generation: int) -> str:

@@ -86,6 +86,11 @@ spec:
   validationActions: [Deny]
 {{- end }}
 
+{{/* CEL: whether a request comes from an account that may start executors, and is nothing else. */}}
+{{- define "hudi-operator.byDriver" -}}
+request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':') && authorizer.group('hudioperator.io').resource('executors').namespace(request.namespace).check('create').allowed() && !authorizer.group('').resource('pods').namespace(request.namespace).check('release-evidence').allowed()
+{{- end }}
+
 {{/* Patterns of the images that tables may name, as JSON: the operator's own Spark image and config.allowedImages. */}}
 {{- define "hudi-operator.images" -}}
 {{- toJson (prepend .Values.config.allowedImages (include "hudi-operator.sparkImage" .)) }}

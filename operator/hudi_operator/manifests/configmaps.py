@@ -46,7 +46,8 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     }
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
-        data |= _allowed_executors(table, name, secrets, config)
+        executors = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+        data |= _allowed_executors(table, name, executors, secrets, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -73,7 +74,8 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "job.json": _json(contract.AgentJob(agent=agent).to_json()),
     }
     if table.agent is not None and table.agent.executors.instances > 0:
-        data |= _allowed_executors(table, pod, [], config)
+        executors = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=pod)
+        data |= _allowed_executors(table, pod, executors, [], config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
     config_map = _config_map(
@@ -90,16 +92,19 @@ def _hold(config_map: JsonDict) -> None:
         config_map["metadata"]["finalizers"] = [naming.EVIDENCE_FINALIZER]
 
 
-def _allowed_executors(table: TableSpec, driver: str, secrets: list[str], config: OperatorConfig) -> dict[str, str]:
+def _allowed_executors(
+    table: TableSpec, driver: str, labels: dict[str, str], secrets: list[str], config: OperatorConfig
+) -> dict[str, str]:
     """What the admission policy ``drivers`` compares executors of the pod ``driver`` with.
 
-    Image, ServiceAccount, and the names of the Secrets that they may use: those of the storage and
-    of the source, and the key of their connections.
+    Image, ServiceAccount, their labels of our group, and the names of the Secrets that they may
+    use: those of the storage and of the source, and the key of their connections.
     """
     named = {*(ref.name for ref in table.storage.secret_refs), *secrets, naming.spark_key_name(driver)} - {""}
     return {
         "executor-image": table.image or config.spark_image,
         "executor-account": spark_conf.executor_account(table),
+        "executor-labels": ",".join(sorted(f"{k}={v}" for k, v in labels.items() if k.startswith(f"{naming.GROUP}/"))),
         "executor-secrets": ",".join(sorted(named)),
     }
 

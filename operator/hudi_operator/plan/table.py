@@ -23,6 +23,7 @@ from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
 from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
@@ -105,7 +106,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         *fencing,
         lost,
         _part(view, "evidence", evidence.plan_evidence),
-        _part(view, "ConfigMaps", held_config_maps.plan_held),
+        _part(view, "what executors are compared with", held_config_maps.plan_held),
     ]
     if not ref.deleting:
         safe.append(_part(view, "the turn of a HudiTable", turns.plan_time))
@@ -306,7 +307,9 @@ def _plan_without_table(observed: Observed) -> Plan:
         ref = ObjectRef.from_object(obj)
         if ref.deleting:
             evidence_left = any(
-                p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name) and EVIDENCE_FINALIZER in p.finalizers
+                p.labels.get(naming.LABEL_WRITER) == naming.label_value(ref.name)
+                and has_role(p)
+                and EVIDENCE_FINALIZER in p.finalizers
                 for p in observed.pods
             )
             if deletion.has_finalizer(ref) and not evidence_left:

@@ -15,7 +15,7 @@ _POD = re.compile(r"\b([a-z]+)-[0-9a-f]{8}-(\d+)\b")
 # In YAML a hash of digits only stands in quotes.
 _HASH = re.compile(r"(\'?)\b[0-9a-f]{16}\b\1")
 _INSTANT = re.compile(r"\b20\d{15}\b")
-_AGENT = re.compile(r"hudi-agent-[0-9a-z]{10}\b")
+_AGENT = re.compile(r"hudi-agent-[0-9a-f]{32}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z")
 _DROPPED = frozenset(
     {

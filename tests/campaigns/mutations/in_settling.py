@@ -232,8 +232,8 @@ SETTLING = (
         "an executor without our labels is not found by its owner",
         o(
             "plan/core/ownership",
-            "    return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))\n",
-            "    return replace(observed, pods=observed.pods) if owners else observed\n",
+            "    pods = (_labelled(pod, owners) for pod in observed.pods)\n",
+            "    pods = (pod for pod in observed.pods if owners or pod)\n",
         ),
         f"{RULES}::test_an_executor_is_known_by_its_owner",
     ),

@@ -10,6 +10,7 @@ CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
 EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
+ROLES = "tests/tiers/unit/plan/test_roles.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 
@@ -99,7 +100,7 @@ TENANTS = (
         "F122",
         "the account of a table's own is not confined",
         Edit(
-            f"{TEMPLATES}/admission.yaml",
+            f"{TEMPLATES}/_names.tpl",
             "authorizer.group('hudioperator.io').resource('executors').namespace(request.namespace).check('create').allowed()",
             "request.userInfo.username.endsWith(':hudi-driver')",
         ),
@@ -209,6 +210,57 @@ TENANTS = (
         "in a namespace without ConfigMaps of ours an executor is compared with nothing",
         Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow"),
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
+    ),
+    mutation(
+        "any-pod-has-a-role",
+        "F205",
+        "a pod that somebody has labelled is taken for the agent, or for an attempt",
+        o("plan/core/ownership", "for pod in pods if has_role(pod)))", "for pod in pods if pod.labels))"),
+        f"{ROLES}::test_a_pod_without_the_role_is_not_the_attempt",
+        f"{ROLES}::test_whoever_is_named_in_etcd_is_acted_upon_with_its_role_only",
+    ),
+    mutation(
+        "a-role-fits-any-name",
+        "F205",
+        "a pod of any name is taken for the agent",
+        o("plan/core/ownership", 'bool(agent) and pod.name.startswith(f"{agent}-")', "bool(agent)"),
+        f"{ROLES}::test_a_pod_of_another_name_is_not_the_agent",
+    ),
+    mutation(
+        "labels-are-judged-at-creation-only",
+        "F206",
+        "somebody's pod gets labels of the operator when it is there",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "      size(variables.changed) == 0 || request.userInfo",
+            "      request.operation == 'UPDATE' || size(variables.changed) == 0 || request.userInfo",
+        ),
+        f"{CRDS}/test_lookalikes.py::test_labels_of_the_operator_are_its_own",
+    ),
+    mutation(
+        "a-driver-chooses-labels",
+        "F206",
+        "an executor counts for another attempt",
+        Edit(f"{TEMPLATES}/admission.yaml", " && variables.labels.all(l, l in variables.allowedLabels)", ""),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "an-executor-has-any-name",
+        "F206",
+        "an executor has the name of the next attempt's pod, which then does not start",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "request.operation == 'DELETE' || (has(object.metadata.name)",
+            "request.operation != '' || (has(object.metadata.name)",
+        ),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "names-of-agents-are-short",
+        "F207",
+        "a table is served with the credentials of another one whose agent has the same name",
+        Edit("operator/hudi_contract/naming.py", "_AGENT_DIGITS = 32\n", "_AGENT_DIGITS = 10\n"),
+        "tests/tiers/unit/contract/test_naming.py::test_names_of_agents_have_128_bits",
     ),
     mutation(
         "an-event-log-goes-anywhere",

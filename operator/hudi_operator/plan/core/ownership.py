@@ -1,7 +1,8 @@
-"""Executors by owner.
+"""Pods by the role that the operator gave them, and executors by owner.
 
 A pod that was created by a driver or an agent is its executor, whatever labels a template put on it
-(F26, F51).
+(F26, F51). Any other pod without a role, or with one that does not fit its name, is nobody's: it is
+neither counted nor acted upon, whatever its other labels say (F205).
 """
 
 from __future__ import annotations
@@ -18,12 +19,24 @@ _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
 
 
 def labelled(observed: Observed) -> Observed:
-    """The same observation, with our labels added to every pod that a driver or an agent owns.
+    """The same observation: with our labels on every pod that a driver or an agent owns.
 
-    So none is overlooked.
+    Pods without a role of ours are left out.
     """
     owners = _hosts(observed)
-    return replace(observed, pods=tuple(_labelled(pod, owners) for pod in observed.pods))
+    pods = (_labelled(pod, owners) for pod in observed.pods)
+    return replace(observed, pods=tuple(pod for pod in pods if has_role(pod)))
+
+
+def has_role(pod: PodFacts) -> bool:
+    """Whether it has a role that the operator gives to a pod of this name."""
+    role, driver = pod.labels.get(naming.LABEL_ROLE), pod.labels.get(naming.LABEL_DRIVER, "")
+    if role == naming.ROLE_AGENT:
+        agent = pod.labels.get(naming.LABEL_AGENT, "")
+        return bool(agent) and pod.name.startswith(f"{agent}-")
+    if role == naming.ROLE_DRIVER:
+        return driver == pod.name
+    return role == naming.ROLE_EXECUTOR and bool(driver)
 
 
 def _labelled(pod: PodFacts, owners: Mapping[str, tuple[str, Mapping[str, str]]]) -> PodFacts:
@@ -47,7 +60,11 @@ def _hosts(observed: Observed) -> dict[str, tuple[str, Mapping[str, str]]]:
             if entry.pod_uid and entry.pod:
                 found[entry.pod_uid] = (entry.pod, {})
     found.update(
-        {pod.uid: (pod.name, pod.labels) for pod in observed.pods if pod.labels.get(naming.LABEL_ROLE) in hosts}
+        {
+            pod.uid: (pod.name, pod.labels)
+            for pod in observed.pods
+            if pod.labels.get(naming.LABEL_ROLE) in hosts and has_role(pod)
+        }
     )
     return found
 

@@ -268,7 +268,7 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         writers=tuple(_writer_view(obj, spec, error, observed, incs) for obj, spec, error in specs),
         incs=incs,
         agent=agent,
-        agent_pods=tuple(p for p in observed.pods if p.labels.get(naming.LABEL_AGENT) == agent),
+        agent_pods=tuple(p for p in _of_role(observed, naming.ROLE_AGENT) if p.labels[naming.LABEL_AGENT] == agent),
         pods_by_uid={p.uid: p for p in observed.pods},
         unreadable=unreadable,
     )
@@ -369,7 +369,12 @@ def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
         for entry in attempt_entries(obj.get("status") or {}):
             if entry.pod == pod and entry.pod_uid and obj["metadata"].get("namespace") == namespace:
                 return entry.pod_uid
-    return next((p.uid for p in observed.pods if p.name == pod and p.namespace == namespace and pod), "")
+    hosts = _of_role(observed, naming.ROLE_DRIVER, naming.ROLE_AGENT)
+    return next((p.uid for p in hosts if p.name == pod and p.namespace == namespace and pod), "")
+
+
+def _of_role(observed: Observed, *roles: str) -> list[PodFacts]:
+    return [p for p in observed.pods if p.labels[naming.LABEL_ROLE] in roles]
 
 
 def _writer_view(
@@ -392,7 +397,8 @@ def _attempts(
     for entry in numbered_attempts(status):
         number = entry.number
         name, attempt = spec.driver_pod(number), spec.attempt_id(number)
-        pod = next((p for p in observed.pods if p.name == name and p.namespace == spec.ref.namespace), None)
+        drivers = _of_role(observed, naming.ROLE_DRIVER)
+        pod = next((p for p in drivers if p.name == name and p.namespace == spec.ref.namespace), None)
         if pod is not None and entry.pod_uid and pod.uid != entry.pod_uid:
             pod = None
         mine = tuple(i for i in incs if i.attempt == attempt)

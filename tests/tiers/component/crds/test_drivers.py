@@ -186,9 +186,12 @@ def _label(name: str, value: str) -> Callable[[JsonDict], None]:
 
 MORE = {"name": "more", "image": "evil:1"}
 # Of several policies that refuse a request the API server names any one.
+LABELS = "metadata.labels of an executor of"
 OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "a-token": ("must be emptyDir, configMap or secret",),
-    "no-executor": ("makes and deletes its own executors only", "are made by the operator only"),
+    "an-agent": (LABELS,),
+    "no-executor": (LABELS, "makes and deletes its own executors only", "from the operator only"),
+    "of-another-driver": ("metadata.name of an executor",),
 }
 ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "privileged-init-container": (
@@ -238,7 +241,20 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
         "-spark-key, kafka-tls, lake], not other-01234567-1-spark-key",
     ),
     "a-config-map": (_volume(configMap={"name": "of-others"}), "may use the ConfigMap"),
-    "another-table": (_label("hudioperator.io/table", "other"), "hudioperator.io/table of an executor of"),
+    "another-table": (_label("hudioperator.io/table", "other"), LABELS),
+    "another-writer": (_label("hudioperator.io/writer", "other"), LABELS),
+    "another-attempt": (_label("hudioperator.io/attempt", "2"), LABELS),
+    "one-label-more": (_label("hudioperator.io/more", "1"), LABELS),
+    "one-label-less": (lambda obj: obj["metadata"]["labels"].pop("hudioperator.io/writer"), LABELS),
+    "another-name": (lambda obj: obj["metadata"].update(name="load-12345678-2"), "metadata.name of an executor of"),
+    "a-name-of-no-number": (
+        lambda obj: obj["metadata"].update(name=f"{obj['metadata']['name']}x"),
+        "metadata.name of an executor of",
+    ),
+    "any-name": (
+        lambda obj: obj["metadata"].update(generateName=f"{obj['metadata'].pop('name')}-"),
+        "metadata.name of an executor of",
+    ),
     "an-agent": (_label("hudioperator.io/agent", "hudi-agent-1"), "metadata.labels of an executor must be those of"),
     "no-executor": (_label("hudioperator.io/role", "agent"), "metadata.labels of an executor must be those of"),
     "without-evidence": (lambda obj: obj["metadata"].pop("finalizers"), "must contain hudioperator.io/evidence"),

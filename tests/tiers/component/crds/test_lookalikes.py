@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, create, pod, wait_until
@@ -9,16 +11,30 @@ from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, crea
 
 @pytest.fixture(scope="module")
 def lookalikes(light_cluster: Cluster) -> str:
-    """A namespace in which `dev` may do whatever Kubernetes' own admin may."""
+    """A namespace in which `dev` may do whatever Kubernetes' own admin may, and write status."""
     name = "lookalikes"
     light_cluster.kubectl("create", "namespace", name)
     wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
     light_cluster.kubectl("create", "rolebinding", "dev", "--clusterrole=admin", "--user=dev", "-n", name)
+    light_cluster.kubectl("create", "role", "status", "--verb=patch,update", "--resource=pods/status", "-n", name)
+    light_cluster.kubectl("create", "rolebinding", "status", "--role=status", "--user=dev", "-n", name)
     return name
 
 
 def _secret(namespace: str, name: str) -> JsonDict:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}, "data": {}}
+
+
+LABELS = {
+    "role": "driver",
+    "agent": "hudi-agent-00112233445566778899aabbccddeeff",
+    "driver": "load-12345678-1",
+    "table": "flights",
+    "writer": "load",
+    "attempt": "1",
+    "more": "",
+}
+MESSAGE = ": pods get labels of hudioperator.io from the operator only, and executors from their driver; dev needs"
 
 
 @pytest.mark.parametrize("role", ["driver", "agent"])
@@ -28,10 +44,53 @@ def test_pods_of_drivers_and_agents_are_the_operators(light_cluster: Cluster, lo
     made["metadata"]["finalizers"] = [EVIDENCE]
     code, out = create(light_cluster, made, "dev")
     assert code != 0
-    assert "pods with hudioperator.io/role driver or agent are made by the operator only" in out
+    assert f"metadata.labels: hudioperator.io/role{MESSAGE}" in out
     plain = pod("load-12345678-1", lookalikes, {"app.kubernetes.io/managed-by": "somebody"})
     code, out = create(light_cluster, plain, "dev")
     assert code == 0, out
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_labels_of_the_operator_are_its_own(light_cluster: Cluster, lookalikes: str, label: str) -> None:
+    """F206: whatever the label, when the pod is made and afterwards, also by way of its status."""
+    key, value = f"hudioperator.io/{label}", LABELS[label]
+    code, out = create(light_cluster, pod("labelled", lookalikes, {key: value}), "dev")
+    assert code != 0
+    assert f"metadata.labels: {key}{MESSAGE}" in out
+    light_cluster.apply(pod("theirs", lookalikes), pod("ours", lookalikes, {key: value}))
+    for name, patch in (("theirs", {key: value}), ("ours", {key: None}), ("ours", {key: "other"})):
+        command = ["patch", "pod", name, "-n", lookalikes, "--type=merge", "-p"]
+        command += [json.dumps({"metadata": {"labels": patch}}), "--dry-run=server", "--as=dev"]
+        for more in ([], ["--subresource=status"]):
+            done = light_cluster.run(*command, *more)
+            assert done.returncode != 0, done.stdout
+            assert f"metadata.labels: {key}{MESSAGE}" in done.stdout
+    light_cluster.kubectl("label", "pod", "ours", "-n", lookalikes, "a=b", "--dry-run=server", "--as=dev")
+    light_cluster.kubectl("delete", "pod", "ours", "-n", lookalikes, "--grace-period=0", "--force", "--as=dev")
+
+
+def test_a_controller_gives_nobody_the_operators_labels(light_cluster: Cluster, lookalikes: str) -> None:
+    """A ReplicaSet of a person, whose pods Kubernetes makes."""
+    template = pod("x", lookalikes, {"app": "x", "hudioperator.io/role": "agent"}, restartPolicy="Always")
+    replicas = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "lookalike", "namespace": lookalikes},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "x"}},
+            "template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": template["spec"]},
+        },
+    }
+    light_cluster.apply(replicas, user="dev")
+
+    def said() -> bool:
+        found = light_cluster.get("replicaset", "lookalike", "-n", lookalikes)
+        return "from the operator only" in str(found.get("status", {}).get("conditions"))
+
+    wait_until(said)
+    assert light_cluster.get("pods", "-n", lookalikes, "-l", "app=x")["items"] == []
+    light_cluster.kubectl("delete", "replicaset", "lookalike", "-n", lookalikes)
 
 
 def test_keys_of_connections_are_the_operators(light_cluster: Cluster, lookalikes: str) -> None:

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from hudi_contract import naming
@@ -87,6 +89,18 @@ def test_agents_are_shared_by_equal_access_in_one_namespace_only() -> None:
     ]
     assert len({name(), *others}) == 6
     assert len(naming.agent_pod_name(name(), 12345)) <= 63
+
+
+def test_names_of_agents_have_128_bits() -> None:
+    """F207: of 40 bits another access of the same name is found by trying.
+
+    Its table was then served with the credentials of somebody else's.
+    """
+    name = naming.agent_name(namespace="lake", service_account="", secret_refs=[], storage_options={}, image="i")
+    assert re.fullmatch("hudi-agent-[0-9a-f]{32}", name)
+    assert naming.is_agent_pod(naming.agent_pod_name(name, 12))
+    for other in (name, f"{name[:-1]}-1", "hudi-agent-x-1", naming.driver_pod_name(name, "0123456789", 1)):
+        assert not naming.is_agent_pod(other)
 
 
 def test_label_values_are_bounded() -> None:

@@ -13,6 +13,7 @@ from hudi_contract import records
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import EtcdFacts
 
+AGENT = f"hudi-agent-{'0a' * 16}-1"
 KEYS = [
     "gate",
     "lock",
@@ -121,7 +122,8 @@ def test_unknown_fields_and_absent_ones_are_fine() -> None:
         ("writer/i", {"podUID": "u", "wallClockMs": 10**40}, {"podUID": "u", "inc": "i"}),
         ("settle/i", {"phase": "Draining", "times": [1]}, {"phase": "Draining", "inc": "i"}),
         ("lock", {"inc": "i", "sinceMs": -1}, {"inc": "i"}),
-        ("admit/ns.hudi-agent-a-1", {"role": [1]}, {"attempt": "ns.hudi-agent-a-1", "role": "agent"}),
+        (f"admit/ns.{AGENT}", {"role": [1]}, {"attempt": f"ns.{AGENT}", "role": "agent"}),
+        ("admit/ns.hudi-agent-a-1", {"role": [1]}, {"attempt": "ns.hudi-agent-a-1"}),
         ("queue/i-n", {"inc": [1]}, {"inc": "i"}),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_table_without_own_agent_has_the_name_that_it_always_had() -> None:
     next version.
     """
     shared = table().agent_name("image")
-    assert shared == "hudi-agent-1137fe46a7"
+    assert shared == "hudi-agent-1137fe46a742371ee7f24fc999653dc6"
     assert shared == table("events").agent_name("image")
 
 

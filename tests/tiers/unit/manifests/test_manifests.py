@@ -494,6 +494,9 @@ def test_executors_may_mount_what_they_do_mount() -> None:
         mounted += [item["secretRef"]["name"] for item in spec["containers"][0]["envFrom"]]
         assert config["data"]["executor-secrets"].split(",") == sorted(mounted)
         assert f"{config['metadata']['name']}-spark-key" in mounted
+        labels = yaml.safe_load(template)["metadata"]["labels"]
+        ours = [f"{key}={value}" for key, value in labels.items() if key.startswith("hudioperator.io/")]
+        assert config["data"]["executor-labels"].split(",") == sorted(ours)
 
 
 def test_what_executors_are_compared_with_is_held() -> None:
