@@ -100,7 +100,8 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
             or pod.uid in (view.observed.evidence_needed or frozenset())
         )
         # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing
-        # refers to it once the pod is gone.
+        # refers to it once the pod is gone. Where it has executors it goes with the pod's object
+        # (F200).
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:

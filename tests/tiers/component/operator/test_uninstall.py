@@ -25,7 +25,7 @@ def commands() -> str:
 def test_finalizers_go_without_the_operator(world: World) -> None:
     operator = world.start_operator(leader_election=False)
     table_id, _, _ = world.running_table()
-    pod, _ = world.running_writer(table_id)
+    pod, _ = world.running_writer(table_id, executors={"instances": 1})
     operator.kill()
     assert EVIDENCE in pod["metadata"]["finalizers"]
     for kind in ("hudiwriters", "huditables", "pods"):
@@ -40,3 +40,4 @@ def test_finalizers_go_without_the_operator(world: World) -> None:
         lambda: world.get("huditables", "flights") is None and world.get("hudiwriters", "load") is None,
     )
     assert all(not left["metadata"].get("finalizers") for left in [*world.pods("driver"), *world.pods("agent")])
+    wait_for("the end of its ConfigMap", lambda: world.get("configmaps", pod["metadata"]["name"]) is None)
