@@ -202,7 +202,7 @@ TENANTS = (
             "*held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))\n    return",
             "drop_finalizer(TABLE_KIND, ref))\n    return",
         ),
-        f"{HELD}::test_a_table_that_is_deleted_leaves_nothing_behind",
+        f"{HELD}::test_a_table_with_kept_pods_leaves_nothing_behind",
     ),
     mutation(
         "without-parameters-nothing-is-judged",

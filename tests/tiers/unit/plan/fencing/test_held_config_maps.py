@@ -99,6 +99,19 @@ def test_a_table_that_is_deleted_leaves_nothing_behind() -> None:
     assert not world.held
 
 
+def test_a_table_with_kept_pods_leaves_nothing_behind() -> None:
+    """Pods that have ended are kept for their logs: nobody would look at the table when they go."""
+    world = ready_world()
+    world.make_writer("backfill", executors=EXECUTORS)
+    world.run(finished("backfill"))
+    world.settle_down()
+    assert world.table is not None
+    assert len(world.held) == 1
+    world.delete(world.table)
+    world.run(lambda w: w.table is None)
+    assert not world.held
+
+
 def test_a_namespace_that_is_deleted_leaves_nothing_behind() -> None:
     world = working()
     assert world.table is not None
