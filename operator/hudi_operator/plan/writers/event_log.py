@@ -6,8 +6,7 @@ tables, and no table's files are there. The CRD has the rules that need nothing 
 
 from __future__ import annotations
 
-from hudi_contract import naming
-from hudi_operator.api import options
+from hudi_contract import naming, options
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate.stalled import path_problem
