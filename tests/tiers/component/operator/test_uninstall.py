@@ -12,11 +12,11 @@ from tests.support.harness.servers import wait_for
 
 
 def commands() -> str:
-    """The commands under "Finalizers, when the operator will not come back"."""
+    """The commands under "Removing finalizers without the operator"."""
     section = (
         (ROOT / "docs" / "operate" / "uninstall.md")
         .read_text()
-        .split("## Finalizers, when the operator will not come back")[1]
+        .split("## Removing finalizers without the operator")[1]
     )
     lines = [line for line in section.splitlines() if line.startswith("    ")]
     return textwrap.dedent("\n".join(lines))
