@@ -21,11 +21,15 @@ IDENTITIES = (
         "any-table-is-ones-own",
         "F110",
         "a pod that is admitted to some table writes the keys of any",
-        (
-            g("rules", 'admission := "admit/" + s.attempt()', 'admission := "gate"'),
-            g("rules", " && admit.Attempt == s.attempt() &&", " &&"),
-            g("rules", "(admit.Role == roleWriter || admit.Role == roleAgent) {", "true {"),
-            g("rules", "			made.role = admit.Role\n", "			made.role = roleAgent\n"),
+        g(
+            "rules",
+            '	if made.role != "" {\n		made.reads',
+            "	r.mu.Lock()\n"
+            "	for _, other := range r.rights[s.key()] {\n"
+            "		made.role = other.role\n"
+            "	}\n"
+            "	r.mu.Unlock()\n"
+            '	if made.role != "" {\n		made.reads',
         ),
         f"{_TESTS}::test_no_key_of_another_table",
     ),
