@@ -154,7 +154,9 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     ),
 )
 _HEARTBEAT = re.compile(r"Heartbeat for instant .* has expired")
-_BAD_DATA = re.compile(r"Malformed records are detected|Partition path .* does not belong to base-path")
+_BAD_DATA = re.compile(
+    r"Malformed records are detected|Partition path .* does not belong to base-path|^path must be absolute$"
+)
 """Messages of Spark's readers, and of Hudi when the partition path of a row leads out
 of the table.
 """

@@ -18,12 +18,14 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 
-def start(name: str) -> SparkSession:
+def start(name: str, *, program: bool = False) -> SparkSession:
     """Start the session of this process.
 
     Executors reach the driver by the pod's address, which only the pod knows.
+
+    `program`: a user's own program writes the rows, so its files are checked (F212).
     """
-    builder = SparkSession.builder.appName(name)
+    builder = SparkSession.builder.appName(name).config("spark.hudioperator.program", str(program).lower())
     address = os.environ.get("POD_IP")
     return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
 

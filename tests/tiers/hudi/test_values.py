@@ -23,7 +23,7 @@ from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, sources
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.table import partitions, values
-from tests.support.harness.local import AGENT, Process, World, rows, until
+from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.refused_values import NO_PATHS, SCHEMA, SPEC, refusal
 
 PATHS = ("a b", " a", "50%", "#x", "a?b", "*", "[a]", "{a}", "a,b", "a+b", "ü", "2024/01/02", "007", "x" * 200, None)
@@ -167,6 +167,55 @@ def test_a_program_inserts_no_delete_and_one_calendar(world: World, agent: Proce
     assert sorted((row.id, row.v, row._hoodie_is_deleted) for row in found) == sorted(
         (f"{way}-{number}", date(1500, 1, 1), False) for way in good for number in (1, 2)
     )
+
+
+def _program_of_rows(world: World, agent: Process, type: str, kind: str) -> tuple[Table, dict[str, str]]:
+    """A table, and what came of each way of `rows_app.py`; empty for a write that succeeded."""
+    table = world.table(f"rows-{kind}-{type.lower()}", type=type)
+    world.create(table, agent=AGENT, process=agent)
+    results = world.folder / f"rows-{kind}-{type}.json"
+    main = Path(__file__).with_name("apps") / "rows_app.py"
+    program = table.writer("program", application={"mainFile": str(main), "arguments": [kind, str(results)]})
+    program.wait()
+    assert results.exists(), program.log()[-6000:]
+    told: dict[str, str] = json.loads(results.read_text())
+    good = {way for way in told if way.startswith("good ")}
+    assert {way: told[way] for way in good} == dict.fromkeys(good, "")
+    return table, {way: said for way, said in told.items() if way not in good}
+
+
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_a_program_orders_each_row(world: World, agent: Process, type: str) -> None:
+    """F212: by none of Hudi's ways to write can a program store a null in an ordering column, after
+    which a MergeOnRead table could not be read.
+
+    When Hudi itself compares the null with a value before it writes, it fails by itself: in a
+    CopyOnWrite table, for a record that is there.
+    """
+    table, refused = _program_of_rows(world, agent, type, "nulls")
+    compared = {"null of a known record", "null by UPDATE", "null by MERGE of a known record"}
+    for way, said in refused.items():
+        if type == "MergeOnRead" or way not in compared:
+            assert said.startswith(f"{FailureClass.BAD_DATA.value}: [HUDIOP-BAD-DATA] column ts of record '"), (
+                way,
+                said,
+            )
+            assert "' is null: an ordering column has a value in every row" in said, (way, said)
+        assert said, way
+    writer = table.writer("after", python={"batches": [{"schema": SCHEMA, "rows": [("upsert", "a", "x", 5)]}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    due = [("upsert", "a", "x", 5), ("bulk-insert", "a", "w", 2), ("bulk-insert-of-records", "a", "w", 1)]
+    table.audited(due, schema=SCHEMA)
+
+
+def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:
+    """F212: rows of a program whose partition is `b//c` were committed and in no snapshot."""
+    table, refused = _program_of_rows(world, agent, "CopyOnWrite", "partitions")
+    for way, said in refused.items():
+        assert said.startswith(f"{FailureClass.BAD_DATA.value}: "), (way, said)
+    for way in ("partition 'x=y' by upsert", "partition 'b//c' by upsert", "partition 'b//c' by bulk-insert"):
+        assert "[HUDIOP-BAD-DATA] the partition of a row is '" in refused[way], refused[way]
+    table.audited([("upsert", "a", "v", 1), ("bulk-insert", "a", "v", 1), ("null", None, "v", 1)], schema=SCHEMA)
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])

@@ -101,11 +101,13 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
             long blockSize,
             Progressable progress)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                fs::listStatus,
-                () -> fs.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        fs::listStatus,
+                        () -> fs.create(path, permission, overwrite, bufferSize, replication, blockSize, progress)));
     }
 
     @Override
@@ -119,11 +121,14 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
             Progressable progress,
             Options.ChecksumOpt checksum)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                fs::listStatus,
-                () -> fs.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        fs::listStatus,
+                        () -> fs.create(
+                                path, permission, flags, bufferSize, replication, blockSize, progress, checksum)));
     }
 
     @Override
@@ -136,11 +141,14 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
             long blockSize,
             Progressable progress)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                fs::listStatus,
-                () -> fs.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        fs::listStatus,
+                        () -> fs.createNonRecursive(
+                                path, permission, flags, bufferSize, replication, blockSize, progress)));
     }
 
     @Override
@@ -154,12 +162,14 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
             Progressable progress,
             Options.ChecksumOpt checksum)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                fs::listStatus,
-                () -> super.primitiveCreate(
-                        path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        fs::listStatus,
+                        () -> super.primitiveCreate(
+                                path, permission, flags, bufferSize, replication, blockSize, progress, checksum)));
     }
 
     /**

@@ -4,7 +4,9 @@ import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
 import io.hudioperator.timeline.FolderRules;
+import io.hudioperator.timeline.ProgramFiles;
 import io.hudioperator.workarounds.MetadataSchema;
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.spark.SparkContext;
@@ -23,6 +25,9 @@ public final class HudiOperatorPlugin implements SparkPlugin {
      */
     private static final String WRITES = "table";
 
+    /** The runtime sets it to true before it runs a user's own program. */
+    private static final String PROGRAM = "spark.hudioperator.program";
+
     @Override
     public DriverPlugin driverPlugin() {
         return new Driver();
@@ -40,6 +45,9 @@ public final class HudiOperatorPlugin implements SparkPlugin {
             String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
             if (!table.isEmpty()) {
                 FolderRules.executorOfWriter(table);
+                if (extraConf.size() > 1) {
+                    ProgramFiles.ofProgram(table, extraConf);
+                }
             }
         }
     }
@@ -56,7 +64,19 @@ public final class HudiOperatorPlugin implements SparkPlugin {
                 session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);
                 session.reads().begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
             }
-            return session != null && session.isWriter() ? Map.of(WRITES, session.basePath()) : Map.of();
+            return session != null && session.isWriter() ? told(context) : Map.of();
+        }
+
+        /** What the executors are told. */
+        private Map<String, String> told(SparkContext context) {
+            Map<String, String> told = new HashMap<>();
+            if (context.conf().getBoolean(PROGRAM, false)) {
+                told.putAll(ProgramFiles.rules(
+                        HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath()));
+                ProgramFiles.ofProgram(session.basePath(), told);
+            }
+            told.put(WRITES, session.basePath());
+            return told;
         }
 
         /** Spark calls this once the application id is known. */

@@ -33,11 +33,13 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
             long blockSize,
             Progressable progress)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                this::listStatus,
-                () -> super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        this::listStatus,
+                        () -> super.create(path, permission, overwrite, bufferSize, replication, blockSize, progress)));
     }
 
     @Override
@@ -51,11 +53,14 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
             Progressable progress,
             Options.ChecksumOpt checksum)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                this::listStatus,
-                () -> super.create(path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        this::listStatus,
+                        () -> super.create(
+                                path, permission, flags, bufferSize, replication, blockSize, progress, checksum)));
     }
 
     @Override
@@ -68,11 +73,14 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
             long blockSize,
             Progressable progress)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                this::listStatus,
-                () -> super.createNonRecursive(path, permission, flags, bufferSize, replication, blockSize, progress));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        this::listStatus,
+                        () -> super.createNonRecursive(
+                                path, permission, flags, bufferSize, replication, blockSize, progress)));
     }
 
     @Override
@@ -86,12 +94,14 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
             long blockSize,
             Progressable progress)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                this::listStatus,
-                () -> super.createNonRecursive(
-                        path, permission, overwrite, bufferSize, replication, blockSize, progress));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        this::listStatus,
+                        () -> super.createNonRecursive(
+                                path, permission, overwrite, bufferSize, replication, blockSize, progress)));
     }
 
     @Override
@@ -105,12 +115,14 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
             Progressable progress,
             Options.ChecksumOpt checksum)
             throws IOException {
-        DataFiles.require(path, this);
-        return TimelineGuard.create(
+        return DataFiles.create(
                 path,
-                this::listStatus,
-                () -> super.primitiveCreate(
-                        path, permission, flags, bufferSize, replication, blockSize, progress, checksum));
+                this,
+                () -> TimelineGuard.create(
+                        path,
+                        this::listStatus,
+                        () -> super.primitiveCreate(
+                                path, permission, flags, bufferSize, replication, blockSize, progress, checksum)));
     }
 
     @Override

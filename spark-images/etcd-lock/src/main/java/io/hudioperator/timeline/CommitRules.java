@@ -1,6 +1,7 @@
 package io.hudioperator.timeline;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TablePath;
 import io.hudioperator.contract.TimelineRefusedException;
 import java.util.Collection;
 import java.util.Map;
@@ -22,9 +23,25 @@ final class CommitRules {
         if (!said.hasField(STATS) || !(said.get(STATS) instanceof Map) || !said.hasField("operationType")) {
             return;
         }
+        requirePartitions(path, (Map<?, ?>) said.get(STATS));
         String operation = String.valueOf(said.get("operationType"));
         if (operation.startsWith("INSERT") || operation.startsWith("BULK_INSERT")) {
             requireNoDeletes(path, operation, (Map<?, ?>) said.get(STATS));
+        }
+    }
+
+    /**
+     * The name of a partition as the commit has it. A path does not show all of it: {@code a//b} is
+     * written into the folder {@code a/b}, where no reader looks for it.
+     */
+    private static void requirePartitions(Path path, Map<?, ?> stats) throws TimelineRefusedException {
+        String file = path.toString();
+        int end = file.indexOf("/.hoodie/");
+        if (end > 0) {
+            for (Object partition : stats.keySet()) {
+                ProgramFiles.requirePartition(
+                        TablePath.comparable(file.substring(0, end)), String.valueOf(partition), path);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -49,6 +50,26 @@ public final class DataFiles {
     private DataFiles() {}
 
     /**
+     * Creates a file by this call, when {@link #require} allows it. The data files of programs are
+     * also read when they are closed ({@link ProgramFiles}).
+     */
+    public static FSDataOutputStream create(Path path, FileSystem fs, StoreCall<FSDataOutputStream> create)
+            throws IOException {
+        require(path, fs);
+        FSDataOutputStream stream = create.run();
+        if (!DATA.matcher(path.getName()).matches()) {
+            return stream;
+        }
+        String file = TablePath.comparable(path.toString());
+        for (String base : bases(fs.getConf())) {
+            if (file.startsWith(base + "/") && !file.startsWith(base + "/.hoodie/")) {
+                return ProgramFiles.watched(base, path, fs, stream);
+            }
+        }
+        return stream;
+    }
+
+    /**
      * Throws when a data file, a log file, a marker or a partition's metadata is about to be
      * created outside the table that this process writes, or where this process must not write in
      * it. Also throws when a file with any other name is about to be created among the data of that
@@ -65,6 +86,7 @@ public final class DataFiles {
         for (String base : bases) {
             if (file.startsWith(base + "/")) {
                 requireBelow(file.substring(base.length() + 1), path);
+                requirePartition(base, file.substring(base.length() + 1), path);
                 requireBesideOthers(base, path, fs);
                 return;
             }
@@ -107,6 +129,13 @@ public final class DataFiles {
         }
         if (!allowed) {
             throw ErrorCode.BAD_DATA.refusal("the partition of a row points into a folder that Hudi reserves: " + path);
+        }
+    }
+
+    /** Markers have the partition's path, too; the partition's metadata comes before them. */
+    private static void requirePartition(String base, String relative, Path path) throws TimelineRefusedException {
+        if (relative.contains("/") && !relative.startsWith(".hoodie/")) {
+            ProgramFiles.requirePartition(base, relative.substring(0, relative.lastIndexOf('/')), path);
         }
     }
 

@@ -1,0 +1,209 @@
+package io.hudioperator.timeline;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.TimelineRefusedException;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.schema.HoodieSchema;
+import org.apache.hudi.common.schema.HoodieSchemaField;
+import org.apache.hudi.common.schema.HoodieSchemaType;
+import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.util.Option;
+import org.apache.hudi.common.util.collection.Pair;
+import org.apache.hudi.storage.StorageConfiguration;
+
+/**
+ * What the rows of one table may be. Read from the table's properties in the driver before user
+ * code runs, and sent to its executors. The runtime checks the rows of sources by the same rules
+ * before Hudi gets them (values.py); these are for programs, which write their rows themselves.
+ */
+final class RowRules {
+    private static final String TYPE = "rows.type";
+    private static final String KEYS = "rows.keys";
+    private static final String PARTITIONS = "rows.partitions";
+    private static final String HIVE_STYLE = "rows.hiveStyle";
+    private static final String ORDERING = "rows.ordering";
+    private static final String IGNORES_NULLS = "rows.ignoresNulls";
+
+    private static final Map<Pattern, String> UNSAFE = new LinkedHashMap<>();
+
+    static {
+        UNSAFE.put(Pattern.compile("[\\x00-\\x1f\\x7f]"), "a partition's value has no control characters");
+        UNSAFE.put(Pattern.compile("(^|/)\\."), "no folder of a partition begins with a dot");
+        UNSAFE.put(Pattern.compile("^/|//|/$"), "a partition's value does not begin or end with /, and has no //");
+        UNSAFE.put(Pattern.compile("[:=\\\\]"), "a partition's value has no colon, no equals sign and no backslash");
+        UNSAFE.put(
+                Pattern.compile("%[0-9A-Fa-f]{2}"),
+                "a partition's value has no % before two hexadecimal digits: Spark would read them as one"
+                        + " character");
+    }
+
+    private static final Set<HoodieSchemaType> OF_PARTITIONS = EnumSet.of(
+            HoodieSchemaType.STRING,
+            HoodieSchemaType.INT,
+            HoodieSchemaType.LONG,
+            HoodieSchemaType.BOOLEAN,
+            HoodieSchemaType.DATE);
+    private static final Set<HoodieSchemaType> PLAIN = EnumSet.of(
+            HoodieSchemaType.STRING,
+            HoodieSchemaType.INT,
+            HoodieSchemaType.LONG,
+            HoodieSchemaType.BOOLEAN,
+            HoodieSchemaType.DATE,
+            HoodieSchemaType.TIMESTAMP,
+            HoodieSchemaType.DECIMAL,
+            HoodieSchemaType.FLOAT,
+            HoodieSchemaType.DOUBLE);
+    private static final Set<HoodieSchemaType> NOT_UPDATED =
+            EnumSet.of(HoodieSchemaType.DECIMAL, HoodieSchemaType.DATE);
+
+    private final boolean mergesOnRead;
+    private final List<String> keys;
+    private final List<String> partitions;
+    private final boolean hiveStyle;
+    private final List<String> ordering;
+    private final boolean ignoresNulls;
+
+    private RowRules(Map<String, String> told) {
+        mergesOnRead = HoodieTableType.MERGE_ON_READ.name().equals(told.get(TYPE));
+        keys = split(told.get(KEYS));
+        partitions = split(told.get(PARTITIONS));
+        hiveStyle = Boolean.parseBoolean(told.get(HIVE_STYLE));
+        ordering = split(told.get(ORDERING));
+        ignoresNulls = Boolean.parseBoolean(told.get(IGNORES_NULLS));
+    }
+
+    /** As text, for the executors. Throws HoodieException when the table cannot be read. */
+    static Map<String, String> read(StorageConfiguration<?> conf, String basePath) {
+        HoodieTableConfig table = HoodieTableMetaClient.builder()
+                .setConf(conf.newInstance())
+                .setBasePath(basePath)
+                .build()
+                .getTableConfig();
+        return Map.of(
+                TYPE, table.getTableType().name(),
+                KEYS, join(table.getRecordKeyFields()),
+                PARTITIONS, join(table.getPartitionFields()),
+                HIVE_STYLE, String.valueOf(table.getHiveStylePartitioningEnable()),
+                ORDERING, String.join(",", table.getOrderingFields()),
+                IGNORES_NULLS, String.valueOf(table.getPartialUpdateMode().isPresent()));
+    }
+
+    static RowRules of(Map<String, String> told) {
+        return new RowRules(told);
+    }
+
+    private static String join(Option<String[]> fields) {
+        return String.join(",", fields.isPresent() ? fields.get() : new String[0]);
+    }
+
+    private static List<String> split(String joined) {
+        return joined == null || joined.isEmpty() ? List.of() : List.of(joined.split(","));
+    }
+
+    /**
+     * The columns that must have a value in each row. Hudi's readers cannot compare null with the
+     * value of another version of the record.
+     */
+    List<String> neverNull() {
+        return ignoresNulls ? List.of() : ordering;
+    }
+
+    List<String> keys() {
+        return keys;
+    }
+
+    /**
+     * A partition's value is a literal part of a path, and readers take it from there.
+     *
+     * @param partition as Hudi names it: its path below the table
+     */
+    void requirePartition(String partition, Object file) throws TimelineRefusedException {
+        String value = partition;
+        if (hiveStyle) {
+            value = Arrays.stream(partition.split("/", -1))
+                    .map(this::withoutField)
+                    .collect(Collectors.joining("/"));
+        }
+        for (Map.Entry<Pattern, String> rule : UNSAFE.entrySet()) {
+            if (rule.getKey().matcher(value).find()) {
+                throw ErrorCode.BAD_DATA.refusal("the partition of a row is '" + shown(partition) + "': "
+                        + rule.getValue() + ": " + shown(String.valueOf(file)));
+            }
+        }
+    }
+
+    private String withoutField(String folder) {
+        return partitions.stream()
+                .filter(field -> folder.startsWith(field + "="))
+                .findFirst()
+                .map(field -> folder.substring(field.length() + 1))
+                .orElse(folder);
+    }
+
+    /**
+     * Requires types that have one text and one order, in each representation of a row. A file
+     * need not have all columns of the table.
+     */
+    void requireTypes(HoodieSchema schema, Object file) throws TimelineRefusedException {
+        requireTypes(
+                schema,
+                partitions,
+                OF_PARTITIONS,
+                file,
+                "a partition column holds text, whole numbers, booleans"
+                        + " or dates; derive one (of a timestamp: its date)");
+        requireTypes(
+                schema,
+                keys,
+                PLAIN,
+                file,
+                "a record key holds text, numbers, booleans, dates or timestamps;" + " derive one (of binary: hex)");
+        requireTypes(
+                schema,
+                ordering,
+                PLAIN,
+                file,
+                "an ordering column holds text, numbers, booleans, dates or"
+                        + " timestamps; derive one (of binary: hex)");
+        if (!mergesOnRead) {
+            Set<HoodieSchemaType> updated = EnumSet.copyOf(PLAIN);
+            updated.removeAll(NOT_UPDATED);
+            requireTypes(
+                    schema,
+                    ordering,
+                    updated,
+                    file,
+                    "Hudi cannot compare decimals and dates when it updates a"
+                            + " CopyOnWrite table; cast it: a decimal to a bigint of its smallest unit, a date to a timestamp");
+        }
+    }
+
+    private static void requireTypes(
+            HoodieSchema schema, List<String> columns, Set<HoodieSchemaType> allowed, Object file, String rule)
+            throws TimelineRefusedException {
+        for (String column : columns) {
+            Option<Pair<String, HoodieSchemaField>> found = schema.getNestedField(column);
+            if (found.isPresent()) {
+                HoodieSchemaType type =
+                        found.get().getRight().schema().getNonNullType().getType();
+                if (!allowed.contains(type)) {
+                    throw ErrorCode.BAD_DATA.refusal(
+                            "column " + column + ": it is " + type + "; " + rule + ": " + file);
+                }
+            }
+        }
+    }
+
+    static String shown(String text) {
+        return text.replaceAll("[\\x00-\\x1f\\x7f]", "?");
+    }
+}

@@ -1,0 +1,111 @@
+"""A program that writes rows which a table cannot hold, by each of Hudi's ways to write.
+
+One way after the other, each with a key of its own. Arguments: `nulls` or `partitions`, and the
+file for what came of each.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame
+
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import classify_causes, describe_causes, java_causes
+
+OPERATION = "hoodie.datasource.write.operation"
+ROW_WRITER = "hoodie.datasource.write.row.writer.enable"
+BULK = {OPERATION: "bulk_insert"}
+BY_RECORDS = {**BULK, ROW_WRITER: "false"}
+INSERT, UPSERT = {OPERATION: "insert"}, {OPERATION: "upsert"}
+SAVES: Mapping[str, Mapping[str, str]] = {
+    "upsert": UPSERT,
+    "insert": INSERT,
+    "bulk-insert": BULK,
+    "bulk-insert-of-records": BY_RECORDS,
+}
+PARTITIONS = ("x:y", "x=y", "b//c", "a/", "..", "a%41")
+SCHEMA = "id string, p string, v string, ts long"
+
+current = current_context()
+spark = current.spark
+
+
+def save(frame: DataFrame, options: Mapping[str, str]) -> None:
+    """Append these rows."""
+    frame.write.format("hudi").options(**current.table_options()).options(**options).mode("append").save(
+        current.table_path
+    )
+
+
+def rows(*values: tuple[str, str | None, str, int | None]) -> DataFrame:
+    """One file of these rows."""
+    return spark.createDataFrame(list(values), SCHEMA).coalesce(1)
+
+
+def sql(statement: str) -> None:
+    """Run a statement on the table, which is named `t`."""
+    spark.sql(f"CREATE TABLE IF NOT EXISTS t USING hudi LOCATION '{current.table_path}'")
+    spark.sql(statement)
+
+
+def nulls() -> Mapping[str, Callable[[], None]]:
+    """Ways to write null into an ordering column, and some that do not."""
+    found: dict[str, Callable[[], None]] = {}
+    for name, options in SAVES.items():
+        found[f"good by {name}"] = lambda name=name, options=options: save(rows((name, "a", "v", 1)), options)
+        found[f"null by {name}"] = lambda name=name, options=options: save(
+            rows((f"good beside null by {name}", "a", "v", 1), (f"null by {name}", "a", "v", None)), options
+        )
+    found["null of a known record"] = lambda: save(rows(("upsert", "a", "w", None)), UPSERT)
+    found["null by INSERT"] = lambda: sql("INSERT INTO t (id, v, ts, p) VALUES ('n1', 'v', NULL, 'a')")
+    found["null by UPDATE"] = lambda: sql("UPDATE t SET ts = NULL WHERE id = 'upsert'")
+    found["null by MERGE of a new record"] = lambda: sql(
+        "MERGE INTO t USING (SELECT 'n2' AS id, 'v' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    found["null by MERGE of a known record"] = lambda: sql(
+        "MERGE INTO t USING (SELECT 'insert' AS id, 'w' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET *"
+    )
+    found["good by MERGE of one column"] = lambda: sql(
+        "MERGE INTO t USING (SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET id = s.id, v = s.v, ts = s.ts"
+    )
+    found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
+    found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
+    return found
+
+
+def partitions() -> Mapping[str, Callable[[], None]]:
+    """Ways to write a row whose partition its path does not preserve, and some that are not."""
+    found: dict[str, Callable[[], None]] = {}
+    for name, options in (("upsert", UPSERT), ("bulk-insert", BULK)):
+        found[f"good by {name}"] = lambda name=name, options=options: save(rows((name, "a", "v", 1)), options)
+        for value in PARTITIONS:
+            found[f"partition {value!r} by {name}"] = lambda name=name, options=options, value=value: save(
+                rows((f"partition by {name}", value, "v", 1)), options
+            )
+    found["partition by INSERT"] = lambda: sql("INSERT INTO t (id, v, ts, p) VALUES ('n3', 'v', 1, 'x:y')")
+    found["good by null"] = lambda: save(rows(("null", None, "v", 1)), UPSERT)
+    return found
+
+
+def main(kind: str, results: str) -> None:
+    """Try each way."""
+    told = {}
+    for way, write in {"nulls": nulls, "partitions": partitions}[kind]().items():
+        try:
+            write()
+            told[way] = ""
+        except Exception as error:
+            causes = java_causes(error)
+            told[way] = f"{classify_causes(causes).value}: {describe_causes(causes)}" if causes else str(error)
+        print(f"WAY {way}: {told[way][:600]}", flush=True)
+    with open(results, "w", encoding="utf-8") as file:
+        json.dump(told, file)
+
+
+main(*sys.argv[1:])
