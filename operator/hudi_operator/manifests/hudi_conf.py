@@ -72,9 +72,6 @@ def common_defaults() -> dict[str, str]:
         "hoodie.avro.write.support.class": WRITE_SUPPORT,
         # A bulk insert stores no deletes, and no dates of another calendar (F108, F170).
         "hoodie.parquet.spark.row.write.support.class": ROW_WRITE_SUPPORT,
-        # MERGE INTO writes whole rows: Hudi's incremental query leaves out rows of which a log file
-        # has only some columns (F213).
-        "hoodie.spark.sql.merge.into.partial.updates": "false",
     }
 
 

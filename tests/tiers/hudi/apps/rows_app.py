@@ -72,7 +72,7 @@ def nulls() -> Mapping[str, Callable[[], None]]:
     )
     found["good by MERGE of one column"] = lambda: sql(
         "MERGE INTO t USING (SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET id = s.id, v = s.v, ts = s.ts"
+        "WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
     )
     found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
     found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
