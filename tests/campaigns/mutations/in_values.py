@@ -438,12 +438,8 @@ VALUES = (
     mutation(
         "merge-into-writes-some-columns",
         "F213",
-        "a MERGE INTO writes a log file with some columns of a row, and incremental queries leave the row out",
-        Edit(
-            "operator/hudi_operator/manifests/hudi_conf.py",
-            '        "hoodie.spark.sql.merge.into.partial.updates": "false",\n',
-            "",
-        ),
+        "a MERGE INTO of some columns writes the others as null, or a log file that incremental queries cannot read",
+        j("StatementRules", "                if (!left.isEmpty() && ", "                if (all.isEmpty() && "),
         f"{HUDI}::test_a_program_orders_each_row[MergeOnRead]",
     ),
     mutation(

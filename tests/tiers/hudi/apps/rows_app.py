@@ -70,10 +70,12 @@ def nulls() -> Mapping[str, Callable[[], None]]:
         "MERGE INTO t USING (SELECT 'insert' AS id, 'w' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET *"
     )
-    found["good by MERGE of one column"] = lambda: sql(
+    merge = (
         "MERGE INTO t USING (SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts"
+        "WHEN MATCHED THEN UPDATE SET "
     )
+    found["MERGE of two columns"] = lambda: sql(f"{merge} v = s.v, ts = s.ts")
+    found["good by MERGE of all columns"] = lambda: sql(f"{merge} *")
     found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
     found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
     return found
