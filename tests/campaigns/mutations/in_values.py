@@ -405,7 +405,7 @@ VALUES = (
         "F212",
         "a program's file is not read after it was written, and readers of the table fail from then on",
         j("ProgramFiles", "                afterClose.run();\n"),
-        f"{HUDI}::test_a_program_orders_each_row[MergeOnRead]",
+        f"{HUDI}::test_a_program_orders_each_row",
     ),
     mutation(
         "a-program-writes-a-partition-that-its-path-does-not-show",
@@ -440,7 +440,7 @@ VALUES = (
         "F213",
         "a MERGE INTO of some columns writes the others as null, or a log file that incremental queries cannot read",
         j("StatementRules", "                if (!left.isEmpty() && ", "                if (all.isEmpty() && "),
-        f"{HUDI}::test_a_program_orders_each_row[MergeOnRead]",
+        f"{HUDI}::test_a_program_orders_each_row",
     ),
     mutation(
         "columns-of-folders-are-left-out",

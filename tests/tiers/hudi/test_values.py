@@ -197,8 +197,8 @@ def test_a_program_orders_each_row(world: World, agent: Process, type: str) -> N
     assert some.partition("; use ")[0] == (
         ""
         if type == "CopyOnWrite"
-        else f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO a MergeOnRead table that sets some of its "
-        "columns (not id, p) is refused"
+        else f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO a MergeOnRead table that sets some of "
+        "its columns (not id, p) is refused"
     ), some
     compared = {"null of a known record", "null by UPDATE", "null by MERGE of a known record"}
     for way, said in refused.items():

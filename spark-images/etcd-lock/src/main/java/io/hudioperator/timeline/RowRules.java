@@ -182,8 +182,8 @@ final class RowRules {
                     ordering,
                     updated,
                     file,
-                    "Hudi cannot compare decimals and dates when it updates a"
-                            + " CopyOnWrite table; cast it: a decimal to a bigint of its smallest unit, a date to a timestamp");
+                    "Hudi cannot compare decimals and dates when it updates a CopyOnWrite table; cast it:"
+                            + " a decimal to a bigint of its smallest unit, a date to a timestamp");
         }
     }
 
@@ -197,7 +197,7 @@ final class RowRules {
                         found.get().getRight().schema().getNonNullType().getType();
                 if (!allowed.contains(type)) {
                     throw ErrorCode.BAD_DATA.refusal(
-                            "column " + column + ": it is " + type + "; " + rule + ": " + file);
+                            String.format("column %s: it is %s; %s: %s", column, type, rule, file));
                 }
             }
         }
