@@ -25,7 +25,8 @@ def start(name: str, *, program: bool = False) -> SparkSession:
 
     `program`: a user's own program writes the rows, so its files are checked (F212).
     """
-    builder = SparkSession.builder.appName(name).config("spark.hudioperator.program", str(program).lower())
+    os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
+    builder = SparkSession.builder.appName(name)
     address = os.environ.get("POD_IP")
     return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
 

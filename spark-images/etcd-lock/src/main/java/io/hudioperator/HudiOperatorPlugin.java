@@ -25,8 +25,11 @@ public final class HudiOperatorPlugin implements SparkPlugin {
      */
     private static final String WRITES = "table";
 
-    /** The runtime sets it to true before it runs a user's own program. */
-    private static final String PROGRAM = "spark.hudioperator.program";
+    /**
+     * Set to true by the runtime for a user's own program. In the environment, so that a session
+     * or a process that the program starts itself has it, too.
+     */
+    private static final String PROGRAM = "HUDI_OPERATOR_PROGRAM";
 
     @Override
     public DriverPlugin driverPlugin() {
@@ -70,7 +73,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         /** What the executors are told. */
         private Map<String, String> told(SparkContext context) {
             Map<String, String> told = new HashMap<>();
-            if (context.conf().getBoolean(PROGRAM, false)) {
+            if (Boolean.parseBoolean(System.getenv().getOrDefault(PROGRAM, "false"))) {
                 told.putAll(ProgramFiles.rules(
                         HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath()));
                 ProgramFiles.ofProgram(session.basePath(), told);
