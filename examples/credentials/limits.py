@@ -6,10 +6,11 @@ A server checks credentials when a request begins. versitygw then waits for the 
 without limit: a client that was paused in the middle of an upload completes it an hour later, with
 credentials that are revoked meanwhile. Here a connection ends when
 
-* the client has sent nothing for SECONDS, or
+* nothing has been sent for SECONDS, in neither direction, or
 * SECONDS have passed since it began to send and the server has not answered.
 
-An answer `100 Continue` comes between: a request ends within 3 x SECONDS. That is what
+Requests that only read (GET, HEAD) may last: a client may take what it reads slowly. An answer
+`100 Continue` comes between: a request ends within 3 x SECONDS. That is what
 `requestSeconds` of the operator must be at least.
 """
 
@@ -18,9 +19,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import time
 
 PIECE = 65536
+READS = re.compile(rb"(GET|HEAD) /[^ ]* HTTP/1\.[01]\r\n")
+"""How a request begins that changes nothing."""
 
 
 class Limits:
@@ -30,30 +34,39 @@ class Limits:
         self._seconds = seconds
         now = time.monotonic()
         self.heard = now
-        """When the client has last sent something."""
+        """When something was last sent, in either direction."""
         self.since: float | None = None
         """Since when the server owes an answer; None: it owes none."""
+        self.reads = False
+        """Whether the last request only reads."""
 
-    def client_sent(self) -> None:
+    def client_sent(self, piece: bytes) -> None:
         """Bytes of the client."""
+        self.reads = self.since is None and READS.match(piece) is not None
         self.heard = time.monotonic()
         self.since = self.heard if self.since is None else self.since
 
     def server_sent(self) -> None:
         """Bytes of the server."""
+        self.heard = time.monotonic()
         self.since = None
 
     def over(self) -> bool:
         """Whether the connection must end."""
+        if self.reads:
+            return False
         now = time.monotonic()
         return now - self.heard > self._seconds or (self.since is not None and now - self.since > self._seconds)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, *, client: bool) -> None:
     while piece := await reader.read(PIECE):
-        (limits.client_sent if client else limits.server_sent)()
         if limits.over():
-            return
+            return  # this process itself may have stood still
+        if client:
+            limits.client_sent(piece)
+        else:
+            limits.server_sent()
         writer.write(piece)
         await writer.drain()
     with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -55,13 +56,13 @@ def ask(store: RevocableStore, credentials: Credentials, path: str = TABLE, endp
     return asyncio.run(broker(store, endpoint).ask_store(credentials, path))
 
 
-def head(url: str, name: str, body: bytes, credentials: Credentials) -> bytes:
-    """A signed PUT without its body."""
+def head(url: str, name: str, body: bytes, credentials: Credentials, *, method: str = "PUT") -> bytes:
+    """A signed request without its body."""
     at, digest = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), hashlib.sha256(body).hexdigest()
     headers = {"host": urlsplit(url).netloc, "x-amz-content-sha256": digest, "x-amz-date": at}
     names, lines = ";".join(headers), "".join(f"{name}:{value}\n" for name, value in headers.items())
     scope = f"{at[:8]}/us-east-1/s3/aws4_request"
-    canonical = hashlib.sha256(f"PUT\n/{name}\n\n{lines}\n{names}\n{digest}".encode()).hexdigest()
+    canonical = hashlib.sha256(f"{method}\n/{name}\n\n{lines}\n{names}\n{digest}".encode()).hexdigest()
     key = f"AWS4{credentials.secret_access_key}".encode()
     for part in (at[:8], "us-east-1", "s3", "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -70,7 +71,7 @@ def head(url: str, name: str, body: bytes, credentials: Credentials) -> bytes:
         f"AWS4-HMAC-SHA256 Credential={credentials.access_key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
     )
     headers["content-length"] = str(len(body))
-    return (f"PUT /{name} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()) + "\r\n").encode()
+    return (f"{method} /{name} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()) + "\r\n").encode()
 
 
 def test_credentials_reach_their_own_table_and_nothing_else(store: RevocableStore) -> None:
@@ -180,3 +181,18 @@ def test_a_request_that_has_begun_outlives_the_revocation_without_a_limit(store:
     assert answers["limited"] == ""
     assert there >= {"bare"}
     assert "limited" not in there
+
+
+def test_a_long_download_is_not_ended(store: RevocableStore) -> None:
+    """The client says nothing meanwhile, and the server sends for longer than every limit."""
+    given, size = issue(store, new_id()), 6_000_000
+    (store.folder.parent / "files/lake/tables/flights/large").write_bytes(b"y" * size)
+    where, found, since = urlsplit(store.url), 0, time.monotonic()
+    with socket.create_connection((where.hostname or "", where.port or 80), timeout=20) as download:
+        download.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        download.sendall(head(store.url, "lake/tables/flights/large", b"", given, method="GET"))
+        while found < size and (piece := download.recv(65536)):
+            found += len(piece)
+            time.sleep(0.1)
+    assert found >= size
+    assert time.monotonic() - since > 2 * LIMIT_SECONDS
