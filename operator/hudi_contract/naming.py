@@ -121,6 +121,20 @@ def spark_key_name(pod: str) -> str:
     return f"{pod}{SPARK_KEY_SUFFIX}"
 
 
+STORAGE_KEY_SUFFIX = "-storage-key"
+"""How names of Secrets with the storage credentials of one attempt end."""
+
+
+def storage_key_name(pod: str) -> str:
+    """Secret with the storage credentials of this driver pod and its executors."""
+    return f"{pod}{STORAGE_KEY_SUFFIX}"
+
+
+def credential_id(table_id: str, attempt: str) -> str:
+    """Id by which a broker knows the credentials of an attempt: the same for every request."""
+    return "hudi-" + hashlib.sha256(f"{table_id}/{attempt}".encode()).hexdigest()[:40]
+
+
 def driver_number(pod_name: str) -> int | None:
     """Attempt number at the end of a driver pod's name.
 

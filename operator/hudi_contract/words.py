@@ -27,6 +27,8 @@ class FencingMode(StrEnum):
 
     POD_TERMINATION = "PodTermination"
     """Proof of death, and a drain (I1)."""
+    CREDENTIALS = "Credentials"
+    """The same; of a writer also that the store refuses its credentials, which were revoked."""
     LEASE_ONLY = "LeaseOnly"
     """The end of its lease, as in other lock providers. Unsafe."""
 
@@ -227,5 +229,7 @@ class ProofKind(StrEnum):
     NODE_REBOOTED = "NodeRebooted"
     NODE_DELETED = "NodeDeleted"
     OUT_OF_SERVICE = "OutOfService"
+    CREDENTIALS_REVOKED = "CredentialsRevoked"
+    """The pod may run on, but the store refuses every request of it."""
     ATTESTATION = "Attestation"
     """An attestation by a person."""

@@ -18,6 +18,7 @@ import yaml
 
 from hudi_contract import keys, naming
 from hudi_operator import handlers, observability
+from hudi_operator.adapters.credentials_broker import CredentialsBroker
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_fitness import FitnessCheck
 from hudi_operator.adapters.etcd_rpc import Connection
@@ -25,6 +26,7 @@ from hudi_operator.adapters.etcd_watch import PrefixWatch
 from hudi_operator.adapters.identity import pods_authority
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
+from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
@@ -105,6 +107,8 @@ class Operator:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers = Timers()
+        broker = self.config.credentials_broker
+        credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
             queue=self.queue,
             observer=Observer(
@@ -115,8 +119,11 @@ class Operator:
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 fitness=FitnessCheck(connection, allow_unauthenticated=self.config.etcd.allow_unauthenticated),
+                **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
-            executor=Executor(kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check),
+            executor=Executor(
+                kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check, credentials=credentials
+            ),
             planner=plan_table,
             timers=timers,
             config=self.config,

@@ -365,3 +365,18 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{- /* Secrets that the operator mounts for credentialsBroker, by the name of the volume. */}}
+{{- define "hudi-operator.brokerSecrets" -}}
+{{- with .Values.credentialsBroker }}
+{{- if and .url .tokenSecret }}
+broker-token: {{ .tokenSecret }}
+{{- end }}
+{{- if and .url .caSecret }}
+broker-ca: {{ .caSecret }}
+{{- end }}
+{{- if and .url .storeCaSecret }}
+store-ca: {{ .storeCaSecret }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -18,10 +18,13 @@ ANNOTATION = f"{naming.GROUP}/allowed-tables"
 """Names of HudiTables, separated by commas, or ``*``."""
 SECRET, ACCOUNT = "Secret", "ServiceAccount"
 RESERVED = "hudi-operator-"
-"""How names of the operator's own Secrets begin; keys of Spark's connections have a suffix instead.
+"""How names of the operator's own Secrets begin; those of one attempt have a suffix instead.
 
 No table may name either.
 """
+
+
+OWN_SUFFIXES = (naming.SPARK_KEY_SUFFIX, naming.STORAGE_KEY_SUFFIX)
 
 
 class Named(NamedTuple):
@@ -91,8 +94,8 @@ def problem(
     ``Off``.
     """
     for field, named, optional in ((r.field, r.object, r.optional) for r in references):
-        if named.kind == SECRET and (named.name.startswith(RESERVED) or named.name.endswith(naming.SPARK_KEY_SUFFIX)):
-            rule = f"names that begin with {RESERVED} or end with {naming.SPARK_KEY_SUFFIX}"
+        if named.kind == SECRET and (named.name.startswith(RESERVED) or named.name.endswith(OWN_SUFFIXES)):
+            rule = f"names that begin with {RESERVED} or end with {' or '.join(OWN_SUFFIXES)}"
             return f"{field}: Secret {named.name}: {rule} are those of the operator's Secrets"
         rule = required.get(named.kind, "Off")
         consent = consents.get(named)

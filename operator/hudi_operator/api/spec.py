@@ -115,7 +115,7 @@ class Attestation:
 class FencingSpec:
     """How the death of a writer is proven."""
 
-    mode: str = text("PodTermination", choices=("PodTermination", "LeaseOnly"))
+    mode: str = text("PodTermination", choices=("PodTermination", "Credentials", "LeaseOnly"))
     drain_seconds: int = number(10, at_least=1, at_most=600)
     trust_node_deletion: bool = flag(False)
     trust_out_of_service_taint: bool = flag(False)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import naming
+from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
@@ -52,11 +53,14 @@ class Executor:
         etcd: EtcdPort,
         timers: Timers,
         check_leader: Callable[[], None],
+        credentials: AttemptCredentials | None = None,
     ) -> None:
+        """``credentials`` None: there is no broker."""
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._timers = timers
         self._check_leader = check_leader
+        self._credentials = credentials
         self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -64,6 +68,9 @@ class Executor:
             act.Apply: self._apply,
             act.CreatePod: self._create_pod,
             act.CreateKey: self._create_key,
+            act.GiveCredentials: self._give_credentials,
+            act.RevokeCredentials: self._revoke_credentials,
+            act.AskStore: self._ask_store,
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
             act.ReleaseConfigMap: self._release_config_map,
@@ -168,9 +175,10 @@ class Executor:
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None:
             return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])
-        name = naming.spark_key_name(meta["name"])
-        if any((volume.get("secret") or {}).get("secretName") == name for volume in pod["spec"].get("volumes") or ()):
-            return await self._foreign_key(meta["namespace"], name, "")
+        mounted = {(volume.get("secret") or {}).get("secretName") for volume in pod["spec"].get("volumes") or ()}
+        for name in (naming.spark_key_name(meta["name"]), naming.storage_key_name(meta["name"])):
+            if name in mounted and (problem := await self._foreign_key(meta["namespace"], name, "")):
+                return problem
         return ""
 
     async def _foreign_key(self, namespace: str, name: str, pod_uid: str) -> str:
@@ -204,14 +212,45 @@ class Executor:
         if await self._kubernetes.create({**action.manifest, "data": {action.entry: key}}):
             context.done.append(action)
             return
-        meta = action.manifest["metadata"]
+        await self._foreign_to_its_pod(context, action.manifest["metadata"])
+
+    async def _foreign_to_its_pod(self, context: Context, meta: JsonDict) -> bool:
+        """Whether somebody else has made the Secret of a pod, which then does not go on.
+
+        Its pods may have mounted a key that somebody else knows.
+        """
         (pod,) = meta["ownerReferences"]
         if problem := await self._foreign_key(meta["namespace"], meta["name"], pod["uid"]):
-            # Its pods may have mounted a key that somebody else knows: the attempt does not go on.
             await self._kubernetes.delete(
                 "Pod", meta["namespace"], pod["name"], uid=pod["uid"], grace_seconds=FOREIGN_KEY_GRACE_SECONDS
             )
             context.refused.append(problem)
+        return bool(problem)
+
+    async def _give_credentials(self, context: Context, action: act.GiveCredentials) -> None:
+        if self._credentials is None or await self._foreign_to_its_pod(context, action.manifest["metadata"]):
+            return
+        if await self._credentials.issue(
+            context.key, action.manifest, id=action.id, attempt=action.attempt, path=action.path
+        ):
+            context.done.append(action)
+
+    async def _revoke_credentials(self, context: Context, action: act.RevokeCredentials) -> None:
+        if self._credentials is not None and await self._credentials.revoke(
+            context.key, id=action.id, attempt=action.attempt
+        ):
+            context.done.append(action)
+
+    async def _ask_store(self, context: Context, action: act.AskStore) -> None:
+        if self._credentials is not None:
+            await self._credentials.ask(
+                context.key,
+                attempt=action.attempt,
+                namespace=action.namespace,
+                name=action.name,
+                pod_uid=action.pod_uid,
+                path=action.path,
+            )
 
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
         _in_own_namespace(context, action)

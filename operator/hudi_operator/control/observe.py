@@ -28,6 +28,7 @@ from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, Nod
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
+from hudi_operator.model.store_access import Revocation
 from hudi_operator.plan.writers import source_tables
 
 JsonDict = dict[str, Any]
@@ -53,6 +54,10 @@ async def _unasked() -> EtcdFitness:
     return EtcdFitness()
 
 
+def _none_seen(key: Key) -> Mapping[str, Revocation]:
+    return {}
+
+
 class Observer:
     """Reads tables.
 
@@ -70,10 +75,12 @@ class Observer:
         config: OperatorConfig,
         authority: Callable[[], str],
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
+        revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
-        ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal.
+        ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
+        says what was seen of the storage credentials of a table's attempts.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -82,6 +89,7 @@ class Observer:
         self._config = config
         self._authority = authority
         self._fitness = fitness
+        self._revocations = revocations
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -137,6 +145,7 @@ class Observer:
             overlapping=await self._overlapping(None if error else spec, read.facts),
             source_tables=sources,
             consents=consents,
+            revocations=self._revocations(key),
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),

@@ -98,9 +98,12 @@ def _allowed_executors(
     """What the admission policy ``drivers`` compares executors of the pod ``driver`` with.
 
     Image, ServiceAccount, their labels of our group, and the names of the Secrets that they may
-    use: those of the storage and of the source, and the key of their connections.
+    use: those of the storage and of the source, and the key of their connections. A driver with
+    credentials of its own shares them instead of those of the storage.
     """
-    named = {*(ref.name for ref in table.storage.secret_refs), *secrets, naming.spark_key_name(driver)} - {""}
+    own = pods.own_credentials(table, driver) if naming.LABEL_WRITER in labels else ""
+    storage = [own] if own else [ref.name for ref in table.storage.secret_refs]
+    named = {*storage, *secrets, naming.spark_key_name(driver)} - {""}
     return {
         "executor-image": table.image or config.spark_image,
         "executor-account": spark_conf.executor_account(table),

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from hudi_contract import naming, secret_names
+from hudi_contract.words import FencingMode
 from hudi_operator.api import callback, kafka
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -40,6 +41,7 @@ _DOWNWARD = {
 _S3_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")
 _S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
 _S3_VOLUME, _SECRET_VOLUME = "s3", "secret"
+_STORAGE_KEY_COMPONENT = "storage-key"
 
 
 def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
@@ -58,7 +60,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         *_plain(writer.driver),
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True, tmp_size_limit=config.tmp_size_limit)
-    _add_credentials(table.storage, volumes, mounts)
+    _add_credentials(table.storage, volumes, mounts, own=own_credentials(table, name))
     _add_kafka_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
     if code:
@@ -88,7 +90,7 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     """The pod template for Spark's executors, as YAML. Spark sets name, image and resources."""
     name = writer.driver_pod(number)
     labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
-    pod = _executor(table, name, labels, writer.executors, config)
+    pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
     _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
     return str(yaml.safe_dump(pod, sort_keys=True))
 
@@ -103,12 +105,21 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
 
 
 def _executor(
-    table: TableSpec, driver: str, labels: JsonDict, settings: PodSettings, config: OperatorConfig
+    table: TableSpec,
+    driver: str,
+    labels: JsonDict,
+    settings: PodSettings,
+    config: OperatorConfig,
+    *,
+    credentials: str = "",
 ) -> JsonDict:
-    """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name."""
+    """An executor of the driver or agent pod ``driver``, whose ConfigMap has the same name.
+
+    ``credentials``: the Secret of the driver's own storage credentials; empty: the table's.
+    """
     env = [*_common_env(table.storage), *_plain(settings)]
     volumes, mounts = _volumes(config_map=driver, with_job=False, tmp_size_limit=config.tmp_size_limit, with_etcd=False)
-    _add_credentials(table.storage, volumes, mounts)
+    _add_credentials(table.storage, volumes, mounts, own=credentials)
     _add_spark_key(driver, volumes, mounts)
     container = _container(
         spark_conf.EXECUTOR_CONTAINER, "executor", env, mounts, {}, image=_image(table, config), config=config
@@ -287,27 +298,44 @@ def spark_key(pod: PodFacts) -> JsonDict:
     It belongs to the pod, so Kubernetes deletes it with the pod, and the operator needs no right
     to read or delete Secrets.
     """
+    return _secret_of(pod, naming.spark_key_name(pod.name), _SPARK_KEY_VOLUME)
+
+
+def _secret_of(pod: PodFacts, name: str, component: str) -> JsonDict:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
     metadata = {
-        "name": naming.spark_key_name(pod.name),
+        "name": name,
         "namespace": pod.namespace,
-        "labels": naming.common_labels(_SPARK_KEY_VOLUME),
+        "labels": naming.common_labels(component),
         "ownerReferences": [owner],
     }
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "immutable": True}
 
 
-def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+def own_credentials(table: TableSpec, driver: str) -> str:
+    """Secret of a driver's own storage credentials; empty when it has the table's."""
+    return naming.storage_key_name(driver) if table.fencing.mode == FencingMode.CREDENTIALS else ""
+
+
+def storage_key(pod: PodFacts) -> JsonDict:
+    """The Secret with the storage credentials of this pod and its executors, without ``data``."""
+    return _secret_of(pod, naming.storage_key_name(pod.name), _STORAGE_KEY_COMPONENT)
+
+
+def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict], *, own: str = "") -> None:
     """Credentials as files, which follow changes of their Secrets: no ``subPath``, which would not.
 
     A Secret that does not exist does not keep a pod from its start: the store's client names it,
-    and finds it when it comes.
+    and finds it when it comes. For ``own``, a Secret that takes the place of the one as S3, the
+    kubelet waits.
     """
     for number, ref in enumerate(storage.secret_refs):
         source: JsonDict = {"secretName": ref.name, "optional": True, "defaultMode": 0o440}
         if ref.as_kind == "S3":
             name, path = _S3_VOLUME, _S3_DIR
             source["items"] = [{"key": key, "path": key} for key in _S3_KEYS]
+            if own:
+                source = {"secretName": own, "defaultMode": 0o440}
         elif ref.as_kind == "Files":
             name, path = f"{_SECRET_VOLUME}-{number}", f"{_SECRETS_DIR}/{ref.name}"
         else:

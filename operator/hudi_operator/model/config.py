@@ -13,6 +13,10 @@ JsonDict = dict[str, Any]
 _T = TypeVar("_T")
 
 
+LONGEST_SECONDS = 3600
+"""Of what a store may need to forget credentials, or to end a request."""
+
+
 class ConfigError(ValueError):
     """The configuration cannot be used; the message names the setting."""
 
@@ -106,6 +110,33 @@ class MetricsConfig:
 
 
 @dataclass(frozen=True)
+class CredentialsBrokerConfig:
+    """Who gives attempts their storage credentials, and the store that checks them.
+
+    Empty ``url``: nobody, and ``fencing.mode: Credentials`` is refused.
+    """
+
+    url: str = ""
+    token_file: str = ""
+    """Bearer token for the broker, read for each request."""
+    ca_file: str = ""
+    """Authority of its certificate; empty: the system's."""
+    store_endpoint: str = ""
+    """The store of these credentials: what HudiTables have as ``fs.s3a.endpoint``."""
+    store_ca_file: str = ""
+    region: str = "us-east-1"
+    identity_cache_seconds: int = 120
+    """How long a server of the store may accept credentials that were revoked."""
+    request_seconds: int = 200
+    """How long the store goes on with a request that it has begun."""
+
+    @property
+    def given(self) -> bool:
+        """True when there is a broker."""
+        return bool(self.url)
+
+
+@dataclass(frozen=True)
 class NetworkPolicyConfig:
     """NetworkPolicies of drivers, executors and agents, in each namespace with tables."""
 
@@ -144,6 +175,7 @@ class OperatorConfig:
     probe_port: int = 8080
     metrics: MetricsConfig = MetricsConfig()
     network_policies: NetworkPolicyConfig = NetworkPolicyConfig()
+    credentials_broker: CredentialsBrokerConfig = CredentialsBrokerConfig()
     tmp_size_limit: str = "64Gi"
     """Size of ``/tmp`` of drivers, executors and agents, where Spark spills and shuffles."""
 
@@ -177,6 +209,9 @@ class OperatorConfig:
             probe_port=_value(data, "probePort", int, cls.probe_port, "config"),
             metrics=_check_metrics(MetricsConfig(**_section(data, "metrics", MetricsConfig))),
             network_policies=_network_policies(data),
+            credentials_broker=_check_broker(
+                CredentialsBrokerConfig(**_section(data, "credentialsBroker", CredentialsBrokerConfig))
+            ),
             tmp_size_limit=_check_size(
                 _value(data, "tmpSizeLimit", str, cls.tmp_size_limit, "config"), "config.tmpSizeLimit"
             ),
@@ -201,6 +236,7 @@ _TOP = [
     "probePort",
     "metrics",
     "networkPolicies",
+    "credentialsBroker",
     "tmpSizeLimit",
 ]
 
@@ -319,6 +355,23 @@ def _check_metrics(metrics: MetricsConfig) -> MetricsConfig:
     if metrics.client_ca_file and not metrics.cert_file:
         raise ConfigError("metrics.clientCaFile: clients show certificates only with TLS (certFile, keyFile)")
     return metrics
+
+
+def _check_broker(broker: CredentialsBrokerConfig) -> CredentialsBrokerConfig:
+    if not broker.given:
+        return broker
+    for name, url in (("url", broker.url), ("storeEndpoint", broker.store_endpoint)):
+        if not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._/-]*)?", url):
+            raise ConfigError(f"credentialsBroker.{name}: expected https://host:port, found {url!r}")
+    if not re.fullmatch(r"[a-z0-9-]+", broker.region):
+        raise ConfigError(f"credentialsBroker.region: expected a name such as us-east-1, found {broker.region!r}")
+    for name, seconds in (
+        ("identityCacheSeconds", broker.identity_cache_seconds),
+        ("requestSeconds", broker.request_seconds),
+    ):
+        if not 1 <= seconds <= LONGEST_SECONDS:
+            raise ConfigError(f"credentialsBroker.{name}: must be 1 to {LONGEST_SECONDS}, found {seconds}")
+    return broker
 
 
 def _network_policies(data: JsonDict) -> NetworkPolicyConfig:

@@ -16,6 +16,7 @@ from typing import Any
 from hudi_contract.records import Stored
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.model.objects import Objects, ReadTable, read_whole
+from hudi_operator.model.store_access import Revocation
 
 JsonDict = dict[str, Any]
 
@@ -188,6 +189,8 @@ class Observed:
     """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
     them; those of a kind that nobody is asked about are absent.
     """
+    revocations: Mapping[str, Revocation] = field(default_factory=dict)
+    """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
     namespace_terminating: bool = False
     fresh_uuid: str = ""
     """A new random UUID for this reconcile: the lock authority of a gate that is created in it."""

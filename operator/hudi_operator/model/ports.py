@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, PodFacts
+from hudi_operator.model.store_access import Credentials, StoreAnswer
 
 JsonDict = dict[str, Any]
 
@@ -110,6 +111,19 @@ class EtcdPort(Protocol):
 
     async def put_seen(self, table_id: str, *, inc: str, value: JsonDict | None) -> bool:
         """see: put the sighting of an incarnation, or delete it (None)."""
+
+
+class CredentialsPort(Protocol):
+    """The broker of storage credentials, and the store that checks them."""
+
+    async def issue(self, id: str, *, table: str, attempt: str, path: str) -> Credentials:
+        """Credentials of an attempt, the same ones each time. Fatal when they were revoked."""
+
+    async def revoke(self, id: str) -> None:
+        """Revoke them, for ever; also those that were never issued."""
+
+    async def ask_store(self, credentials: Credentials, path: str) -> StoreAnswer:
+        """One request with these credentials, which changes nothing below ``path``."""
 
 
 class KubernetesPort(Protocol):

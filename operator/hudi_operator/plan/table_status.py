@@ -25,6 +25,7 @@ from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
+from hudi_operator.plan.fencing import revocation
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import gate
@@ -436,8 +437,18 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         *_bucket(view),
         duplicates.allowed(view),
         credentials.renewed(view),
+        *_broker(view),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
+
+
+def _broker(view: View) -> list[Condition]:
+    """Whether attempts get storage credentials and lose them again (mode Credentials only)."""
+    if FencingMode.CREDENTIALS not in (view.mode, view.table.fencing.mode):
+        return []
+    found = revocation.problems(view)
+    told = "; ".join(found[:5])
+    return [condition("BrokerAnswers", not found, "CredentialsProblem" if found else "NoProblem", told)]
 
 
 def _settled(view: View) -> list[Condition]:

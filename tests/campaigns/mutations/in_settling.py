@@ -183,7 +183,7 @@ SETTLING = (
         "unlock-without-drain",
         "I1 F7",
         "the lock is deleted as soon as its owner is dead: its last request may be on the wire",
-        o("plan/fencing/settling", "    if age < view.drain_seconds:\n", "    if age < 0:\n"),
+        o("plan/fencing/settling", "    if age < seconds:\n", "    if age < 0:\n"),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
         f"{SIMULATED}::test_killed_after_the_put_keeps_the_commit",
     ),
@@ -193,9 +193,9 @@ SETTLING = (
         "instants of a dead writer without the lock are rolled back at once: a file that it has sent lands after that",
         o(
             "plan/fencing/settling",
-            '    name = f"drain/{inc.inc}"\n',
+            '    name, seconds = f"drain/{inc.inc}", ',
             '    if view.etcd.lock is None:\n        return _unlocked_or_unlock(view, inc, "")\n'
-            '    name = f"drain/{inc.inc}"\n',
+            '    name, seconds = f"drain/{inc.inc}", ',
         ),
         f"{PHASES}::test_who_has_no_lock_is_drained_before_its_instants_are_rolled_back",
     ),
@@ -257,8 +257,8 @@ SETTLING = (
         "a finalizer is dropped although no proof is written",
         o(
             "plan/fencing/settling",
-            "if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers",
-            "if p.uid not in shared and EVIDENCE_FINALIZER in p.finalizers",
+            "for p in live if p.uid in done - shared for",
+            "for p in live if p.uid not in shared for",
         ),
         f"{SIMULATED}::test_a_paused_holder_of_the_lock_cannot_outlive_it",
     ),

@@ -167,7 +167,8 @@ TENANTS = (
         "the holder of the operator's token makes Secrets that stay, under the name of a key",
         Edit(
             f"{TEMPLATES}/admission-operator.yaml",
-            "o.apiVersion == 'v1' && o.kind == 'Pod' && object.metadata.name == o.name + '-spark-key'",
+            "o.apiVersion == 'v1' && o.kind == 'Pod' && object.metadata.name in [o.name + '-spark-key', "
+            "o.name + '-storage-key']",
             "o.apiVersion == 'v1' && object.metadata.name.endsWith('-spark-key')",
         ),
         f"{CRDS}/test_operators_account.py::test_it_may_not_create",
@@ -176,7 +177,7 @@ TENANTS = (
         "a-table-names-another-drivers-key",
         "F150",
         "the pods of one table read the key of another one's connections",
-        o("api/references", " or named.name.endswith(naming.SPARK_KEY_SUFFIX)", ""),
+        o("api/references", " or named.name.endswith(OWN_SUFFIXES)", ""),
         f"{LAUNCH}::test_the_operators_own_secret_is_never_used",
     ),
     mutation(

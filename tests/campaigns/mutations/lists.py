@@ -12,6 +12,7 @@ from tests.campaigns.mutations import (
     in_callback,
     in_certificates,
     in_clustering,
+    in_credentials,
     in_deletes,
     in_duplicates,
     in_fairness,
@@ -102,11 +103,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_inserts.KEYS,
     *in_options.OPTIONS,
     *in_secrets.KEYS,
+    *in_credentials.CREDENTIALS,
 )
 
 NO_PLACE = {
     "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
-    "F28": "the mode Credentials is designed, not offered",
     "F112": "the right is one that the chart does not grant",
 }
 """Findings that the product's code has no place for, with the reason."""

@@ -3,7 +3,7 @@ has rendered is what runs.
 
 Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a
 real one has: a container image, a sandbox with a network of its own (F7), limits, a root that
-cannot be written, a node that can be lost, executors, Services but by name. The e2e tier has these.
+cannot be written, executors, Services but by name. The e2e tier has these.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ class Kubelet(Looking):
     node: str = "local"
     running: dict[str, Running] = field(default_factory=dict)
     """By uid."""
+    places: dict[str, str] = field(default_factory=dict)
+    """Another node for pods whose name begins so; it must exist."""
+    lost: set[str] = field(default_factory=set)
+    """Nodes of which nothing is heard any more: their processes go on, or stand still."""
 
     @property
     def _host(self) -> Host:
@@ -108,6 +112,8 @@ class Kubelet(Looking):
         pods = (self.cluster.request("GET", self._host.path()) or {"items": []})["items"]
         for pod in pods:
             meta = pod["metadata"]
+            if pod["spec"].get("nodeName") in self.lost:
+                continue
             known = self.running.get(meta["uid"])
             if (
                 known is None
@@ -153,8 +159,11 @@ class Kubelet(Looking):
 
     def _run(self, pod: JsonDict) -> None:
         meta = pod["metadata"]
+        node = next((place for name, place in self.places.items() if meta["name"].startswith(name)), self.node)
         if not pod["spec"].get("nodeName"):
-            self._host.bind(pod, self.node)
+            self._host.bind(pod, node)
+        if not self._mountable(pod):
+            return
         place = self.directory / meta["uid"]
         environment = self._prepare(pod, place)
         at = _now()
@@ -163,6 +172,20 @@ class Kubelet(Looking):
         self.running[meta["uid"]] = Running(
             pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at
         )
+
+    def _mountable(self, pod: JsonDict) -> bool:
+        """A container waits for a Secret that is not optional."""
+        sources = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
+        names = [source["secretName"] for source in sources if not source.get("optional")]
+        path = f"/api/v1/namespaces/{self.namespace}/secrets/"
+        return all(self.cluster.request("GET", path + name) is not None for name in names)
+
+    def lose(self, node: str) -> None:
+        """Nothing is heard of a node any more, and the API server calls it NotReady."""
+        self.lost.add(node)
+        condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        body = {"status": {"conditions": [condition]}}
+        self.cluster.request("PATCH", f"/api/v1/nodes/{node}/status", body, "application/strategic-merge-patch+json")
 
     # ---- what a container sees
 
@@ -237,7 +260,7 @@ class Kubelet(Looking):
             for key, value in (self._object("secrets", source["secretRef"]["name"]).get("data") or {}).items():
                 yield key, base64.b64decode(value).decode()
         facts = {
-            "spec.nodeName": self.node,
+            "spec.nodeName": pod["spec"].get("nodeName") or self.node,
             "status.podIP": ADDRESS,
             **{f"metadata.{key}": pod["metadata"][key] for key in ("name", "namespace", "uid")},
         }

@@ -59,6 +59,11 @@ class Process:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """Of the Python process."""
+        return self._process.pid
+
     def poll(self) -> int | None:
         return self._process.poll()
 

@@ -172,6 +172,20 @@ LATE = Configuration(
     renewals=1,
     collects=True,
 )
+CREDENTIALS = Configuration(
+    "credentials",
+    (
+        "a writer on a node that is lost for ever, paused or not: its credentials are revoked, servers of the store "
+        "forget them one by one, the broker's answers are lost or untrue"
+    ),
+    roles=("writer", "writer", "agent"),
+    names=("The lost writer", "Writer 2", "Agent"),
+    files=(OVERLAP, DISJOINT),
+    credentials=True,
+    leases=frozenset({0}),
+    unknown="c",
+    reduced=False,
+)
 ALL = {
     c.name: c
     for c in (
@@ -189,5 +203,6 @@ ALL = {
         SERVICES,
         CLOCK,
         UPGRADE,
+        CREDENTIALS,
     )
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.support.model.rules import Configuration
-from tests.support.model.state import GONE, LOST, RUNNING, TERMINATING, State
+from tests.support.model.state import EVERY_SERVER, GONE, LOST, RUNNING, TERMINATING, State
 from tests.support.model.transactions import Step, apply, passes
 
 
@@ -21,6 +21,8 @@ def environment(s: State, c: Configuration) -> Iterator[Step]:
         yield from _storage(s, c, k)
     if c.clock:
         yield from _time(s, c)
+    if c.credentials:
+        yield from _credentials(s, c)
 
 
 def _lease(s: State, c: Configuration, i: int) -> Iterator[Step]:
@@ -39,7 +41,7 @@ def _processes(s: State, c: Configuration, i: int) -> Iterator[Step]:
     their pods.
     """
     x = s.incs[i]
-    if x.driver and x.phase >= TERMINATING:
+    if x.driver and x.phase >= TERMINATING and not (c.credentials and i == 0):
         yield f"{c.names[i]}'s driver is terminated by its kubelet", _dead(s, i)
     elif x.driver and i in c.deaths and x.pc != "exited":
         yield f"{c.names[i]}'s driver dies", _dead(s, i)
@@ -49,6 +51,22 @@ def _processes(s: State, c: Configuration, i: int) -> Iterator[Step]:
         yield f"the executors of {c.names[i]} are terminated", s.inc(i, executor=GONE)
     elif x.executor == LOST and x.driver:
         yield f"the lost executor of {c.names[i]} is terminated", s.inc(i, executor=GONE)
+
+
+def _credentials(s: State, c: Configuration) -> Iterator[Step]:
+    """A server of the store forgets what the identity service no longer knows.
+
+    A request for credentials that an earlier operator has sent reaches the broker.
+    """
+    x = s.incs[0]
+    for server in (1, 2):
+        if x.revoked and x.known & server:
+            yield (
+                f"server {server} of the store no longer accepts {c.names[0]}'s credentials",
+                s.inc(0, known=x.known & ~server),
+            )
+    if x.revoked == 1 and not x.known and not c.rules.no_new_credentials:
+        yield f"the broker gives {c.names[0]}'s attempt new credentials", s.inc(0, known=EVERY_SERVER, revoked=2)
 
 
 def _dead(s: State, i: int) -> State:

@@ -29,7 +29,7 @@ def i1_one_owner(s: State, c: Configuration) -> bool:
     if s.gate.lease_only:
         return True
     for i, x in enumerate(s.incs):
-        if x.pc in CRITICAL and x.driver and (lock is None or i != lock.owner):
+        if x.pc in CRITICAL and x.driver and x.accepted and (lock is None or i != lock.owner):
             return False
     if lock is None:
         return True
@@ -105,10 +105,11 @@ def i10_times_increase(s: State, c: Configuration) -> bool:
 
 def i11_proofs_are_true(s: State, c: Configuration) -> bool:
     """No destructive decision from a cache, an event or a failed read: a recorded proof means that
-    every process has ended; a planned rollback means that the instant was not completed.
+    every process has ended, or that the store accepts nothing of it any more; a planned rollback
+    means that the instant was not completed.
     """
     for x in s.incs:
-        if x.phase >= DRAINING and (x.driver or x.executor != GONE):
+        if x.phase >= DRAINING and x.accepted and (x.driver or x.executor != GONE):
             return False
     return all(not (y.rolled == 1 and y.completed and y.data > 0) for y in s.instants)
 
@@ -146,7 +147,8 @@ def settled(s: State, c: Configuration) -> bool:
     for i, x in enumerate(s.incs):
         if c.roles[i] == "agent" and x.driver and x.pc == "idle" and x.phase == 0:
             continue
-        if x.writer or x.phase not in (0, SETTLED, COLLECTED) or (x.driver and x.pc != "started"):
+        running = x.driver and x.accepted and x.pc != "started"
+        if x.writer or x.phase not in (0, SETTLED, COLLECTED) or running:
             return False
     ours = (y for k, y in enumerate(s.instants) if c.owner(k) >= 0)
     return not any(y.record != "-" or (y.requested and not y.completed) for y in ours)

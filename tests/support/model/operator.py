@@ -15,6 +15,7 @@ from tests.support.model.rules import Configuration
 from tests.support.model.state import (
     COLLECTED,
     DRAINING,
+    EVERY_SERVER,
     FENCED,
     GONE,
     NONE,
@@ -97,6 +98,8 @@ def _settle(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
             yield from _advance(s, c, i, "force-deletes, and takes the missing pod objects for a proof of death of")
         elif not x.driver and x.pc != "buried" and (x.executor == GONE or not c.rules.executors_in_proof):
             yield from _advance(s, c, i, "sees every container terminated, records the proof of death of")
+        elif has_credentials(c, i):
+            yield from _revoke(s, c, i, x)
     elif x.phase == DRAINING:
         yield from _unlock(s, c, i)
     elif x.phase == UNLOCKED:
@@ -139,6 +142,35 @@ def _advance(s: State, c: Configuration, i: int, what: str) -> Iterator[Step]:
         f"the operator {what} {c.names[i]}",
         lambda t: _history(t, c, i),
     )
+
+
+def has_credentials(c: Configuration, i: int) -> bool:
+    """Whether the operator can have the credentials of this incarnation revoked: agents keep
+    theirs.
+    """
+    return c.credentials and c.roles[i] == "writer" and i == 0
+
+
+def _revoke(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
+    """Have the credentials revoked, and see the store refuse them (mode Credentials).
+
+    What the broker says is no proof: it may answer and have done nothing.
+    """
+    who = c.names[i]
+    if not x.revoked:
+        gone = s.inc(i, revoked=1, said=True)
+        yield f"the broker revokes the credentials of {who}", gone
+        yield f"the broker revokes the credentials of {who}, its answer is lost", gone.inc(i, said=x.said)
+    if not x.said:
+        true = "" if x.revoked else ", which is not true"
+        yield f"the broker says that the credentials of {who} are revoked{true}", s.inc(i, said=True)
+        return
+    if not c.rules.revocation_verified:
+        yield from _advance(s, c, i, "believes the broker about the credentials of")
+    elif not c.rules.own_credentials_asked:
+        yield from _advance(s, c, i, "sees other credentials refused than those of")
+    elif x.known == 0 or (x.known < EVERY_SERVER and not c.rules.identity_cache_waited):
+        yield from _advance(s, c, i, "sees the store refuse the credentials of")
 
 
 def _unlock(s: State, c: Configuration, i: int) -> Iterator[Step]:

@@ -89,6 +89,20 @@ class Rules:
     """I9: the commit compares its progress base with the timeline under the lock (F5)."""
     gate_waits: bool = True
     """I1: mode changes only when no `writer/*` is left (F8)."""
+    revocation_verified: bool = True
+    """I11: credentials count as revoked when the store has refused a request; False: as soon as the
+    broker says so.
+    """
+    own_credentials_asked: bool = True
+    """I11: the refused request carries the very credentials of the fenced writer."""
+    identity_cache_waited: bool = True
+    """I11: the store is asked for at least as long as any of its servers may still know the
+    credentials; False: until one server has refused.
+    """
+    no_new_credentials: bool = True
+    """I11: the broker gives an attempt whose credentials were revoked no others, whenever the
+    request for them was sent.
+    """
     without: frozenset[tuple[str, str]] = field(default=frozenset())
     """Compares left out: (transaction, compare)."""
 
@@ -135,6 +149,10 @@ class Configuration:
     """Settle records and fences are collected."""
     gate: bool = False
     """The mode is changed from LeaseOnly to PodTermination through the gate."""
+    credentials: bool = False
+    """The mode Credentials: writer 0 is on a node that is lost for ever, its credentials are its
+    own, and the store has two servers that remember identities.
+    """
     foreign: bool = False
     """The last instant belongs to somebody outside the protocol: no record, never touched."""
     compaction: bool = False

@@ -19,6 +19,9 @@ PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "
 # Executors of an incarnation.
 GONE, RUNNING, LOST = 0, 1, 2  # LOST: runs, but the driver counts it as dead (a partition)
 
+EVERY_SERVER = 3
+"""Bit set: the two servers of the store."""
+
 # The program counters between "the lock is mine" and "I ask for its release": only here may a
 # process change the timeline.
 CRITICAL = frozenset(
@@ -101,6 +104,15 @@ class Inc(NamedTuple):
     writer: bool = False
     fence: bool = False
     phase: int = NONE  # settle/<inc>
+    # its credentials (only in the mode Credentials)
+    revoked: int = 0  # how often the identity service has forgotten them
+    known: int = EVERY_SERVER  # bit set: servers of the store that still accept them
+    said: bool = False  # the broker has told the operator that they are revoked
+
+    @property
+    def accepted(self) -> bool:
+        """Whether some server of the store still accepts a request of it."""
+        return self.known > 0
 
 
 class Instant(NamedTuple):

@@ -99,5 +99,22 @@ FURTHER: tuple[Variant, ...] = (
     ),
     _variant("admission left behind by an attempt that never registered", on.REQUESTS, "I6", admit_withdrawn=False),
     _variant("mode changed while writers are left", on.GATE, "I1", gate_waits=False),
+    _variant("credentials: no drain", on.CREDENTIALS, "I1 I3 I9", drain=False),
+    _variant("credentials: the broker's word for a refusal", on.CREDENTIALS, "I1 I3 I9 I11", revocation_verified=False),
+    _variant(
+        "credentials: others than the writer's are refused", on.CREDENTIALS, "I1 I3 I9 I11", own_credentials_asked=False
+    ),
+    _variant(
+        "credentials: one server has refused, another still knows them",
+        on.CREDENTIALS,
+        "I1 I3 I9 I11",
+        identity_cache_waited=False,
+    ),
+    _variant(
+        "credentials: new ones for the old attempt after the revocation",
+        on.CREDENTIALS,
+        "I1 I3 I9 I11",
+        no_new_credentials=False,
+    ),
 )
 ALL = REQUIRED + FURTHER

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tests.support.model import jvm
 from tests.support.model.rules import Configuration
-from tests.support.model.state import RUNNING, UNLOCKED, Request, State
+from tests.support.model.state import EVERY_SERVER, RUNNING, UNLOCKED, Request, State
 from tests.support.model.transactions import Step, call
 
 
@@ -26,6 +26,10 @@ def writer(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if not x.driver:
         return
     yield from jvm.session(s, c, i)
+    if c.credentials and x.pc in _SENDS and x.known < EVERY_SERVER:
+        yield f"{c.names[i]} is refused by the store", s.inc(i, pc="failing")
+        if not x.accepted:
+            return
     step = _LOCK_STEPS.get(x.pc) if c.program == "lock" or c.roles[i] == "plain" else _STEPS.get(x.pc)
     if step is not None:
         yield from step(s, c, i)
@@ -297,6 +301,12 @@ _STEPS = {
     "done": _leave,
     "abandoned": _leave,
 }
+
+
+_SENDS = frozenset({"recorded", "writing", "held2", "promised"})
+"""Where a writer's next step is a request to the store, authorised when it is sent: one that is on
+the wire lands or dies whatever becomes of the credentials.
+"""
 
 
 # ---------------------------------------------------------------- the clock

@@ -88,6 +88,44 @@ class CreateKey(Action):
 
 
 @dataclass(frozen=True)
+class GiveCredentials(Action):
+    """Have the broker issue storage credentials, and create the Secret of an attempt's pod.
+
+    The store must accept them first. A Secret that exists is success.
+    """
+
+    manifest: JsonDict
+    """Without ``data``."""
+    id: str
+    attempt: str
+    path: str
+    """Of the table."""
+
+
+@dataclass(frozen=True)
+class RevokeCredentials(Action):
+    """Have the broker revoke the storage credentials of an attempt.
+
+    It fails without stopping the plan: the next look sees that it is not done.
+    """
+
+    id: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class AskStore(Action):
+    """One request to the store with the credentials of a fenced attempt, to see the refusal."""
+
+    attempt: str
+    namespace: str
+    name: str
+    """Secret that its pod has mounted."""
+    pod_uid: str
+    path: str
+
+
+@dataclass(frozen=True)
 class DeletePod(Action):
     """Delete a pod with a grace period > 0 and its uid as precondition; never force.
 

@@ -5,12 +5,13 @@ An object may be older than a rule, and the owner of a Secret may withdraw it.
 
 from __future__ import annotations
 
-from hudi_operator.api import references
+from hudi_operator.api import references, revocable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
 
 REFERENCE_NOT_ALLOWED = "ReferenceNotAllowed"
 IMAGE_NOT_ALLOWED = "ImageNotAllowed"
+FENCING_MODE_NOT_POSSIBLE = "FencingModeNotPossible"
 
 
 def image_problem(view: View) -> str:
@@ -25,9 +26,15 @@ def table_problem(view: View) -> str:
     )
 
 
+def mode_problem(view: View) -> str:
+    """Why no pod may start in the table's fencing mode; empty when one may."""
+    broker = view.config.credentials_broker
+    return revocable.problem(view.table, broker.store_endpoint if broker.given else "")
+
+
 def problem(view: View) -> str:
     """Why no pod of the table may start; empty when one may."""
-    return image_problem(view) or table_problem(view)
+    return image_problem(view) or table_problem(view) or mode_problem(view)
 
 
 def writer_problem(view: View, writer: WriterSpec) -> str:

@@ -17,9 +17,10 @@ from hudi_contract.words import FencingMode, Role
 from hudi_operator.model import containers
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof, ran_out, silent
-from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeleteReport, DropEvidence
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeleteReport
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, Incarnation, View
+from hudi_operator.plan.fencing import revocation
 from hudi_operator.plan.fencing.settling import kill
 
 KEPT_DRIVER_PODS = 3
@@ -44,7 +45,7 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
     attempt_id = naming.attempt_id(pod.namespace, driver)
     incs = [i for i in view.incs if i.attempt == attempt_id and not i.settled]
     if any(pod.uid in i.settling.proven for i in view.incs):
-        return _drop(pod)
+        return _drop(view, pod)
     if (
         any(i.record is not None and (i.phase or Phase.Fenced) < Phase.Draining for i in incs)
         and view.mode != FencingMode.LEASE_ONLY
@@ -71,7 +72,7 @@ def _of_living(view: View, pod: PodFacts) -> list[Action]:
     """
     if pod_proof(pod, view.nodes, hosted=False) is None:
         return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
-    return _drop(pod) if pod.deleting else [kill(pod)]
+    return _drop(view, pod) if pod.deleting else [kill(pod)]
 
 
 def _of_ended(
@@ -88,16 +89,16 @@ def _of_ended(
         # kept for people.
         return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [kill(pod)]
     if executor:
-        return _drop(pod) if pod.deleting else [kill(pod)]
-    return _drop(pod)
+        return _drop(view, pod) if pod.deleting else [kill(pod)]
+    return _drop(view, pod)
 
 
 def _attempt(view: View, attempt_id: str) -> Attempt | None:
     return next((a for w in view.writers for a in w.attempts if a.id == attempt_id), None)
 
 
-def _drop(pod: PodFacts) -> list[Action]:
-    return [DropEvidence(pod.namespace, pod.name, pod.uid)] if EVIDENCE_FINALIZER in pod.finalizers else []
+def _drop(view: View, pod: PodFacts) -> list[Action]:
+    return [*revocation.released(view, pod)]
 
 
 def _old_pods(view: View) -> list[Action]:

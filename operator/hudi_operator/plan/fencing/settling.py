@@ -23,7 +23,6 @@ from hudi_operator.model.proof import Proof, Subject, prove, ran_out, ways_out
 from hudi_operator.plan.core.actions import (
     Action,
     DeletePod,
-    DropEvidence,
     FinishSettle,
     StartTimer,
     StopTimer,
@@ -32,7 +31,7 @@ from hudi_operator.plan.core.actions import (
 )
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import Incarnation, View
-from hudi_operator.plan.fencing import sightings
+from hudi_operator.plan.fencing import revocation, sightings
 
 JsonDict = dict[str, Any]
 
@@ -187,11 +186,7 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     record = _with_listed(view, inc, before)
     proofs: dict[str, Proof] = {}
     for uid, subject in _subjects(view, inc, record).items():
-        found = (
-            prove(subject, view.pods_by_uid.get(uid), view.nodes, view.table.fencing)
-            if uid not in record.proven
-            else None
-        )
+        found = _prove(view, inc, subject, view.pods_by_uid.get(uid)) if uid not in record.proven else None
         if found is not None:
             proofs[uid] = found
     record = record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
@@ -205,13 +200,11 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     done = record.proven
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
-    actions.extend(
-        DropEvidence(p.namespace, p.name, p.uid)
-        for p in live
-        if p.uid in done - shared and EVIDENCE_FINALIZER in p.finalizers
-    )
+    actions.extend(a for p in live if p.uid in done - shared for a in revocation.released(view, p))
     actions.extend(kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
+    if any(s.uid not in done for s, _ in proofs_missing(view, inc)):
+        actions.extend(revocation.steps(view, inc))
     waiting = [s.name or s.uid for s, _ in proofs_missing(view, inc) if s.uid not in done]
     summary = (
         f"{inc.label}: waiting for proof of death of {', '.join(waiting)}"
@@ -219,6 +212,11 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
         else f"{inc.label}: proofs recorded"
     )
     return PartialPlan(tuple(actions), (summary,), 2.0 if waiting else 0.5)
+
+
+def _prove(view: View, inc: Incarnation, subject: Subject, pod: PodFacts | None) -> Proof | None:
+    """Proof of death of one pod, or that the store accepts nothing of it; None: not proven."""
+    return prove(subject, pod, view.nodes, view.table.fencing) or revocation.proof(view, inc, subject, pod)
 
 
 def _proof_timer(view: View, inc: Incarnation, *, waiting: bool) -> list[Action]:
@@ -236,9 +234,10 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
     for subject, pod in proofs_missing(view, inc):
         node = view.nodes.get(subject.node)
         stuck = pod is None or not subject.evidence or (bool(subject.node) and (node is None or not node.ready))
-        found = prove(subject, pod, view.nodes, view.table.fencing)
-        if found is None and (stuck or overdue):
-            return f"{inc.label}: {ways_out(subject, pod, view.nodes, view.table.fencing)}"
+        if _prove(view, inc, subject, pod) is None and (stuck or overdue):
+            waits = revocation.waits_for(view, inc)
+            told = ways_out(subject, pod, view.nodes, view.table.fencing)
+            return f"{inc.label}: {f'{waits}; ' if waits else ''}{told}"
     return ""
 
 
@@ -247,12 +246,12 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
 
 def _draining(view: View, inc: Incarnation) -> PartialPlan:
     """Wait D from the start of this process's own timer: after a failover it starts again (F7)."""
-    name = f"drain/{inc.inc}"
+    name, seconds = f"drain/{inc.inc}", revocation.drain_seconds(view, inc.settling)
     age = view.timer(name)
     if age is None:
-        return PartialPlan.of(StartTimer(name), summary=f"{inc.label}: draining", requeue=min(1.0, view.drain_seconds))
-    if age < view.drain_seconds:
-        return PartialPlan.of(summary=f"{inc.label}: draining", requeue=min(1.0, view.drain_seconds - age))
+        return PartialPlan.of(StartTimer(name), summary=f"{inc.label}: draining", requeue=min(1.0, seconds))
+    if age < seconds:
+        return PartialPlan.of(summary=f"{inc.label}: draining", requeue=min(1.0, seconds - age))
     return _unlocked_or_unlock(view, inc, "drained")
 
 

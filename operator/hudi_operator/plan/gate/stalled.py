@@ -153,8 +153,17 @@ def _reference_is_not_allowed(view: View) -> Stall | None:
     return _stall(launch.REFERENCE_NOT_ALLOWED, launch.table_problem(view))
 
 
+def _mode_is_not_possible(view: View) -> Stall | None:
+    return _stall(launch.FENCING_MODE_NOT_POSSIBLE, launch.mode_problem(view))
+
+
 UNUSABLE: Chain[View, Stall] = Chain(
-    _spec_is_unreadable, _object_is_wrong, _image_is_not_allowed, _reference_is_not_allowed, _path_overlaps
+    _spec_is_unreadable,
+    _object_is_wrong,
+    _image_is_not_allowed,
+    _reference_is_not_allowed,
+    _mode_is_not_possible,
+    _path_overlaps,
 )
 
 

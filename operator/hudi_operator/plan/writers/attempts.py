@@ -22,6 +22,7 @@ from hudi_contract.words import Role
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
+from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.agent.agents import ensure_namespace
 from hudi_operator.plan.core import launch, spark_keys
@@ -36,6 +37,7 @@ from hudi_operator.plan.core.actions import (
     StartTimer,
 )
 from hudi_operator.plan.core.view import Attempt, View, WriterView
+from hudi_operator.plan.fencing import revocation
 from hudi_operator.plan.writers import ending_for_change, source_tables
 
 JsonDict = dict[str, Any]
@@ -120,7 +122,15 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _without_pod(view, writer.spec, active, entries)
     if stopping(view, writer.spec) or ending_for_change.asks(view, active):
         return _stop(view, writer.spec, active, entries)
-    return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=spark_keys.create(active.pod))
+    after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
+    return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after)
+
+
+def _credentials(view: View, attempt: Attempt, pod: PodFacts) -> tuple[Action, ...]:
+    """Storage credentials of its own, while none of its incarnations was fenced."""
+    if not attempt.admitted or any(i.fenced or i.record is not None for i in attempt.incs):
+        return ()
+    return revocation.give(view, attempt.id, pod)
 
 
 # ---- the status entry of an attempt

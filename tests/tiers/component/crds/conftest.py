@@ -32,7 +32,8 @@ def _light_cluster(directory: Path) -> Iterator[Cluster]:
 def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """API server and controllers; CRDs, policies and roles of the chart are there."""
     with _light_cluster(tmp_path_factory.mktemp("light") / "cluster") as cluster:
-        install(cluster, f"--set=config.allowedImages={{{','.join(ALLOWED_IMAGES)}}}")
+        broker = "--set=credentialsBroker.url=https://broker:8443,credentialsBroker.storeEndpoint=http://s3:9000"
+        install(cluster, f"--set=config.allowedImages={{{','.join(ALLOWED_IMAGES)}}}", broker)
         yield cluster
 
 

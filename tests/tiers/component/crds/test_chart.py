@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from hudi_operator.etcd_certificates import plan as planning
+from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT
 from tests.support.harness.servers import free_ports
 from tests.tiers.component.crds.certificates import turn
@@ -331,6 +332,40 @@ def test_metrics_behind_a_token_and_certificates() -> None:
         Path(mounts["metrics-tls"]),
     }
     assert sorted(config) == ["certFile", "clientCaFile", "keyFile", "tokenFile"]
+
+
+def test_a_credentials_broker_is_told_to_the_operator_alone() -> None:
+    """Token and authorities are files of its pod; without a broker nothing changes."""
+    values = (
+        "--set=credentialsBroker.url=https://broker:8443,credentialsBroker.storeEndpoint=https://s3:9000,"
+        "credentialsBroker.tokenSecret=t,credentialsBroker.caSecret=c,credentialsBroker.storeCaSecret=s",
+        "--set=config.consent.secrets=Off",
+    )
+    objects = render(*values)
+    spec = find(objects, "Deployment", "hudi-operator")["spec"]["template"]["spec"]
+    mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
+    secrets = {v["name"]: v["secret"] for v in spec["volumes"] if "secret" in v}
+    text = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    config = OperatorConfig.from_dict(text).credentials_broker
+    for volume, secret, file in (
+        ("broker-token", "t", config.token_file),
+        ("broker-ca", "c", config.ca_file),
+        ("store-ca", "s", config.store_ca_file),
+    ):
+        (item,) = secrets[volume]["items"]
+        assert (secrets[volume]["secretName"], f"{mounts[volume]}/{item['path']}") == (secret, file)
+    assert (config.url, config.identity_cache_seconds, config.request_seconds) == ("https://broker:8443", 120, 200)
+
+    def reads_secrets(found: list[JsonDict]) -> bool:
+        rules = find(found, "ClusterRole", "hudi-operator")["rules"]
+        return any("secrets" in rule["resources"] and "get" in rule["verbs"] for rule in rules)
+
+    egress = "networkPolicy.egress.enabled=true,networkPolicy.egress.operator[0].ports[0].port=8443"
+    rules = find(render(f"--set={egress}"), "NetworkPolicy", "hudi-operator")["spec"]["egress"]
+    assert rules[-1] == {"ports": [{"port": 8443}]}
+    assert reads_secrets(objects)
+    assert not reads_secrets(render(values[1]))
+    assert "credentialsBroker" not in find(render(), "ConfigMap", "hudi-operator")["data"]["config.yaml"]
 
 
 def test_no_scratch_space_is_without_a_limit() -> None:

@@ -94,8 +94,9 @@ def test_a_controller_gives_nobody_the_operators_labels(light_cluster: Cluster, 
 
 
 def test_keys_of_connections_are_the_operators(light_cluster: Cluster, lookalikes: str) -> None:
-    code, out = create(light_cluster, _secret(lookalikes, "load-12345678-1-spark-key"), "dev")
-    assert code != 0
-    assert "Secrets whose name ends with -spark-key are made by the operator only" in out
+    for name in ("load-12345678-1-spark-key", "load-12345678-1-storage-key"):
+        code, out = create(light_cluster, _secret(lookalikes, name), "dev")
+        assert code != 0
+        assert "Secrets whose name ends with -spark-key or -storage-key are made by the operator only" in out
     code, out = create(light_cluster, _secret(lookalikes, "of-their-own"), "dev")
     assert code == 0, out

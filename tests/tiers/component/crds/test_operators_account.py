@@ -216,7 +216,10 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
     ),
     "an-account": (_plain("ServiceAccount"), "makes the ServiceAccounts hudi-driver and hudi-agent only"),
     "a-secret-of-another-name": (_plain("Secret"), "makes Secrets of type Opaque with its label only"),
-    "a-key-of-no-pod": (_plain("Secret", "load-1-spark-key"), "each for a pod that owns it, as <pod>-spark-key"),
+    "a-key-of-no-pod": (
+        _plain("Secret", "load-1-spark-key"),
+        "each for a pod that owns it, as <pod>-spark-key or <pod>-storage-key",
+    ),
     "a-key-of-another-pod": (
         _meta(_plain("Secret", "load-1-spark-key"), ownerReferences=[_owner("Pod", "load-2")]),
         "makes Secrets of type Opaque",

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.support.crds import schema
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, render, table, writer
+from tests.tiers.component.crds.cluster import (
+    DEFAULT_IMAGES,
+    Cluster,
+    JsonDict,
+    install,
+    render,
+    table,
+    wait_until,
+    writer,
+)
 
 KAFKA = {
     "bootstrapServers": ["kafka:9093"],
@@ -98,11 +108,14 @@ def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: 
     light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
 
 
-@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key"])
+@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key", "load-01234567-1-storage-key"])
 def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: str, name: str) -> None:
     spec = {"storage": {"secretRefs": [{"name": name, "as": "Env", "prefix": "APP_"}]}}
     message = light_cluster.refused(table(author, **spec))
-    assert f"Secret '{name}': names that begin with hudi-operator- or end with -spark-key are those of" in message
+    assert (
+        f"Secret '{name}': names that begin with hudi-operator- or end with -spark-key or -storage-key are those of"
+        in message
+    )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
     assert "are those of the operator's own" in light_cluster.refused(writer(author, source={"kafka": kafka}))
 
@@ -132,13 +145,29 @@ def test_an_image_must_be_allowed(light_cluster: Cluster, namespace: str) -> Non
 
 
 def test_images_are_allowed_by_pattern(bare_cluster: Cluster) -> None:
-    from tests.tiers.component.crds.cluster import install
-
     install(bare_cluster, "--set=config.allowedImages={registry.example/lake/*,exact:1}")
     for image in ("registry.example/lake/spark:7", "exact:1"):
         bare_cluster.apply(table("default", image=image))
     for image in ("registry.example/lakes/spark:7", "exact:12", "registry.example/other"):
         assert "is none of the images" in bare_cluster.refused(table("default", image=image))
+
+
+# ---- storage credentials that can be revoked
+
+
+def test_the_mode_credentials_needs_a_broker(bare_cluster: Cluster) -> None:
+    """Without one no writer would ever start."""
+    storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": {"fs.s3a.endpoint": "http://s3:9000"}}
+    revocable = table("default", fencing={"mode": "Credentials"}, storage=storage)
+    install(bare_cluster)
+    message = bare_cluster.refused(revocable)
+    assert "spec.fencing.mode: Credentials: this operator has no broker of storage credentials" in message
+    bare_cluster.apply(table("default", fencing={"mode": "PodTermination"}, storage=storage))
+    assert "has no broker" in bare_cluster.refused(revocable)
+    values = "--set=credentialsBroker.url=https://b:8443,credentialsBroker.storeEndpoint=http://s3:9000"
+    policies = [o for o in render(DEFAULT_IMAGES, values) if o["kind"] == "ValidatingAdmissionPolicy"]
+    bare_cluster.apply(*policies)
+    wait_until(lambda: not bare_cluster.run("apply", "-f", "-", stdin=json.dumps(revocable)).returncode)
 
 
 # ---- decisions

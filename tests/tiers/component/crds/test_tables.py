@@ -15,6 +15,22 @@ def beginning(path: str, format: str = "Parquet") -> dict[str, Any]:
     return {"source": {"path": path, "format": format}}
 
 
+_ENDPOINT = {"fs.s3a.endpoint": "http://s3:9000"}
+_S3 = [{"name": "lake", "as": "S3"}]
+_OTHER_ACCESS = (
+    "fs.s3a.aws.credentials.provider",
+    "fs.s3a.assumed.role.arn",
+    "fs.s3a.bucket.lake.endpoint",
+    "FS.S3A.Bucket.lake.endpoint",
+    "fs.s3a.delegation.tokens.enabled",
+)
+
+
+def _revocable(**storage: Any) -> dict[str, Any]:
+    """A spec that may have the fencing mode Credentials, but for what is changed."""
+    return {"storage": {"secretRefs": _S3, "options": _ENDPOINT, **storage}}
+
+
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("local-path", {"path": "file:///etc"}, ("spec.path", "'file:///etc'", "must begin with one of s3a://")),
     ("other-scheme", {"path": "http://x/y"}, ("spec.path", "'http://x/y'", "must begin with one of s3a://")),
@@ -56,8 +72,33 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("drain", {"fencing": {"drainSeconds": 0}}, ("spec.fencing.drainSeconds", "0", "greater than or equal to 1")),
     (
         "fencing-mode",
-        {"fencing": {"mode": "Credentials"}},
-        ("spec.fencing.mode", '"Credentials"', '"PodTermination", "LeaseOnly"'),
+        {"fencing": {"mode": "Lease"}},
+        ("spec.fencing.mode", '"Lease"', '"PodTermination", "Credentials", "LeaseOnly"'),
+    ),
+    *(
+        (f"credentials-{name}", {"fencing": {"mode": "Credentials"}, **spec}, (field, told))
+        for name, spec, field, told in (
+            ("of-nobody", {}, "spec.fencing.mode", "needs a path on s3a, one Secret as S3"),
+            ("elsewhere", {**_revocable(), "path": "gs://lake/x"}, "spec.fencing.mode", "needs a path on s3a"),
+            ("as-files", _revocable(secretRefs=[{"name": "lake", "as": "Files"}]), "spec.fencing.mode", "one Secret"),
+            ("twice", _revocable(secretRefs=[*_S3, {"name": "b", "as": "Files"}]), "spec.fencing.mode", "one Secret"),
+            (
+                "of-an-account",
+                _revocable(serviceAccountName="own"),
+                "spec.fencing.mode",
+                "no storage.serviceAccountName",
+            ),
+            ("no-store", _revocable(options={}), "spec.fencing.mode", "fs.s3a.endpoint in storage.options"),
+            *(
+                (
+                    f"other-access-{number}",
+                    _revocable(options={**_ENDPOINT, option: "x"}),
+                    "spec.storage.options",
+                    "revoked",
+                )
+                for number, option in enumerate(_OTHER_ACCESS)
+            ),
+        )
     ),
     (
         "single",

@@ -18,9 +18,11 @@ import yaml
 from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
+from hudi_operator.model.config import CredentialsBrokerConfig, OperatorConfig
 from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.job.options import check_allowed
 from hudi_runtime.services import triggers
+from tests.support.world import simulated_world
 from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
 
@@ -44,10 +46,14 @@ def of(one: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("path", "one"), objects("HudiTable"))
-def test_a_table(path: Path, one: dict[str, Any]) -> None:
+def test_a_table(path: Path, one: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is planned without a complaint, and the agent reads in its assignment what
     the object says.
     """
+    if one["spec"].get("fencing", {}).get("mode") == "Credentials":
+        store = one["spec"]["storage"]["options"]["fs.s3a.endpoint"]
+        broker = CredentialsBrokerConfig(url="https://broker:8443", store_endpoint=store)
+        monkeypatch.setattr(simulated_world, "CONFIG", OperatorConfig(credentials_broker=broker))
     world = Meeting()
     world.make_table(**one["spec"])
     world.run(lambda w: "assignment" in w.kv)

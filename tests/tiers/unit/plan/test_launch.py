@@ -182,13 +182,16 @@ def test_rules_of_an_installation() -> None:
     assert not references.problem(named, {}, table, ConsentConfig().by_kind)
 
 
-@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key"])
+@pytest.mark.parametrize("name", ["hudi-operator-etcd", "load-01234567-1-spark-key", "load-01234567-1-storage-key"])
 def test_the_operators_own_secret_is_never_used(name: str) -> None:
     """Whatever the rules say, and whatever stands at it."""
     table = spec(storage={"secretRefs": [{"name": name, "as": "Env", "prefix": "APP_"}]})
     said = {Named("Secret", name): Consent(True, ("*",))}
     found = references.problem(references.of_table(table), said, table, ConsentConfig().by_kind)
-    assert f"Secret {name}: names that begin with hudi-operator- or end with -spark-key are those of the" in found
+    assert (
+        f"Secret {name}: names that begin with hudi-operator- or end with -spark-key or -storage-key are those of the"
+        in found
+    )
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_after_a_failover_the_time_begins_again() -> None:
         {"proofs": {}},
         {"proofs": {"u0": {"kind": "Attestation"}}},
         {"proofs": {"u0": {"kind": "OutOfService"}}},
+        {"proofs": {"u0": {"kind": "CredentialsRevoked"}}},
         {"pods": {"executor": {"name": "e", "node": "n", "evidence": True}}},
         {"instants": {"t0": {"outcome": None}}},
         {"role": "agent", "pod": "hudi-agent-x-1", "attempt": "lake.hudi-agent-x-1"},
