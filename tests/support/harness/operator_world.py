@@ -19,9 +19,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hudi_contract import naming
+from tests.support import quick_yaml
 from tests.support.harness.kubelet_parts import Host
 from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, JsonDict, free_ports, wait_for
 from tests.support.trace.conform import assert_conform
@@ -149,7 +148,7 @@ class World:
             **self.settings,
         }
         path = self.directory / f"config-{number}.yaml"
-        path.write_text(yaml.safe_dump(config))
+        path.write_text(quick_yaml.dump(config))
         log = self.directory / f"operator-{number}.log"
         variables = {
             "HUDI_OPERATOR_CONFIG": str(path),
