@@ -80,8 +80,13 @@ class Operator:
 
     def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
         """SIGKILL as soon as a step stands in the protocol log."""
-        deadline = time.monotonic() + seconds
-        while step not in self.steps():
+        deadline, read = time.monotonic() + seconds, -1
+        while True:
+            # Its size first: to read the log over and over takes a core from who writes it.
+            if (size := self.log.stat().st_size) != read:
+                read = size
+                if step in self.steps():
+                    break
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < deadline, f"{step} not seen in {self.steps()}"
             time.sleep(0.002)
