@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.harness import own_rows
-from tests.support.harness.local import Process, Table, World, rows
+from tests.support.harness.local import Process, Table, World, committed, rows, until
 
 PARTITIONS = "abcd"
 COMMITS = 10
@@ -56,10 +56,9 @@ def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process]
             ]
         }
 
-    first = table.writer("first", python={"batches": [batch(0)]})
-    assert first.wait() == 0, first.log()[-4000:]
     world.spark()
-    writer = table.writer("writer", python={"batches": [batch(number) for number in range(1, COMMITS + 1)]})
+    writer = table.writer("writer", python={"batches": [batch(number) for number in range(COMMITS + 1)]})
+    until("the first commit is there", lambda: committed(table.folder), alive=writer)
     seen: dict[str, list[str]] = {reader: [] for reader in READERS}
     while writer.poll() is None:
         for reader, read in READERS.items():
