@@ -37,7 +37,7 @@ def by_hudi_rs(table: Table) -> list[str]:
 READERS = {"Spark": by_spark, "hudi-rs": by_hudi_rs}
 
 
-@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+@pytest.mark.parametrize("kind", [pytest.param("CopyOnWrite", marks=pytest.mark.extra), "MergeOnRead"])
 def test_a_commit_is_seen_whole_or_not_at_all(tended: tuple[World, str, Process], kind: str) -> None:
     """Each commit rewrites every row of four partitions, so a snapshot has one value.
 
