@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import yaml
-
 from hudi_operator.api.fields import NOTHING, SpecError, check, declarations
-from tests.support import ROOT
+from tests.support import ROOT, quick_yaml
 
 JsonDict = dict[str, Any]
 
@@ -41,7 +39,7 @@ KEYWORDS = (
 
 @cache
 def _text(plural: str) -> str:
-    return json.dumps(yaml.safe_load((ROOT / "crds" / f"hudioperator.io_{plural}.yaml").read_text()))
+    return json.dumps(quick_yaml.load((ROOT / "crds" / f"hudioperator.io_{plural}.yaml").read_text()))
 
 
 def crd(plural: str) -> JsonDict:

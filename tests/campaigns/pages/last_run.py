@@ -50,6 +50,7 @@ REPORTS = {
     "crds": ("component", "build/test/crds.xml"),
     "hudi": ("hudi", "build/test/hudi.xml"),
     "hudi-2": ("hudi", "build/test/hudi-2.xml"),
+    "hudi-3": ("hudi", "build/test/hudi-3.xml"),
     "e2e": ("e2e", "build/test/e2e.xml"),
 }
 """What `tests/run` calls a tier: the tier here, and where its reports are."""

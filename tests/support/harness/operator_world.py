@@ -19,9 +19,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hudi_contract import naming
+from tests.support import quick_yaml
 from tests.support.harness.kubelet_parts import Host
 from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, JsonDict, free_ports, wait_for
 from tests.support.trace.conform import assert_conform
@@ -81,8 +80,13 @@ class Operator:
 
     def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
         """SIGKILL as soon as a step stands in the protocol log."""
-        deadline = time.monotonic() + seconds
-        while step not in self.steps():
+        deadline, read = time.monotonic() + seconds, -1
+        while True:
+            # Its size first: to read the log over and over takes a core from who writes it.
+            if (size := self.log.stat().st_size) != read:
+                read = size
+                if step in self.steps():
+                    break
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < deadline, f"{step} not seen in {self.steps()}"
             time.sleep(0.002)
@@ -149,7 +153,7 @@ class World:
             **self.settings,
         }
         path = self.directory / f"config-{number}.yaml"
-        path.write_text(yaml.safe_dump(config))
+        path.write_text(quick_yaml.dump(config))
         log = self.directory / f"operator-{number}.log"
         variables = {
             "HUDI_OPERATOR_CONFIG": str(path),

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
 from kubernetes.aio import client
 
 from hudi_operator.adapters.kubernetes import ApiServer
 from hudi_operator.etcd_certificates.keeper import Keeper, Options, options_from
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, render
 
 ACCOUNT = "hudi-operator-etcd-identity"
@@ -44,9 +44,9 @@ def options(*values: str, endpoint: str = NOBODY, namespace: str = "hudi-system"
 
 def token_config(cluster: Cluster, to: Path, namespace: str = "hudi-system") -> Path:
     """A kubeconfig with the token of the process's ServiceAccount."""
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config = quick_yaml.load(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": cluster.kubectl("create", "token", ACCOUNT, "-n", namespace).strip()}
-    to.write_text(yaml.safe_dump(config))
+    to.write_text(quick_yaml.dump(config))
     return to
 
 

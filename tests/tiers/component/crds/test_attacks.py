@@ -7,13 +7,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import yaml
-
-from tests.support import ROOT, seeds
+from tests.support import ROOT, quick_yaml, seeds
 from tests.support.hostile_specs import PREFIX, Generator, made, refusal
 from tests.tiers.component.crds.cluster import Cluster
 
-ATTACKS: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests/tiers/unit/api/attacks.yaml").read_text())
+ATTACKS: list[dict[str, Any]] = quick_yaml.load((ROOT / "tests/tiers/unit/api/attacks.yaml").read_text())
 BY_THE_OPERATOR = (
     "not below a prefix",
     "not on the allow-list",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, table
 
 FORM = "it must be https://HOST[:PORT][/PATH][?QUERY] without credentials, fragment and white space"
@@ -114,4 +114,4 @@ def test_defaults(light_cluster: Cluster, namespace: str) -> None:
 
 
 def _yaml(found: dict[str, Any]) -> str:
-    return str(yaml.safe_dump(found))
+    return str(quick_yaml.dump(found))

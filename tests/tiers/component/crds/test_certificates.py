@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
 
 from hudi_operator.adapters import authority
 from hudi_operator.adapters.authority import Request
+from tests.support import quick_yaml
 from tests.support.harness.servers import free_ports
 from tests.tiers.component.crds.certificates import Played, options
 from tests.tiers.component.crds.cluster import (
@@ -100,14 +100,14 @@ def cert_manager_crds() -> list[JsonDict]:
     assert done.returncode == 0, done.stdout + done.stderr
     module = json.loads(done.stdout)
     assert module["Sum"] == CERT_MANAGER_SUM
-    crds = [yaml.safe_load(path.read_text()) for path in (Path(module["Dir"]) / "deploy" / "crds").glob("*.yaml")]
+    crds = [quick_yaml.load(path.read_text()) for path in (Path(module["Dir"]) / "deploy" / "crds").glob("*.yaml")]
     return [crd for crd in crds if crd["kind"] == "CustomResourceDefinition"]
 
 
 @pytest.fixture(scope="module")
 def cert_manager(light_cluster: Cluster, cert_manager_crds: list[JsonDict]) -> Cluster:
     # Their descriptions are too long for the annotation of a client-side apply.
-    light_cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(cert_manager_crds))
+    light_cluster.kubectl("apply", "--server-side", "-f", "-", stdin=quick_yaml.dump_all(cert_manager_crds))
     light_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     return light_cluster
 
@@ -120,9 +120,9 @@ def test_cert_managers_schema_accepts_what_is_rendered(cert_manager: Cluster, va
     assert sorted(o["kind"] for o in ours) == expected[values]
     wrong = {**ours[-1], "spec": {**ours[-1]["spec"], "durations": "1h0m0s"}}
     command = ["create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"]
-    assert "durations" in cert_manager.run(*command, stdin=yaml.safe_dump(wrong)).stdout
+    assert "durations" in cert_manager.run(*command, stdin=quick_yaml.dump(wrong)).stdout
     for obj in ours:
-        stored = json.loads(cert_manager.kubectl(*command, stdin=yaml.safe_dump(obj)))
+        stored = json.loads(cert_manager.kubectl(*command, stdin=quick_yaml.dump(obj)))
         assert stored["spec"] == obj["spec"]
     usages = {o["metadata"]["name"]: o["spec"].get("usages") for o in ours if o["kind"] == "Certificate"}
     servers = {name for name, names in usages.items() if "server auth" in (names or ())}
@@ -207,7 +207,7 @@ def test_applied_twice_by_another_manager_nothing_changes(bare_cluster: Cluster)
     rendered = helm("template", "hudi-operator", str(CHART), "-n", SYSTEM, IMAGES).stdout
     bare_cluster.kubectl("create", "namespace", SYSTEM)
     crds = [o for o in render() if o["kind"] == "CustomResourceDefinition"]
-    bare_cluster.kubectl("apply", *tool, stdin=yaml.safe_dump_all(crds))
+    bare_cluster.kubectl("apply", *tool, stdin=quick_yaml.dump_all(crds))
     bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     bare_cluster.kubectl("apply", *tool, stdin=rendered)
 
@@ -251,9 +251,9 @@ def test_tables_and_writers_applied_twice_are_the_same(bare_cluster: Cluster) ->
     """Defaults of the CRDs and the operator's finalizer are no drift."""
     tool = ["--server-side", "--field-manager=gitops", "-f", "-"]
     crds = [o for o in render() if o["kind"] == "CustomResourceDefinition"]
-    bare_cluster.kubectl("apply", *tool, stdin=yaml.safe_dump_all(crds))
+    bare_cluster.kubectl("apply", *tool, stdin=quick_yaml.dump_all(crds))
     bare_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    wanted = yaml.safe_dump_all([table("default"), writer("default")])
+    wanted = quick_yaml.dump_all([table("default"), writer("default")])
     bare_cluster.kubectl("apply", *tool, stdin=wanted)
     # As the operator does it (KubernetesStore.patch_finalizers, replace_status).
     for kind in ("huditable/flights", "hudiwriter/backfill"):

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_operator.etcd_certificates import plan as planning
 from hudi_operator.model.config import OperatorConfig
-from tests.support import ROOT
+from tests.support import ROOT, quick_yaml
 from tests.support.harness.servers import free_ports
 from tests.tiers.component.crds.certificates import turn
 from tests.tiers.component.crds.cluster import BIN, CHART, IMAGES, WRITTEN_LAST, Cluster, JsonDict, helm, render, table
@@ -48,7 +47,7 @@ def test_the_crds_are_small_enough_for_kubectl_apply() -> None:
     All annotations of an object have 262,144 bytes.
     """
     for path in (ROOT / "crds").glob("*.yaml"):
-        assert len(json.dumps(yaml.safe_load(path.read_text()))) < 131_072
+        assert len(json.dumps(quick_yaml.load(path.read_text()))) < 131_072
 
 
 def test_lint() -> None:
@@ -65,7 +64,7 @@ def test_crds_are_kept_or_left_out() -> None:
     crds = [o for o in render() if o["kind"] == "CustomResourceDefinition"]
     assert [o["metadata"]["annotations"]["helm.sh/resource-policy"] for o in crds] == ["keep", "keep"]
     assert [o["spec"] for o in crds] == [
-        yaml.safe_load(path.read_text())["spec"] for path in sorted((ROOT / "crds").glob("*.yaml"))
+        quick_yaml.load(path.read_text())["spec"] for path in sorted((ROOT / "crds").glob("*.yaml"))
     ]
     assert not [
         o
@@ -76,7 +75,7 @@ def test_crds_are_kept_or_left_out() -> None:
 
 
 def test_the_configuration_is_what_the_operator_reads() -> None:
-    config = yaml.safe_load(
+    config = quick_yaml.load(
         find(render("--set=config.pathPrefixes.a={s3a://x/}"), "ConfigMap", "hudi-operator")["data"]["config.yaml"]
     )
     endpoint = "https://hudi-operator-etcd-0.hudi-operator-etcd.hudi-system.svc:2379"
@@ -140,7 +139,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
 )
 def test_paths_of_namespaces_that_are_not_listed(values: tuple[str, ...], others: list[str] | None) -> None:
     """Closed in a release for all namespaces, unless one line opens them."""
-    config = yaml.safe_load(find(render(*values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    config = quick_yaml.load(find(render(*values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
     assert config["pathPrefixes"].get("*") == others
 
 
@@ -168,7 +167,7 @@ def test_external_etcd() -> None:
     (container,) = gateway["spec"]["template"]["spec"]["containers"]
     assert "-etcd-endpoints=https://a:2379,https://b:2379" in container["args"]
     assert gateway["spec"]["template"]["spec"]["volumes"][0]["secret"]["secretName"] == "gw"
-    config = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    config = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
     assert config["etcd"]["endpoints"] == ["https://a:2379", "https://b:2379"]
     assert all("hudi-operator-gateway-" in endpoint for endpoint in config["podEtcd"]["endpoints"])
     volumes = find(objects, "Deployment", "hudi-operator")["spec"]["template"]["spec"]["volumes"]
@@ -216,7 +215,7 @@ def test_images_are_named_with_their_registry() -> None:
         objects = render(*values)
         pods = [o["spec"]["template"]["spec"] for o in objects if o["kind"] in ("Deployment", "StatefulSet", "Job")]
         found = [container["image"] for spec in pods for container in spec["containers"]]
-        config = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+        config = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
         return sorted({*found, config["sparkImage"]})
 
     home = "registry.example.com/data"
@@ -293,7 +292,7 @@ def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) ->
     policies = [o for o in objects if o["kind"] == "NetworkPolicy"]
     for policy in policies:
         command = ["create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"]
-        stored = json.loads(light_cluster.kubectl(*command, stdin=yaml.safe_dump(policy)))
+        stored = json.loads(light_cluster.kubectl(*command, stdin=quick_yaml.dump(policy)))
         assert stored["spec"]["podSelector"] == policy["spec"]["podSelector"]
         assert stored["spec"]["policyTypes"] == ["Ingress", "Egress"]
     selected = [o["spec"]["podSelector"]["matchLabels"] for o in policies]
@@ -309,11 +308,11 @@ def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) ->
         "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380, 2381], "hudi-operator-etcd-identity": [],
         "hudi-operator-gateway": [2379, 8080],
     }  # fmt: skip
-    rules = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
+    rules = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
     spark = {"podSelector": {}, "policyTypes": ["Egress"], "egress": rules["egress"]}
     made = {**policies[0], "metadata": {"name": "spark", "namespace": "hudi-system"}, "spec": spark}
     command = ["create", "--dry-run=server", "--validate=strict", "-f", "-"]
-    assert "created" in light_cluster.kubectl(*command, stdin=yaml.safe_dump(made))
+    assert "created" in light_cluster.kubectl(*command, stdin=quick_yaml.dump(made))
     assert {"port": 9000} in rules["egress"][-1]["ports"]
 
     by_default = {o["metadata"]["name"]: o["spec"] for o in render() if o["kind"] == "NetworkPolicy"}
@@ -326,7 +325,7 @@ def test_metrics_behind_a_token_and_certificates() -> None:
     values = "--set=metrics.tokenSecret=t,metrics.tlsSecret=m,metrics.clientCertificates=true"
     deployment = find(render(values), "Deployment", "hudi-operator")["spec"]["template"]["spec"]
     mounts = {m["name"]: m["mountPath"] for m in deployment["containers"][0]["volumeMounts"]}
-    config = yaml.safe_load(find(render(values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])["metrics"]
+    config = quick_yaml.load(find(render(values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])["metrics"]
     assert {Path(path).parent for path in config.values()} == {
         Path(mounts["metrics-token"]),
         Path(mounts["metrics-tls"]),
@@ -448,7 +447,7 @@ def _cluster_wide(release: str, *arguments: str) -> set[tuple[str, str]]:
     """Kind and name of the objects without a namespace, apart from the CRDs."""
     done = helm("template", release, str(CHART), "--namespace", f"{release}-system", IMAGES, *arguments)
     assert done.returncode == 0, done.stderr
-    objects = [o for o in yaml.safe_load_all(done.stdout) if o and "namespace" not in o["metadata"]]
+    objects = [o for o in quick_yaml.load_all(done.stdout) if o and "namespace" not in o["metadata"]]
     return {(o["kind"], o["metadata"]["name"]) for o in objects if o["kind"] != "CustomResourceDefinition"}
 
 

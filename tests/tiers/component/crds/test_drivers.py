@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.manifests import namespace as manifests
 from hudi_operator.model.config import OperatorConfig
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
 CONFIG = OperatorConfig()
@@ -42,7 +42,7 @@ class Driver:
     executor: JsonDict
 
     def creates(self, obj: JsonDict) -> tuple[int, str]:
-        done = self.cluster.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(obj))
+        done = self.cluster.run("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(obj))
         return done.returncode, done.stdout
 
     def changed(self, change: Callable[[JsonDict], Any]) -> JsonDict:
@@ -107,7 +107,7 @@ def _executor(own: TableSpec, load: WriterSpec, driver: JsonDict) -> JsonDict:
 
 
 def _as_spark_makes_it(template: str, own: TableSpec, driver: JsonDict) -> JsonDict:
-    made: JsonDict = yaml.safe_load(template)
+    made: JsonDict = quick_yaml.load(template)
     name = driver["metadata"]["name"]
     made["metadata"] |= {
         "name": f"{name}-exec-1",
@@ -295,7 +295,7 @@ def test_a_token_that_is_no_pods_starts_nothing(driver: Driver, light_cluster: C
     account = light_cluster.get("pod", driver.name, "-n", driver.namespace)["spec"]["serviceAccountName"]
     token = light_cluster.kubectl("create", "token", account, "-n", driver.namespace).strip()
     loose = light_cluster.with_token(token, tmp_path / "loose.kubeconfig")
-    out = loose.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(driver.executor))
+    out = loose.run("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(driver.executor))
     assert out.returncode != 0
     assert "the pod '' makes and deletes its own executors only" in out.stdout
 
@@ -304,7 +304,7 @@ def test_a_driver_ends_its_own_executors_only(light_cluster: Cluster, namespace:
     one = _driver(light_cluster, namespace, tmp_path, name="one")
     two = _driver(light_cluster, namespace, tmp_path, name="two")
     for driver in (one, two):
-        driver.cluster.kubectl("create", "-f", "-", stdin=yaml.safe_dump(driver.executor))
+        driver.cluster.kubectl("create", "-f", "-", stdin=quick_yaml.dump(driver.executor))
     light_cluster.apply(pod("bystander", namespace))
     victims = (f"{two.name}-exec-1", two.name, one.name, "bystander")
     for victim in victims:
@@ -342,7 +342,7 @@ def test_what_executors_are_compared_with_is_the_operators(driver: Driver, light
             "labels": {"app.kubernetes.io/managed-by": "hudi-operator", "app.kubernetes.io/component": "driver"},
         },
     }
-    done = light_cluster.run("create", "-f", "-", *where, stdin=yaml.safe_dump(forged))
+    done = light_cluster.run("create", "-f", "-", *where, stdin=quick_yaml.dump(forged))
     assert "are made, changed and deleted by the operator" in done.stdout
 
 

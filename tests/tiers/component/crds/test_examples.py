@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.support import ROOT
+from tests.support import ROOT, quick_yaml
 from tests.tiers.component.crds.cluster import Cluster
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
@@ -15,11 +14,11 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
 def test_an_example_is_accepted(light_cluster: Cluster, namespace: str, path: Path) -> None:
-    objects = [found for found in yaml.safe_load_all(path.read_text()) if found]
+    objects = [found for found in quick_yaml.load_all(path.read_text()) if found]
     for found in objects:
         if found["kind"] == "Namespace":
             continue
         if "namespace" in found.get("metadata", {}):
             found["metadata"]["namespace"] = namespace
-        light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(found))
+        light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(found))
     assert objects

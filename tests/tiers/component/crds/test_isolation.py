@@ -11,10 +11,9 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_operator.api.references import ANNOTATION
-from tests.support import ROOT
+from tests.support import ROOT, quick_yaml
 from tests.tiers.component.crds.cluster import (
     Cluster,
     JsonDict,
@@ -55,7 +54,7 @@ def _attested(user: str) -> JsonDict:
 
 
 def _apply(obj: JsonDict) -> Any:
-    return lambda user: (("apply", "--server-side", f"--field-manager={user}", "-f", "-"), yaml.safe_dump(obj))
+    return lambda user: (("apply", "--server-side", f"--field-manager={user}", "-f", "-"), quick_yaml.dump(obj))
 
 
 def _patch(kind: str, name: str, patch: JsonDict) -> Any:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_operator.api.merging import OF_HUDI
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, table
 
 SIDE_BY_SIDE = {"index": {"type": "Bucket", "buckets": 4}, "concurrency": {"mode": "NonBlocking"}}
@@ -119,7 +119,7 @@ def test_a_refusal_names_field_value_and_rule(
     ],
 )
 def test_what_goes_together(light_cluster: Cluster, spec: dict[str, Any]) -> None:
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(table("default", **spec)))
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(table("default", **spec)))
 
 
 def test_how_versions_are_merged_cannot_be_changed(light_cluster: Cluster, namespace: str) -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, namespace, pods
 from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodFacts
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
@@ -40,7 +40,7 @@ class Tenant:
         """One request in the operator's name (dry run)."""
         stdin = ("-f", "-") if obj is not None else ("-n", self.namespace)
         done = self.cluster.run(
-            *command, *stdin, "--dry-run=server", f"--as={OPERATOR}", stdin=yaml.safe_dump(obj) if obj else ""
+            *command, *stdin, "--dry-run=server", f"--as={OPERATOR}", stdin=quick_yaml.dump(obj) if obj else ""
         )
         return done.returncode, done.stdout
 

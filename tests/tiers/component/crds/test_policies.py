@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import (
     EVIDENCE,
     POD_UID,
@@ -104,7 +104,7 @@ def test_where_nothing_is_compared_no_executor_starts(light_cluster: Cluster, na
     code, out = create(light_cluster, executor(namespace), "")
     assert code != 0
     assert NO_PARAMETERS in out
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod("x", namespace)))
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(pod("x", namespace)))
 
 
 def test_executors_of_another_account_are_known_by_their_labels(light_cluster: Cluster, namespace: str) -> None:
@@ -117,7 +117,7 @@ def test_executors_of_another_account_are_known_by_their_labels(light_cluster: C
 
 def test_other_pods_are_not_concerned(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.kubectl(
-        "create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod("x", namespace, hostNetwork=True))
+        "create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(pod("x", namespace, hostNetwork=True))
     )
 
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import Cluster, table
 
 
@@ -502,13 +502,13 @@ def test_good_services(light_cluster: Cluster, services: dict[str, Any]) -> None
         "--dry-run=server",
         "-f",
         "-",
-        stdin=yaml.safe_dump(table("default", type="MergeOnRead", services=services)),
+        stdin=quick_yaml.dump(table("default", type="MergeOnRead", services=services)),
     )
 
 
 def test_compaction_switched_off_fits_any_table(light_cluster: Cluster) -> None:
     off = table("default", type="CopyOnWrite", services={"compaction": {"enabled": False}})
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(off))
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(off))
 
 
 def test_an_unknown_field_is_refused(light_cluster: Cluster) -> None:
@@ -529,7 +529,7 @@ def test_an_unknown_field_is_refused(light_cluster: Cluster) -> None:
     ],
 )
 def test_good_paths(light_cluster: Cluster, path: str) -> None:
-    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(table("default", path=path)))
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(table("default", path=path)))
 
 
 def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespace: str) -> None:

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import subprocess
 
-import yaml
-
 from hudi_operator.api.references import ANNOTATION
-from tests.support import CACHE, ROOT
+from tests.support import CACHE, ROOT, quick_yaml
 from tests.support.harness.operator_world import EVIDENCE, World
 from tests.support.harness.servers import wait_for
 
@@ -42,8 +40,8 @@ def test_the_charts_rights_are_enough(world: World) -> None:
         text=True,
         timeout=60,
     ).stdout
-    rights = yaml.safe_dump_all(
-        [manifest for manifest in yaml.safe_load_all(chart) if manifest and manifest["kind"] in KINDS]
+    rights = quick_yaml.dump_all(
+        [manifest for manifest in quick_yaml.load_all(chart) if manifest and manifest["kind"] in KINDS]
     )
     world.cluster.kubectl("create", "namespace", NAMESPACE)
     # The world of these tests has made a role of this name for itself.
@@ -52,8 +50,8 @@ def test_the_charts_rights_are_enough(world: World) -> None:
     try:
         _whole_life(world)
     finally:
-        policies = yaml.safe_dump_all(
-            [manifest for manifest in yaml.safe_load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")]
+        policies = quick_yaml.dump_all(
+            [manifest for manifest in quick_yaml.load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")]
         )
         world.cluster.kubectl("delete", "-f", "-", stdin=policies)
 
@@ -68,10 +66,10 @@ def _stalled(world: World, message: str) -> None:
 def _whole_life(world: World) -> None:
     """Create, write, die, settle, delete; with an account of the table's own."""
     token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
-    kubeconfig = yaml.safe_load(world.cluster.kubeconfig.read_text())
+    kubeconfig = quick_yaml.load(world.cluster.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] = {"token": token}
     world.operator_kubeconfig = world.directory / "token.kubeconfig"
-    world.operator_kubeconfig.write_text(yaml.safe_dump(kubeconfig))
+    world.operator_kubeconfig.write_text(quick_yaml.dump(kubeconfig))
     world.operator_namespace = NAMESPACE
     for kind in ("serviceaccount", "secret generic"):
         world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")

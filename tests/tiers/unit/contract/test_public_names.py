@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hudi_contract import metadata, naming
 from hudi_contract.settle import Phase
 from hudi_operator.model import classify
 from hudi_operator.observability import Metrics
-from tests.support import ROOT, crds
+from tests.support import ROOT, crds, quick_yaml
 
 LIST = Path(__file__).with_name("public-names.txt")
 PACKAGES = ("operator", "spark-images/hudi_runtime")
@@ -86,7 +84,7 @@ def leaves(value: Any, at: str) -> Iterator[str]:
 def sections() -> dict[str, list[str]]:
     """The whole list."""
     protocol = json.loads((ROOT / "operator" / "hudi_contract" / "protocol.json").read_text())
-    values = yaml.safe_load((ROOT / "charts" / "hudi-operator" / "values.yaml").read_text())
+    values = quick_yaml.load((ROOT / "charts" / "hudi-operator" / "values.yaml").read_text())
     labels = {f"{name} = {value}" for name, value in vars(naming).items() if name.isupper() and isinstance(value, str)}
     metrics = [f"{m._name} {m._type} {' '.join(m._labelnames)}".strip() for m in Metrics().registry._collector_to_names]
     return {

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.api.spec import TableSpec as OperatorTable
@@ -22,6 +21,7 @@ from hudi_operator.model.config import CredentialsBrokerConfig, OperatorConfig
 from hudi_runtime.job.job import HudiSource, PythonSource, SqlSource, TableSpec
 from hudi_runtime.job.options import check_allowed
 from hudi_runtime.services import triggers
+from tests.support import quick_yaml
 from tests.support.world import simulated_world
 from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
@@ -33,7 +33,7 @@ META = {"namespace": "lake", "uid": "0a1b2c3d-uid", "generation": 1, "resourceVe
 def objects(kind: str) -> list[Any]:
     found = []
     for path in sorted(EXAMPLES.rglob("*.yaml")):
-        for number, one in enumerate(yaml.safe_load_all(path.read_text())):
+        for number, one in enumerate(quick_yaml.load_all(path.read_text())):
             if one and one["kind"] == kind:
                 found.append(
                     pytest.param(path, one, id=f"{path.relative_to(EXAMPLES)}-{one['metadata']['name']}-{number}")
@@ -81,7 +81,7 @@ def table_of(path: Path, writer: dict[str, Any]) -> OperatorTable:
 def code_of(path: Path, name: str, key: str) -> str:
     """Code of a ConfigMap in the same folder."""
     for place in sorted(path.parent.glob("*.yaml")):
-        for one in yaml.safe_load_all(place.read_text()):
+        for one in quick_yaml.load_all(place.read_text()):
             if one and one["kind"] == "ConfigMap" and one["metadata"]["name"] == name:
                 return str(one["data"][key])
     raise AssertionError(f"{path}: no ConfigMap {name} beside it")

@@ -50,24 +50,48 @@ def tier(
 
 
 def test_every_tier_is_in_one_lane(runner: Any) -> None:
-    names = [name for lane in runner.LANES for name in lane]
-    assert sorted(names) == sorted(tier.name for tier in runner.TIERS)
+    """However many lanes there are; what is left out then is another part of a shared tier."""
+    wanted = [tier.name for tier in runner.TIERS if not tier.part_of]
+    for number, lanes in runner.LANES.items():
+        assert len(lanes) == number
+        names = [name for lane in lanes for name in lane]
+        assert sorted(names) == sorted(tier.name for tier in runner.parts(wanted, number))
+        left = [tier for tier in runner.TIERS if tier.name not in names]
+        assert all(tier.shared and tier.part_of in names for tier in left), left
+    assert sorted(names) == sorted(tier.name for tier in runner.TIERS), "in as many lanes as there can be"
     builds = [
         tier.name for tier in runner.TIERS if any(phase in tier.command for phase in ("package", "verify", "install"))
     ]
     assert not builds, "a tier that builds the jar anew while others run with it"
 
 
-def test_a_second_part_is_run_where_there_are_two_lanes(runner: Any) -> None:
-    both = [tier.name for tier in runner.TIERS if tier.shared == "hudi"]
-    assert both == ["hudi", "hudi-2"]
-    assert [[name for name in lane if name in both] for lane in runner.LANES] == [["hudi"], ["hudi-2"]]
-    assert [lane[-1] for lane in runner.LANES] == both, "whatever the lanes ran before, they end together"
-    assert [tier.name for tier in runner.parts(["hudi"], 2)] == both
-    assert [tier.name for tier in runner.parts(["hudi"], 1)] == ["hudi"]
-    assert [tier.name for tier in runner.parts(["component"], 1)] == ["component", "crds"]
-    first, second = (tier.command for tier in runner.TIERS if tier.name in both)
-    assert [word for word in first if word not in second] == [f"--junitxml={ROOT / 'build' / 'test' / 'hudi.xml'}"]
+def test_each_lane_has_its_part_of_a_shared_tier(runner: Any) -> None:
+    every = [tier.name for tier in runner.TIERS if tier.shared == "hudi"]
+    assert every == ["hudi", "hudi-2", "hudi-3"]
+    for number, lanes in runner.LANES.items():
+        parts = every[:number]
+        assert [[name for name in lane if name in parts] for lane in lanes] == [[part] for part in parts]
+        assert number == 1 or [lane[-1] for lane in lanes] == parts, "whatever the lanes ran before, they end together"
+        assert [tier.name for tier in runner.parts(["hudi"], number)] == parts
+        assert [tier.name for tier in runner.parts(["component"], number)] == ["component", "crds"]
+    first, *others = (tier.command for tier in runner.TIERS if tier.name in every)
+    for other in others:
+        assert [word for word in first if word not in other] == [f"--junitxml={ROOT / 'build' / 'test' / 'hudi.xml'}"]
+
+
+def test_as_many_lanes_as_the_machine_has_memory_for(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIERS_AT_ONCE", raising=False)
+    machine = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 0}
+    monkeypatch.setattr(runner.os, "sysconf", machine.__getitem__)
+    monkeypatch.setattr(runner.os, "cpu_count", lambda: 2)
+    for memory, lanes in ((11e9, 1), (13e9, 2), (24e9, 3)):
+        machine["SC_PHYS_PAGES"] = int(memory)
+        assert runner.at_once() == lanes
+    monkeypatch.setattr(runner.os, "cpu_count", lambda: 1)
+    assert runner.at_once() == 1
+    for said, lanes in (("1", 1), ("2", 2), ("3", 3), ("7", 3)):
+        monkeypatch.setenv("TIERS_AT_ONCE", said)
+        assert runner.at_once() == lanes
 
 
 def test_parts_share_files_and_nothing_of_an_earlier_run_counts(runner: Any, tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
 
 from hudi_contract import keys, naming
-from tests.support import ROOT
+from tests.support import ROOT, quick_yaml
 from tests.tiers.unit.pages.names import problem
 
 DESIGN = ROOT / "docs/design"
@@ -42,7 +41,7 @@ def drawing() -> ModuleType:
 
 def source(name: str) -> dict[str, Any]:
     """Content of one source."""
-    content: dict[str, Any] = yaml.safe_load((DESIGN / f"{name}.yaml").read_text())
+    content: dict[str, Any] = quick_yaml.load((DESIGN / f"{name}.yaml").read_text())
     return content
 
 
@@ -56,7 +55,7 @@ def parts(name: str) -> Iterator[dict[str, Any]]:
 
 def kinds() -> set[str]:
     """Kinds that the CRDs define."""
-    return {yaml.safe_load(path.read_text())["spec"]["names"]["kind"] for path in (ROOT / "crds").glob("*.yaml")}
+    return {quick_yaml.load(path.read_text())["spec"]["names"]["kind"] for path in (ROOT / "crds").glob("*.yaml")}
 
 
 def changed(transaction: dict[str, Any], verb: str) -> set[str]:
