@@ -13,6 +13,7 @@ from tests.support.evidence import Evidence, of_results
 
 TARGET = ROOT / "docs" / "results" / "matrix.md"
 Result = Mapping[str, Any]
+COUNTED = ("commits", "conflicts", "compactions", "clusterings", "cleans", "archived")
 Load = Callable[[Cell], "Result | None"]
 HEAD = """\
 # RFC-22's test plan
@@ -41,8 +42,11 @@ replayed.
 """  # noqa: E501 - text of a page or program
 
 
-def page(load: Load) -> str:
-    """The whole page; `load` gives the result of a cell, None when there is none."""
+def page(load: Load, before: Result | None = None) -> str:
+    """The whole page; `load` gives the result of a cell, None when there is none.
+
+    `before`: what services did in runs whose own numbers were not kept.
+    """
     found = {cell: load(cell) for cell in EVERY}
     run = {cell: result for cell, result in found.items() if result is not None}
     keys = _keys(run)
@@ -57,7 +61,7 @@ def page(load: Load) -> str:
             "",
             *_commits(keys),
             "",
-            *_services(run),
+            *_services(run, before),
             "",
             *_seen(run),
             "",
@@ -70,9 +74,9 @@ def _evidence(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -
     return str(Evidence(of_results(run.values()), f"{len(run)} of {len(found)} cells", left_out=left))
 
 
-def write(load: Load) -> Path:
+def write(load: Load, before: Result | None = None) -> Path:
     """Write the page; returns its path."""
-    TARGET.write_text(page(load))
+    TARGET.write_text(page(load, before))
     return TARGET.relative_to(ROOT)
 
 
@@ -128,17 +132,30 @@ def _commits(keys: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _services(run: Mapping[Cell, Result]) -> list[str]:
+def _services(run: Mapping[Cell, Result], before: Result | None) -> list[str]:
     """What table services did; clustering is named although there may be none."""
-    if not run:
-        return []
-    names = ("commits", "conflicts", "compactions", "clusterings", "cleans", "archived")
-    sums = {name: sum(int((result.get("counts") or {}).get(name) or 0) for result in run.values()) for name in names}
-    told = ", ".join(f"{number} {'instants archived' if name == 'archived' else name}" for name, number in sums.items())
-    lines = [f"In all of these runs together: {told}."]
-    if not sums["clusterings"]:
-        lines += ["", "Not covered: clustering; no cell that was run has one."]
+    lines = []
+    counted = [dict(result["counts"]) for result in run.values() if result.get("counts")]
+    if counted:
+        sums = {name: sum(int(counts.get(name) or 0) for counts in counted) for name in COUNTED}
+        lines = [f"In the {len(counted)} of these runs whose numbers were kept, together: {_sums(sums)}."]
+        if not sums["clusterings"]:
+            lines += ["", "Not covered there: clustering."]
+    if before is not None:
+        lines += [
+            *([""] if lines else []),
+            (
+                f"In {before['cells']} runs whose own numbers were not kept, together, those among them that newer "
+                f"ones have replaced: {_sums(before['counts'])}."
+            ),
+        ]
     return lines
+
+
+def _sums(sums: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"{sums[name]} {'instants archived' if name == 'archived' else name}" for name in COUNTED
+    )
 
 
 def _seen(run: Mapping[Cell, Result]) -> list[str]:
