@@ -260,7 +260,8 @@ def page() -> str:
     ]
     if not rows:
         return "\n".join([*lines[:-2], NOTHING]) + "\n"
-    lines[9:9] = [str(Evidence(of_results(rows), f"{len(rows)} rows")), ""]
+    head = next(n for n, line in enumerate(lines) if line.startswith("| share"))
+    lines[head:head] = [str(Evidence(of_results(rows), f"{len(rows)} of {len(SHARES) * len(LEASES)} rows")), ""]
     runs = sorted({_run(row) for row in rows})
     return "\n".join([*lines, "", "Runs:", "", *(f"* {run}" for run in runs)]) + "\n"
 

@@ -49,9 +49,7 @@ def write(results: Results) -> int:
     (STORE / f"{results.directory.name}.json").write_text(json.dumps(found, indent=1) + "\n")
     PAGE.write_text(page(stored()))
     all_, made, missed, bad = found["total"]
-    print(
-        f"{made} of {all_} runs made, {missed} did not reach their write, {bad} deviate: {PAGE.relative_to(ROOT)}"
-    )
+    print(f"{made} of {all_} runs made, {missed} did not reach their write, {bad} deviate: {PAGE.relative_to(ROOT)}")
     return 1 if bad or made + missed < all_ else 0
 
 
@@ -171,9 +169,7 @@ def _section(one: JsonDict) -> list[str]:
 
 def _cell(row: Sequence[int]) -> str:
     all_, made, missed, bad = row
-    return (
-        f"{made} of {all_}" + (f", {missed} not reached" if missed else "") + (f", **{bad} deviate**" if bad else "")
-    )
+    return f"{made} of {all_}" + (f", {missed} not reached" if missed else "") + (f", **{bad} deviate**" if bad else "")
 
 
 def _made(results: Results) -> list[JsonDict]:
@@ -189,9 +185,7 @@ def _left_out(results: Results) -> str:
     told = ", ".join(f"{number} {why}" for why, number in reasons.most_common())
     deviating = sum(bool(one["deviations"]) for one in tries)
     return (
-        f"{len(tries)} tries that were disturbed ({told}), {deviating} of them with deviations"
-        if tries
-        else "nothing"
+        f"{len(tries)} tries that were disturbed ({told}), {deviating} of them with deviations" if tries else "nothing"
     )
 
 

@@ -99,7 +99,11 @@ def differences(text: str) -> list[str]:
         last = told[name].removesuffix(" |").rpartition(" | ")[2].replace("*", "")
         kept = stored(listed[name])
         word, commit = (str(kept["outcome"]), as_said(str(kept["commit"]))) if kept else (NOT_RUN, "")
-        if not last.startswith(word.removesuffix("d")) or not last.endswith(commit) or (kept is None) != (last == NOT_RUN):
+        if (
+            not last.startswith(word.removesuffix("d"))
+            or not last.endswith(commit)
+            or (kept is None) != (last == NOT_RUN)
+        ):
             found.append(f"{name} is {word} {commit}, the page says {last}")
     return found
 
