@@ -29,10 +29,12 @@ def test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept(world: W
     table = world.table("zombie", endpoint=proxy.url)
     agent = world.agent("agent-zombie", storage=table)
     world.create(table, agent="agent-zombie", process=agent)
-    gate = world.folder / "gate-zombie"
+    gate, opened = world.folder / "gate-zombie", world.folder / "gate-zombie-task"
+    opened.touch()
+    # A batch with a gate is one task, which writes one file.
     batches = [
         {"rows": rows(range(5), "a", "before", 1)},
-        {"rows": rows(range(5, 10), "a", "lost", 1), "after": str(gate)},
+        {"rows": rows(range(5, 10), "a", "lost", 1), "after": str(gate), "gate": str(opened)},
     ]
     writer = table.writer(
         "writer", python={"batches": batches}, operation="bulk_insert", duplicates="Allow", spark=EXECUTORS
