@@ -19,6 +19,7 @@ from tests.campaigns.kills import table as kills_table
 from tests.campaigns.matrix import page as matrix
 from tests.campaigns.matrix import results as cells
 from tests.campaigns.matrix.cells import EVERY
+from tests.campaigns.values import page as values
 from tests.support import ROOT
 
 PAGES: dict[str, tuple[Callable[[], str], str]] = {
@@ -33,11 +34,13 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
     "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
     "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
     "starvation": (starvation.page, "tests.campaigns.bench.starvation --page"),
+    "what-a-table-can-hold": (values.page, "tests.campaigns.values --page"),
 }
 
 
 def page(name: str) -> Path:
-    return ROOT / "docs" / "results" / f"{name}.md"
+    (found,) = (ROOT / "docs").rglob(f"{name}.md")
+    return found
 
 
 @pytest.mark.parametrize("name", PAGES)
