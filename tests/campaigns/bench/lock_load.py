@@ -27,7 +27,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, Etcd, Keeper, at, chart_values, java, machine
 from tests.support import ROOT
-from tests.support.evidence import NOTHING, Evidence, commit, of_results
+from tests.support.evidence import NOTHING, Evidence, as_said, commit, of_results
 from tests.support.evidence.versions import versions
 
 JsonDict = dict[str, Any]
@@ -114,6 +114,7 @@ def measure(load: Load, folder: Path) -> JsonDict:
     return {
         **result,
         "seconds": load.seconds,
+        "retentionSeconds": chart_values()["autoCompactionRetentionSeconds"],
         "commit": commit(),
         "versions": versions(),
         "machine": machine(),
@@ -145,7 +146,7 @@ def main(arguments: list[str]) -> int:
             continue
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         result = measure(load, folder)
-        (OUT / f"lock-load-{load.id}.json").write_text(json.dumps(result, indent=1))
+        (OUT / f"lock-load-{load.id}.json").write_text(json.dumps(result, indent=1) + "\n")
         print(f"{load.id}: {json.dumps(result)}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
     PAGE.write_text(page())
@@ -233,6 +234,8 @@ def page() -> str:
         "|---|---:|---:|---:|---:|---:|",
     ]
     for load, result in found:
+        if "databaseLine" in result:
+            lines.append(result["databaseLine"])  # of a run whose unrounded numbers were not kept
         if "database" not in result or not result["commits"]:
             continue
         base = result["database"]
@@ -243,13 +246,21 @@ def page() -> str:
             f"| {growth / result['commits'] * 1000 / MIB:.1f} MB | {hour / MIB:.0f} MB | "
             f"{base['compacted']['size'] / MIB:.1f} MB |"
         )
-    minutes = values["autoCompactionRetentionSeconds"] // 60
+    retention = values["autoCompactionRetentionSeconds"]
+    others: dict[int, list[str]] = {}
+    for load, result in found:
+        if result["retentionSeconds"] != retention:
+            others.setdefault(result["retentionSeconds"], []).append(f"`{load.id}`")
+    then = "".join(
+        f"; with {', '.join(ids)} these were {seconds // 60} minutes" for seconds, ids in sorted(others.items())
+    )
     lines += [
         "",
         (
             f"The chart gives etcd {values['quotaBackendBytes'] / MIB:.0f} MB and lets it compact history older than "
-            f"{minutes} minutes."
+            f"{retention // 60} minutes{then}. What one table can add at most is in"
         ),
+        "[identities](../design/identities.md#limits).",
         "",
         "Runs:",
         "",
@@ -261,7 +272,7 @@ def page() -> str:
         average = " to ".join(f"{x:.1f}" for x in result["loadAverage"])
         load_average = f"load average {average}, before it {result['loadBefore']:.1f}"
         lines.append(
-            f"* `{load.id}`: {result['at']}, commit {result['commit']}, {result['seconds']} s, {said}, "
+            f"* `{load.id}`: {result['at']}, commit {as_said(result['commit'])}, {result['seconds']} s, {said}, "
             f"{result['machine']}, {load_average}"
         )
         lines += [f"  * {count} × {text}" for text, count in result["errors"].items()]

@@ -1,6 +1,6 @@
 """`make bench-starvation`: healthy writers without processor time, per lease time.
 
-Writes docs/results/starvation.md.
+Writes docs/results/starvation.md (`--page`: only that).
 
 Each writer is a JVM with a real session and four threads that always compute, in a control group of
 its own that gives it a few per cent of one processor. Counted is what an operator would see: leases
@@ -24,7 +24,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, Etcd, at, java, machine
 from tests.support import ROOT
-from tests.support.evidence import NOTHING, Evidence, commit, of_results
+from tests.support.evidence import NOTHING, Evidence, as_said, commit, of_results
 from tests.support.evidence.versions import versions
 
 JsonDict = dict[str, Any]
@@ -201,14 +201,16 @@ def measure(percent: int) -> list[JsonDict]:
         etcd.stop()
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
-    for percent in SHARES:
+    if unknown := [word for word in arguments if word != "--page"]:
+        raise SystemExit(f"{unknown[0]}: no such option; --page writes the page only")
+    for percent in () if arguments else SHARES:
         file = OUT / f"starvation-{percent}.json"
         if file.exists() and json.loads(file.read_text())[0]["commit"] == commit():
             continue
         rows = measure(percent)
-        file.write_text(json.dumps(rows, indent=1))
+        file.write_text(json.dumps(rows, indent=1) + "\n")
         print(
             f"{percent} %: "
             + "; ".join(
@@ -258,7 +260,8 @@ def page() -> str:
     ]
     if not rows:
         return "\n".join([*lines[:-2], NOTHING]) + "\n"
-    lines[9:9] = [str(Evidence(of_results(rows), f"{len(rows)} rows")), ""]
+    head = next(n for n, line in enumerate(lines) if line.startswith("| share"))
+    lines[head:head] = [str(Evidence(of_results(rows), f"{len(rows)} of {len(SHARES) * len(LEASES)} rows")), ""]
     runs = sorted({_run(row) for row in rows})
     return "\n".join([*lines, "", "Runs:", "", *(f"* {run}" for run in runs)]) + "\n"
 
@@ -273,10 +276,10 @@ def _rate(row: JsonDict) -> str:
 
 def _run(row: JsonDict) -> str:
     return (
-        f"{row['at']}, commit {row['commit']}, etcd {row['versions']['etcd']}, {row['machine']}, load average "
+        f"{row['at']}, commit {as_said(row['commit'])}, etcd {row['versions']['etcd']}, {row['machine']}, load average "
         f"{row['loadAverage'][0]:.1f}"
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -340,6 +340,8 @@ def stopped_while_publishing(side: Side) -> Result:
         held.deliver.set()
         a.wait()
         assert b.wait() == 0, b.log()[-3000:]
+        assert side.is_completed(instant), "A's file had arrived while A held the lock, and its commit was not kept"
+        assert told(folder), "A's commit stands, and A was told that it does not"
     else:
         a.wait()
         b = side.write("b", B)

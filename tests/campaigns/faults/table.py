@@ -30,10 +30,15 @@ stock writer is called dead after 10 s, so that a run is short; both are a minut
 """  # noqa: E501 - text of a page or program
 
 
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, _evidence(), "", *_faults(), "", *_cases(), ""])
+
+
 def write() -> Path:
     """Write the page; returns its path."""
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text("\n".join([HEAD, _evidence(), "", *_faults(), "", *_cases(), ""]))
+    TARGET.write_text(page())
     return TARGET.relative_to(ROOT)
 
 

@@ -15,7 +15,11 @@ This page shows how writers that work on one table at once can affect each other
 The number in a cell refers to the test below that shows it, with the real Hudi, Spark and etcd. "not
 run" means that no test shows the cell, even if the protocol implies a result. Each test is followed
 by the run that contains it: `make test` and CI (every change), or `make test-all`. When it passed
-last, and on which commit: [last-run.md](../results/last-run.md).
+last, and on which commit: [last-run.md](../results/last-run.md). All of this is
+of Hudi 1.2.0, the only release that was run. Of a change of `hudiVersion` it was shown, with
+processes, that a writer whose image has another release than the gate says is refused
+(`tests/tiers/component/operator/test_together.py`); such a change was not run beside running
+writers, with a second real release, or on pods.
 
 In the terms of [jepsen.io/consistency](https://jepsen.io/consistency) a commit is a transaction. The
 rows of a batch (`Upsert`, `Insert`, `BulkInsert`, `Delete`) do not depend on reads of the table, so

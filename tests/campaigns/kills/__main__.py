@@ -23,21 +23,14 @@ import json
 import random
 import sys
 import time
-from typing import Any
 
-from tests.campaigns.kills.rounds import KINDS, Broken, Rounds
+from tests.campaigns.kills.results import KINDS, OUT, earlier
+from tests.campaigns.kills.results import rounds as results
+from tests.campaigns.kills.rounds import Broken, Rounds
 from tests.campaigns.kills.table import write
 from tests.support import ROOT
-from tests.support.evidence import RAW
 
-OUT = RAW / "kills"
 PER_ROUND = 15
-
-
-def results(kind: str, commit: str = "") -> list[dict[str, Any]]:
-    """Rounds of a kind, of one commit if it is named."""
-    found = [json.loads(path.read_text()) for path in sorted(OUT.glob(f"{kind}-*.json"))]
-    return [one for one in found if not commit or one["commit"] == commit]
 
 
 def main() -> int:
@@ -70,7 +63,7 @@ def main() -> int:
                         json.dumps(found, indent=1) + "\n"
                     )
                     done += len(found["kills"])
-    write(ROOT / "docs" / "results" / "kills.md", {kind: results(kind) for kind in KINDS})
+    write(ROOT / "docs" / "results" / "kills.md", {kind: results(kind) for kind in KINDS}, earlier())
     return 0 if good else 1
 
 

@@ -22,7 +22,6 @@ from tests.support.cluster.space import Space, make_space, run, wait_for, writte
 from tests.support.evidence import commit
 from tests.support.harness.s3proxy import Held, Proxy, completed
 
-KINDS = ("writing", "critical")
 LIVE = 3
 ROWS = 20
 MILLION = 1_000_000

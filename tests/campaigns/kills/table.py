@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import Evidence, as_said, of_results
 
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 TITLES = {
@@ -21,11 +21,19 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * int(share * 100) // 100) - 1))]
 
 
-def section(kind: str, rounds: list[dict[str, Any]]) -> str:
-    """Table of one kind: every round that there is, with the commits that they were run with."""
-    commits = " and ".join(dict.fromkeys(one["commit"] for one in rounds))
+def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | None = None) -> str:
+    """What is known of one kind: every round that there is, with the commits that they were run
+    with; then rounds before these, of which nothing was kept but what the page said.
+    """
+    parts = [f"## {TITLES[kind]}", *([_rounds(rounds)] if rounds else [])]
+    if earlier is not None:
+        parts += [*(["Rounds before these:"] if rounds else []), "\n".join(earlier["text"])]
+    return "\n\n".join(parts)
+
+
+def _rounds(rounds: list[dict[str, Any]]) -> str:
+    commits = " and ".join(dict.fromkeys(as_said(one["commit"]) for one in rounds))
     kills = [kill for one in rounds for kill in one["kills"]]
-    lines = [f"## {TITLES[kind]}", ""]
     outcomes = {
         name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})
     }
@@ -33,7 +41,7 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     seeds = ", ".join(str(one["seed"]) for one in rounds)
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
-    lines += [
+    lines = [
         (
             f"{len(kills)} kills, rounds: {len(rounds)} (commit {commits}, {rounds[0]['at']} to {rounds[-1]['at']}, "
             f"seeds {seeds}), three other writers."
@@ -57,20 +65,26 @@ def section(kind: str, rounds: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def write(path: Path, rounds: dict[str, list[dict[str, Any]]]) -> None:
-    """Write the page; nothing when there is no round yet."""
-    if not any(rounds.values()):
-        return
+def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, Any]]) -> str:
+    """The whole page: rounds of each kind, and what was kept of those before them."""
     where = "One node, 2 cores for everything: Kubernetes, etcd, S3 server, four Spark drivers, agent."
     head = f"# Kills on a real cluster\n\nWritten by `make kills` (`tests/campaigns/kills`). {where}\n"
     every = [one for found in rounds.values() for one in found]
-    kills = sum(len(one["kills"]) for one in every)
+    kills = sum(len(one["kills"]) for one in every) + sum(one["kills"] for one in earlier.values())
+    made = len(every) + sum(one["rounds"] for one in earlier.values())
+    days = {commit: day for one in earlier.values() for commit, day in one["commits"].items()}
     said = Evidence(
-        of_results(every),
-        f"{kills} kills in {len(every)} rounds",
+        {**of_results(every), **days},
+        f"{kills} kills in {made} rounds",
         "each kill at another moment; the spread is in the tables",
+        left_out="rounds that were cut off; how many was not kept",
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        "\n".join([head, f"{said}\n", *(section(kind, found) + "\n" for kind, found in rounds.items() if found)])
-    )
+    kinds = [kind for kind in TITLES if rounds.get(kind) or kind in earlier]
+    return "\n".join([head, f"{said}\n", *(section(k, rounds.get(k, []), earlier.get(k)) + "\n" for k in kinds)])
+
+
+def write(path: Path, rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, Any]]) -> None:
+    """Write the page; nothing when there is no round yet."""
+    if any(rounds.values()) or earlier:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(rounds, earlier))

@@ -106,7 +106,7 @@ def main() -> int:
         print("\n".join(cell.name for cell in wanted))
         return 0
     wrong = 0 if given.table else matrix(wanted, again=given.again)
-    path = page.write(results.load)
+    path = page.write(results.load, results.before())
     print(f"{path}; {wrong} cells are not ok")
     return 1 if wrong else 0
 

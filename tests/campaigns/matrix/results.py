@@ -18,6 +18,8 @@ from tests.support.evidence.versions import versions
 OUT = ROOT / "build" / "matrix"
 """Logs."""
 STORE = RAW / "matrix"
+BEFORE = STORE / "before.json"
+"""What services did in runs whose own numbers were not kept, in all of them together."""
 TESTED = (
     "operator/hudi_contract",
     "operator/hudi_operator/api",
@@ -52,6 +54,11 @@ def load(cell: Cell) -> dict[str, Any] | None:
     """The result of a cell, of whatever commit; None: it was never run."""
     path = STORE / f"{cell.file}.json"
     return dict(json.loads(path.read_text())) if path.exists() else None
+
+
+def before() -> dict[str, Any] | None:
+    """`BEFORE`, where there is one."""
+    return dict(json.loads(BEFORE.read_text())) if BEFORE.exists() else None
 
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:

@@ -128,8 +128,8 @@ def damaged() -> int:
     )
 
 
-def write() -> Path:
-    """Write the page; returns its path."""
+def page() -> str:
+    """The whole page."""
     found = load()
     parts = [
         HEAD,
@@ -141,7 +141,12 @@ def write() -> Path:
         _refused(found["refused"]),
         _not_run(found["cases"]),
     ]
-    TARGET.write_text("\n".join(parts))
+    return "\n".join(parts)
+
+
+def write() -> Path:
+    """Write the page; returns its path."""
+    TARGET.write_text(page())
     return TARGET.relative_to(ROOT)
 
 

@@ -28,7 +28,8 @@ NOTHING = f"{MARK} Not run."
 OLDER = "**Older code**: what was committed later was not part of it;"
 GONE = "not in this repository's history"
 ONE_EACH = "one run each, so nothing is known of the spread"
-_NAMED = re.compile(r"\bcommit `?([0-9a-f]{7,40})\b|`([0-9a-f]{10})\b")
+_NAMED = re.compile(r"\bcommits? `?([0-9a-f]{7,40})\b|`([0-9a-f]{7,40})[`+ ]")
+"""A commit behind that word, or in backticks, alone or before versions."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Evidence:
     def __str__(self) -> str:
         if not self.commits:
             return NOTHING
-        named = ", ".join(f"`{commit.rstrip('+')}`{_said(commit)} ({days})" for commit, days in self.commits.items())
+        named = ", ".join(f"{as_said(commit)} ({days})" for commit, days in self.commits.items())
         known = [commit.rstrip("+") for commit in self.commits if reachable(commit.rstrip("+"))]
         how = (
             f"`git diff --stat {known[0]} -- {' '.join(PRODUCT)}` shows it"
@@ -89,9 +90,11 @@ def none_of(number: int) -> str:
     )
 
 
-def _said(commit: str) -> str:
+def as_said(commit: str) -> str:
+    """A commit as pages name it, with what a reader of it must know."""
     changed = " with changes that were not committed" if commit.endswith("+") else ""
-    return changed + ("" if reachable(commit.rstrip("+")) else f", {GONE}")
+    gone = "" if reachable(commit.rstrip("+")) else f", {GONE}"
+    return f"`{commit.rstrip('+')}`{changed}{gone}"
 
 
 def _git(*words: str) -> subprocess.CompletedProcess[str]:

@@ -344,7 +344,7 @@ def test_a_credentials_broker_is_told_to_the_operator_alone() -> None:
     spec = find(objects, "Deployment", "hudi-operator")["spec"]["template"]["spec"]
     mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
     secrets = {v["name"]: v["secret"] for v in spec["volumes"] if "secret" in v}
-    text = yaml.safe_load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    text = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
     config = OperatorConfig.from_dict(text).credentials_broker
     for volume, secret, file in (
         ("broker-token", "t", config.token_file),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.matrix.cells import EVERY
+from tests.campaigns.mutations import page as mutations_page
 from tests.campaigns.mutations.campaign import CAUGHT, stored
 from tests.campaigns.mutations.lists import MUTATIONS
 from tests.campaigns.statements.page import LIST
@@ -44,9 +45,18 @@ def test_rows_are_those_of_the_lists() -> None:
         assert f"## {case.name[0].upper()}{case.name[1:]}\n" in text["what-a-table-can-hold.md"], (
             "written by `python -m tests.campaigns.values --page`"
         )
-    names = {line.split("`")[1] for line in text["mutations.md"].splitlines() if line.startswith("| `")}
-    judged = {one.id for one in MUTATIONS if stored(one) is not None}
-    assert judged <= names, "written by `python -m tests.campaigns.mutations --table`"
+    assert mutations_page.differences(text["mutations.md"]) == [], (
+        "written by `python -m tests.campaigns.mutations --table`"
+    )
+
+
+def test_a_page_of_mutations_that_is_not_the_lists_is_found() -> None:
+    page = (ROOT / "docs" / "results" / "mutations.md").read_text()
+    judged = next(one for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT)
+    line = next(line for line in page.splitlines() if line.startswith(f"| `{judged.id}`"))
+    for worse in ("", line.replace("caught", "survived"), line.replace("`, ", "` "), f"{line}\n| `made-up` | caught |"):
+        if worse != line:
+            assert len(mutations_page.differences(page.replace(line, worse))) == 1, worse
 
 
 def test_what_a_page_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +71,11 @@ def test_what_a_page_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = ["commit abcdef0123 is not in the history, and the page does not say so"]
     assert faults(f"{good}\nRun: commit abcdef0123, by hand\n") == gone
     assert faults(f"{good}\n* `abcdef0123` hudi=1\n") == gone
+    assert faults(f"{good}\n* `abcdef0123 hudi=1`\n") == gone
+    short = ["commit abcdef0 is not in the history, and the page does not say so"]
+    assert faults(f"{good}\n| a | ok | `abcdef0` |\n") == short
+    assert faults(good.replace("a123456789", "abcdef0")) == short
+    assert faults(f"{good}\nRuns of `1234567`, `/hudi/abcdef0` and `abcdef0.json`.\n") == []
     lost = str(Evidence({"abcdef0123": "2026-01-01"}, "3 of 3"))
     assert "`abcdef0123`, not in this repository's history (2026-01-01)" in lost
     assert faults(lost) == []

@@ -1,0 +1,88 @@
+"""A page of a campaign is what its stored results make, so that a run of a part of it takes no row
+away: the others' results are stored with their own commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.bench import lock_load, starvation
+from tests.campaigns.chaos import page as chaos
+from tests.campaigns.crashes import report as crashes
+from tests.campaigns.faults import table as faults
+from tests.campaigns.history import __main__ as history
+from tests.campaigns.kills import results as kills
+from tests.campaigns.kills import table as kills_table
+from tests.campaigns.matrix import page as matrix
+from tests.campaigns.matrix import results as cells
+from tests.campaigns.matrix.cells import EVERY
+from tests.campaigns.values import page as values
+from tests.support import ROOT
+
+PAGES: dict[str, tuple[Callable[[], str], str]] = {
+    "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --table"),
+    "crashes": (lambda: crashes.page(crashes.stored()), "tests.campaigns.crashes --report"),
+    "faults": (faults.page, "tests.campaigns.faults --table"),
+    "history": (lambda: history.page.page(history.load), "tests.campaigns.history --table"),
+    "kills": (
+        lambda: kills_table.page({kind: kills.rounds(kind) for kind in kills.KINDS}, kills.earlier()),
+        "tests.campaigns.kills --table",
+    ),
+    "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
+    "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
+    "starvation": (starvation.page, "tests.campaigns.bench.starvation --page"),
+    "what-a-table-can-hold": (values.page, "tests.campaigns.values --page"),
+}
+
+
+def page(name: str) -> Path:
+    (found,) = (ROOT / "docs").rglob(f"{name}.md")
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_its_results_make(name: str) -> None:
+    made, command = PAGES[name]
+    assert page(name).read_text() == made(), f"written by `python -m {command}`"
+
+
+def test_one_new_cell_takes_no_other_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = matrix.page(cells.load, cells.before())
+    new, *others = EVERY
+    result = {**(cells.load(new) or {}), "commit": "abc", "key": "abc hudi=1", "at": "2030-01-01", "counts": {}}
+    after = matrix.page(lambda cell: result if cell == new else cells.load(cell), cells.before())
+    assert "84 of 84 cells have a result" in before
+    assert "84 of 84 cells have a result" in after
+    told = {str(found["commit"]) for cell in others if (found := cells.load(cell))}
+    assert all(f"`{commit.rstrip('+')}" in after for commit in {"abc", *told})
+
+
+def test_new_rounds_of_kills_stand_beside_earlier_ones() -> None:
+    one = {
+        "commit": "abc",
+        "at": "2030-01-01T00:00Z",
+        "seed": 1,
+        "rows": "ok",
+        "load": [1.0],
+        "kills": [{"instant": "1", "outcome": "RolledBack", "commitsOfOthers": 1, "Fenced": 1.0}],
+    }
+    earlier = kills.earlier()
+    text = kills_table.page({"critical": [one], "writing": []}, earlier)
+    assert f"{1 + sum(found['kills'] for found in earlier.values())} kills" in text
+    for found in earlier.values():
+        assert "\n".join(found["text"]) in text
+    assert "1 kills, rounds: 1" in text
+
+
+def test_another_code_keeps_what_was_run_of_earlier_ones() -> None:
+    earlier = crashes.stored()
+    new = {**earlier[0], "code": "123456789abc", "at": "2030-01-01", "commits": {"abc": "2030-01-01"}}
+    new |= {"total": [10, 1, 0, 0], "rows": {"killed before": {name: [5, 1, 0, 0] for name in crashes.SCENARIOS}}}
+    text = crashes.page([new, *earlier])
+    assert "Runs: 1 of 10 cases of the newest code" in text
+    for found in earlier:
+        assert f"## Code {found['code']}" in text
+        assert f"**{found['total'][1]} runs counted" in text
