@@ -176,6 +176,14 @@ GUARD = (
         t("DataFilesTest.aWriterPutsNoFileOfItsOwnAmongTheData"),
     ),
     mutation(
+        "folders-without-a-file",
+        "F214",
+        "a writer may make any folder in the table's folder, and leave it empty",
+        j("FolderRules", "return isWrittenHere(path) && ", "return false && "),
+        t("FolderRulesTest.aWriterMakesNoEmptyFolder"),
+        t("FolderRulesTest.anExecutorMakesNoEmptyFolder"),
+    ),
+    mutation(
         "writers-roll-back",
         "I7 F2",
         "a writer may create a rollback or a restore",

@@ -99,6 +99,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     ]
     table.audited(due, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late", "overlap"))
     assert added > 0
+    assert not (table.folder / "a" / "lines").exists(), "a refused job left its folder (F214)"
     for name in FILES:
         assert "[HUDIOP-STATEMENT]" in found[name].get("message", ""), (name, found[name])
     assert not wrong, wrong

@@ -238,6 +238,21 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
     }
 
     @Override
+    public boolean mkdirs(Path path) throws IOException {
+        return FolderRules.comesWithItsFiles(path) || fs.mkdirs(path);
+    }
+
+    @Override
+    public boolean mkdirs(Path path, FsPermission permission) throws IOException {
+        return FolderRules.comesWithItsFiles(path) || fs.mkdirs(path, permission);
+    }
+
+    @Override
+    protected boolean primitiveMkdir(Path path, FsPermission permission) throws IOException {
+        return FolderRules.comesWithItsFiles(path) || super.primitiveMkdir(path, permission);
+    }
+
+    @Override
     public boolean delete(Path path, boolean recursive) throws IOException {
         FolderRules.beforeDelete(path, recursive, fs);
         return TimelineGuard.delete(path, () -> fs.delete(path, recursive));

@@ -170,6 +170,16 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
     }
 
     @Override
+    public boolean mkdirs(Path path) throws IOException {
+        return FolderRules.comesWithItsFiles(path) || super.mkdirs(path);
+    }
+
+    @Override
+    public boolean mkdirs(Path path, FsPermission permission) throws IOException {
+        return FolderRules.comesWithItsFiles(path) || super.mkdirs(path, permission);
+    }
+
+    @Override
     public boolean delete(Path path, boolean recursive) throws IOException {
         FolderRules.beforeDelete(path, recursive, this);
         return TimelineGuard.delete(path, () -> super.delete(path, recursive));

@@ -55,6 +55,18 @@ public final class FolderRules {
         }
     }
 
+    /**
+     * Whether a folder there comes with its first file only: below a table that this process
+     * writes, beside the timeline. Hudi writes no file there that does not create its folder. What
+     * else makes folders (a job's {@code _temporary}) is refused its files and would leave them
+     * empty: a folder in a partition's folder hides that partition from readers that list folders,
+     * and {@link DataFiles} would refuse every later writer of it (F214).
+     */
+    public static boolean comesWithItsFiles(Path named) {
+        Path path = plain(named);
+        return isWrittenHere(path) && !isInside(path) && !META.equals(path.getName());
+    }
+
     /** The path without the trailing slash that it keeps when it was made from a URI. */
     private static Path plain(Path path) {
         return new Path(path.toString());

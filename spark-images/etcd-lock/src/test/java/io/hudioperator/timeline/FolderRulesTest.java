@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -96,6 +97,31 @@ class FolderRulesTest {
         refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true));
         assertTrue(fs.delete(path("a/b/f.parquet"), false));
         assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true));
+    }
+
+    /**
+     * A job's folder for temporary files, whose files are refused, would hide the partition from
+     * readers that list folders (F214).
+     */
+    @Test
+    void aWriterMakesNoEmptyFolder() throws IOException {
+        assertTrue(fs.mkdirs(path("a/of-nobody")) && exists("a/of-nobody"));
+        table.session("ns.a");
+        assertTrue(fs.mkdirs(path("a/lines/_temporary/0")));
+        assertTrue(fs.mkdirs(path("c"), FsPermission.getDirDefault()));
+        assertFalse(exists("a/lines") || exists("c"));
+        assertTrue(fs.mkdirs(path(".hoodie/.temp/20260101000000001")));
+        assertTrue(exists(".hoodie/.temp/20260101000000001"));
+    }
+
+    @Test
+    void anExecutorMakesNoEmptyFolder() throws IOException {
+        new HudiOperatorPlugin().executorPlugin().init(null, Map.of("table", table.basePath()));
+        assertTrue(fs.mkdirs(path("a/lines/_temporary/0")));
+        assertFalse(exists("a/lines"));
+        Path elsewhere =
+                new Path(table.folder.resolveSibling("elsewhere-" + table.id).toUri());
+        assertTrue(fs.mkdirs(elsewhere) && fs.delete(elsewhere, false));
     }
 
     @Test
