@@ -125,11 +125,28 @@ def equivalent(m: Mutation) -> str:
         return ""
     if "keepalive" in actions:
         return "a heartbeat changes nothing that the trace shows"
+    if _killed_after(m):
+        return "the last step of a process that was killed before it logged it"
+    if m.kind == "delete" and m.first.action == "unlock":
+        return "the dead owner had released the lock, and was killed before it logged it"
     if m.first.action == "drain":
         return "the wait before a release is seen only by the answers that end it"
     if m.kind == "delete":
         return _UNSEEN.get(m.first.action, "")
     return _UNSEEN.get(m.first.action, "") if m.what.startswith(("ok", "actor", "instant", "key")) else ""
+
+
+def _killed_after(m: Mutation) -> bool:
+    """Whether the changed event is the last of an incarnation that was fenced, one that `unlogged`
+    puts back.
+    """
+    actor = m.first.actor
+    return (
+        (m.kind == "delete" or m.what.startswith("ok"))
+        and m.first.action in ("acquire", "release", "record-instant", "claim")
+        and any(e.action == "fence" and e.ok and e.subject == actor for e in m.events)
+        and not any(e.actor == actor and e.rev > m.first.rev for e in m.events)
+    )
 
 
 # Steps without a consequence in the rest of this trace: without them it is the log of another run

@@ -531,6 +531,81 @@ def test_a_record_without_an_answer_is_found_by_the_repetition() -> None:
     assert log.said() == ""
 
 
+def killed_while_rolling_back() -> Log:
+    """Another agent settles what W left, for the agent A was killed: it holds the lock, and logs
+    nothing more.
+    """
+    log = phase(fenced(), "Terminating", "Draining", "Unlocked", "RollingBack").add(
+        "operator", "admit", key="admit/ns.b"
+    )
+    log.add(A, "claim", instant=T1).add(A, "acquire", nonce="n2")
+    return log
+
+
+def settled_by_another(log: Log, instant: str) -> Log:
+    """What another agent says that became of the killed one's instant."""
+    b = "b" * 8
+    log.add("operator", "fence", key=f"fence/{A}", detail="PodTerminated")
+    for name in ("Terminating", "Draining"):
+        log.add("operator", "settle-update", key=f"settle/{A}", detail=name)
+    token = next(e.token for e in reversed(log.events) if e.action == "acquire")
+    log.add("operator", "unlock", key="lock", detail=A, token=token)
+    for name in ("Unlocked", "RollingBack"):
+        log.add("operator", "settle-update", key=f"settle/{A}", detail=name)
+    log.events += [
+        replace(log.events[-1], actor=b, role="agent", action=action, rev=log.rev + n, **more)
+        for n, (action, more) in enumerate(
+            [
+                ("register", {"key": "", "detail": "", "attempt": "ns.b"}),
+                ("settle-update", {"instant": instant, "outcome": "RolledBack"}),
+            ],
+            start=1,
+        )
+    ]
+    log.rev += 2
+    return log
+
+
+def test_a_process_that_is_killed_says_nothing_of_its_last_step() -> None:
+    """One step of each: what it had recorded when it was killed, not what it did before."""
+    assert settled_by_another(killed_while_rolling_back(), T3).said() == ""
+    twice = settled_by_another(killed_while_rolling_back(), T3)
+    event = replace(twice.events[-1], rev=twice.rev + 1, instant=T4)
+    twice.events.append(event)
+    assert f"outcome of {T3}, which is not recorded for that incarnation (I7)" in twice.said()
+
+
+def test_the_last_step_of_a_process_that_nobody_fenced_is_in_its_log() -> None:
+    log = settled_by_another(killed_while_rolling_back(), T3)
+    log.events = [e for e in log.events if e.key != f"fence/{A}"]
+    assert log.said()
+
+
+def test_a_step_before_the_last_line_of_a_killed_process_is_in_its_log() -> None:
+    """It went on to release the lock, so it had logged what it recorded."""
+    log = killed_while_rolling_back()
+    settled = settled_by_another(log.add(A, "release", token=log.rev), T3)
+    settled.events = [e for e in settled.events if e.action != "unlock"]
+    assert f"outcome of {T3}, which is not recorded for that incarnation (I7)" in settled.said()
+
+
+def test_an_acquire_of_a_killed_process_is_told_by_who_removes_its_lock() -> None:
+    log = begun()
+    log.rev += 1
+    token = log.rev
+    phase(log.add("operator", "fence", key=f"fence/{W}", detail="PodTerminated"), "Terminating", "Draining")
+    assert log.add("operator", "unlock", key="lock", detail=W, token=token).said() == ""
+
+
+def test_a_release_of_a_killed_process_is_told_by_the_next_owner() -> None:
+    log = held()
+    log.rev += 1
+    log.add(V, "acquire", nonce="n3").add(V, "release", token=log.rev)
+    assert "the lock was held" in log.said()
+    log.add("operator", "fence", key=f"fence/{W}", detail="PodTerminated")
+    assert log.said() == ""
+
+
 def test_only_the_operator_asks_for_a_service() -> None:
     assert begun().add("operator", "request", key="request/service-clean", detail="2026-11-22T03:00:00Z").said() == ""
     assert begun().add(W, "request", key="request/service-clean").said()
