@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from hudi_runtime.audit import STEPS, TITLES, Expected, audit
 from hudi_runtime.audit.keys import from_etcd, from_etcdctl
 from hudi_runtime.audit.look import reason_of
+from hudi_runtime.process import class_archive
 from hudi_runtime.process.errors import environment_secrets, redact
 
 ETCD_VARIABLE = "HUDI_OPERATOR_ETCD_ENDPOINTS"
@@ -110,7 +111,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 def session(conf: dict[str, str], options: dict[str, str]) -> SparkSession:
     """A local Spark session that only reads."""
-    settings = {**SETTINGS, "spark.local.dir": tempfile.gettempdir()}
+    settings = {**SETTINGS, "spark.local.dir": tempfile.gettempdir(), **class_archive.settings()}
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         settings["spark.hadoop.fs.s3a.aws.credentials.provider"] = ENVIRONMENT_CREDENTIALS
     settings.update({f"spark.hadoop.{key}": value for key, value in options.items()})

@@ -17,18 +17,25 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from hudi_runtime.process import class_archive
+
 
 def start(name: str, *, program: bool = False) -> SparkSession:
     """Start the session of this process.
 
-    Executors reach the driver by the pod's address, which only the pod knows.
+    It has what only the pod knows: its address, and the class archive of its image.
 
     `program`: a user's own program writes the rows, so its files are checked (F212).
     """
     os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
+    settings = class_archive.settings()
+    # Executors reach the driver there.
+    if address := os.environ.get("POD_IP"):
+        settings["spark.driver.host"] = address
     builder = SparkSession.builder.appName(name)
-    address = os.environ.get("POD_IP")
-    return (builder.config("spark.driver.host", address) if address else builder).getOrCreate()
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def stop(*, wait_seconds: float) -> None:

@@ -5,6 +5,9 @@ once instead of at each start.
 a real agent and a real writer of a table on S3 list the classes that they load, and the JVM dumps
 these. Without an archive, or with other jars, a JVM starts as ever, only later.
 
+`--list` writes the list of the image's archive, spark-images/classes.list: to be made again for
+another version of Spark or Hudi.
+
 An archive is of one JDK and one class path: `CLASS_PATH` must stand first, in this order, in the
 class path of a JVM that is to use it. Our own jar is not part of it, so it outlives a change
 of our code.
@@ -18,6 +21,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -25,10 +29,12 @@ from pathlib import Path
 
 import pyspark
 
-from tests.support import CACHE
+from tests.support import CACHE, ROOT
 
 FOLDER = CACHE / "classes"
 """One archive, about 200 MB: an earlier one goes when the jars have changed."""
+IMAGE_LIST = ROOT / "spark-images" / "classes.list"
+"""What the archive of the image is made of."""
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 KAFKA_JARS = (
@@ -160,8 +166,23 @@ def _program() -> Path:
     return Path(home, "bin", "java") if home else Path(shutil.which("java") or "/usr/bin/java")
 
 
+def write_list(path: Path) -> int:
+    """Write what an image's archive is to hold; returns the number of classes.
+
+    Our own classes are not in it: that layer of the image is below that of our jar.
+    """
+    with tempfile.TemporaryDirectory(prefix="hudi-classes-") as folder:
+        lines = _listed(Path(folder)).read_text().splitlines()
+    kept = [line for line in lines if "io/hudioperator/" not in line]
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return sum(not line.startswith("@") for line in kept)
+
+
 if __name__ == "__main__":
     begin = time.monotonic()
+    if sys.argv[1:] == ["--list"]:
+        print(f"{IMAGE_LIST}: {write_list(IMAGE_LIST)} classes")
+        sys.exit()
     try:
         print(f"{make()}: {archive().stat().st_size >> 20} MB, {time.monotonic() - begin:.0f} s")
     except Exception:  # it only saves time

@@ -67,6 +67,24 @@ def test_an_executor_gets_its_options_as_they_are(entrypoint: ModuleType, tmp_pa
     assert found[-2:] == ["--podName", "w-1-exec-1"]
 
 
+def test_an_executor_maps_the_class_archive_of_its_image(
+    entrypoint: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its class path stands first, as the archive demands, and the user's options come after ours."""
+    monkeypatch.setattr(entrypoint, "CLASSES", str(tmp_path))
+    given = {**SPARK, "JAVA_HOME": "/java", "SPARK_CLASSPATH": "/user", "SPARK_JAVA_OPT_0": "-Dx=y"}
+    assert entrypoint.class_archive(str(tmp_path)) == ([], "")
+    assert not any("SharedArchiveFile" in part for part in entrypoint.executor(given))
+    (tmp_path / "classes.jsa").touch()
+    (tmp_path / "class-path").write_text("/jars/a.jar:/jars/b.jar\n")
+    options, first = entrypoint.class_archive(str(tmp_path))
+    assert options[-1] == f"-XX:SharedArchiveFile={tmp_path}/classes.jsa"
+    assert first == "/jars/a.jar:/jars/b.jar"
+    found = entrypoint.executor(given)
+    assert found[1:5] == [*options, "-Dx=y"]
+    assert found[found.index("-cp") + 1] == "/jars/a.jar:/jars/b.jar:/user:/etc/hudi/spark:/spark/jars/*"
+
+
 def test_no_shell_reads_the_environment_first(tmp_path: Path) -> None:
     """With a shell as entry point the file that BASH_ENV names would run."""
     ran = tmp_path / "ran"
