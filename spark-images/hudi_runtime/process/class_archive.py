@@ -1,8 +1,8 @@
 """The image's class archive (class-data sharing).
 
 The JVM maps the classes of Spark, Hudi and S3A from it instead of reading, parsing and verifying
-them at each start. It is of one JDK and one class path, which must stand first, in its order, in that of the JVM. A JVM
-that cannot use it starts without it.
+them at each start. It is of one JDK and one class path, which must stand first, in its order, in
+that of the JVM. A JVM that cannot use it starts without it.
 """
 
 from __future__ import annotations

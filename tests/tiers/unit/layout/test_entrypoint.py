@@ -70,7 +70,7 @@ def test_an_executor_gets_its_options_as_they_are(entrypoint: ModuleType, tmp_pa
 def test_an_executor_maps_the_class_archive_of_its_image(
     entrypoint: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its class path stands first, as the archive demands, and the user's options come after ours."""
+    """The archive's class path stands first, and the user's options come after its own."""
     monkeypatch.setattr(entrypoint, "CLASSES", str(tmp_path))
     given = {**SPARK, "JAVA_HOME": "/java", "SPARK_CLASSPATH": "/user", "SPARK_JAVA_OPT_0": "-Dx=y"}
     assert entrypoint.class_archive(str(tmp_path)) == ([], "")
