@@ -36,6 +36,7 @@ OURS = {
     "spark": (
         "opt/hudi/requirements.txt",
         "opt/hudi/checksums.sha256",
+        "opt/hudi/classes/",
         "opt/hudi/entrypoint.py",
         "opt/hudi/hudi_contract/",
         "opt/hudi/hudi_runtime/",

@@ -73,7 +73,8 @@ class Etcd:
 
     def range(self, prefix: str) -> list[Entry]:
         """All keys with that prefix, sorted."""
-        return [self._entry(item) for item in self._facade.range(prefix)]
+        found = json.loads(self._facade.rangeAsJson(prefix))
+        return [Entry(key, json.loads(value), revision) for key, value, revision in found]
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         """Put if the key's mod revision is still `revision` (0: absent).

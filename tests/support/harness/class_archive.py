@@ -5,7 +5,7 @@ once instead of at each start.
 a real agent and a real writer of a table on S3 list the classes that they load, and the JVM dumps
 these. Without an archive, or with other jars, a JVM starts as ever, only later.
 
-`--list` writes the list of the image's archive, spark-images/classes.list: to be made again for
+`--list` writes the list of the image's archive, spark-images/classes.list.gz: to be made again for
 another version of Spark or Hudi.
 
 An archive is of one JDK and one class path: `CLASS_PATH` must stand first, in this order, in the
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import gzip
 import hashlib
 import os
 import shutil
@@ -33,7 +34,7 @@ from tests.support import CACHE, ROOT
 
 FOLDER = CACHE / "classes"
 """One archive, about 200 MB: an earlier one goes when the jars have changed."""
-IMAGE_LIST = ROOT / "spark-images" / "classes.list"
+IMAGE_LIST = ROOT / "spark-images" / "classes.list.gz"
 """What the archive of the image is made of."""
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
@@ -174,7 +175,7 @@ def write_list(path: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="hudi-classes-") as folder:
         lines = _listed(Path(folder)).read_text().splitlines()
     kept = [line for line in lines if "io/hudioperator/" not in line]
-    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    path.write_bytes(gzip.compress(("\n".join(kept) + "\n").encode(), mtime=0))
     return sum(not line.startswith("@") for line in kept)
 
 

@@ -43,9 +43,9 @@ def _steps(last: Event, wrong: Event, token: int, *, recorded: bool) -> Iterator
     `recorded`: another line says who recorded the instant of `wrong`.
     """
     step = replace(last, ok=True, rev=0, key="", instant="", token=token, nonce="", detail="", attempt="", outcome="")
-    if wrong.instant and not recorded:
+    if wrong.outcome and not recorded:
         yield replace(step, action="record-instant", instant=wrong.instant)
-    if wrong.instant and recorded and last.role == "agent":
+    if wrong.outcome and recorded and last.role == "agent":
         yield replace(step, action="claim", instant=wrong.instant, token=0)
     if wrong.action == "unlock" and wrong.detail == last.actor and wrong.token and last.action != "acquire":
         yield replace(step, action="acquire", rev=wrong.token, token=wrong.token)

@@ -178,6 +178,7 @@ def _program_of_rows(world: World, agent: Process, type: str, kind: str) -> tupl
     program = table.writer("program", application={"mainFile": str(main), "arguments": [kind, str(results)]})
     program.wait()
     assert results.exists(), program.log()[-6000:]
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     told: dict[str, str] = json.loads(results.read_text())
     good = {way for way in told if way.startswith("good ")}
     assert {way: told[way] for way in good} == dict.fromkeys(good, "")

@@ -1,5 +1,7 @@
 package io.hudioperator.etcd;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.hudioperator.contract.Json;
 import java.util.List;
 
 /**
@@ -42,6 +44,19 @@ public final class EtcdFacade {
     /** Returns all keys with the prefix, sorted; at most 10 000. */
     public List<KeyValue> range(String keyPrefix) {
         return call(Txn.when().then(Txn.Op.range(absolute(keyPrefix)))).reads.get(0);
+    }
+
+    /**
+     * {@link #range} as one string, for Python: each element of a list costs py4j several round
+     * trips, and an agent reads its tables' keys every second. The string is JSON: {@code [[key,
+     * value, modRevision], …]}.
+     */
+    public String rangeAsJson(String keyPrefix) {
+        ArrayNode all = Json.array();
+        for (KeyValue found : range(keyPrefix)) {
+            all.addArray().add(found.key()).add(found.value()).add(found.modRevision());
+        }
+        return all.toString();
     }
 
     /** Returns the revision of the put. */

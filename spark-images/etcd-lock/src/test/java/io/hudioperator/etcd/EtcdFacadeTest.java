@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.support.FaultyEtcd;
 import io.hudioperator.support.TestTable;
+import java.io.IOException;
 import java.util.Map;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
@@ -48,6 +51,19 @@ class EtcdFacadeTest {
         table.etcd.put("reports", "no");
         assertEquals(2, table.etcd.range("report/").size());
         assertEquals("1", table.etcd.range("report/").get(0).value());
+    }
+
+    @Test
+    void aRangeForPython() throws IOException {
+        String value = "{\"text\":\"\u00e4 'quoted' \\\"twice\\\"\"}";
+        long revision = table.etcd.put("report/a", value);
+        JsonNode found = new ObjectMapper().readTree(table.etcd.rangeAsJson("report/"));
+        assertEquals(1, found.size());
+        assertEquals(
+                "/hudi/tables/" + table.id + "/report/a", found.get(0).get(0).textValue());
+        assertEquals(value, found.get(0).get(1).textValue());
+        assertEquals(revision, found.get(0).get(2).longValue());
+        assertEquals("[]", table.etcd.rangeAsJson("nothing/"));
     }
 
     @Test
