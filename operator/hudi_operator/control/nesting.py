@@ -10,10 +10,13 @@ Only a table whose gate was never open is checked, so a working table is never s
 one. Of two tables that were never open the older one comes first; if both were created in the same
 second, neither does. One that may not use its path and was never open does not count: anybody could
 write another team's path into a HudiTable (F210).
+
+Nor may an event log of Spark be in a table's folder (F208).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudi_contract import naming
@@ -21,6 +24,7 @@ from hudi_contract.keys import TIMELINE
 from hudi_contract.records import read
 from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import ObjectRef, SpecError, TableSpec
+from hudi_operator.control.index import TableIndex
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.ports import EtcdPort, KubernetesPort
@@ -61,7 +65,7 @@ async def read_overlapping(
                 continue
             allowed = not path_problem(path, ref.namespace, config)
             first = allowed and (ref.created_at <= table.ref.created_at or not _readable(other))
-            if first or await _open(path, ref, etcd):
+            if first or await _open(path, ref.uid, etcd):
                 found.append(ref.key)
     return tuple(sorted(found))
 
@@ -75,6 +79,27 @@ def _readable(other: JsonDict) -> bool:
     return True
 
 
-async def _open(path: str, ref: ObjectRef, etcd: EtcdPort) -> bool:
+async def _open(path: str, uid: str, etcd: EtcdPort) -> bool:
     gate = read((await etcd.read_table(naming.table_id(path), "")).gate, Gate)
-    return gate.table_uid == ref.uid and gate.was_open
+    return gate.table_uid == uid and gate.was_open
+
+
+async def read_tables_at(
+    folders: Iterable[str], *, namespace: str, index: TableIndex, etcd: EtcdPort, config: OperatorConfig
+) -> Mapping[str, tuple[str, ...]]:
+    """HudiTables (``ns/name``) whose folder each of these overlaps with; without any it is absent.
+
+    Of other namespaces, and of those that may not use their path, only one that was open counts:
+    anybody could write another team's folder into a HudiTable.
+    """
+    found = {}
+    for folder in sorted(set(folders)):
+        tables = [
+            "/".join(key)
+            for key, path in index.overlapping(folder)
+            if (key[0] == namespace and not path_problem(path, namespace, config))
+            or await _open(path, index.uid(key), etcd)
+        ]
+        if tables:
+            found[folder] = tuple(sorted(tables))
+    return found

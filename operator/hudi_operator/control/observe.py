@@ -19,7 +19,7 @@ from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
-from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.control.nesting import read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
@@ -29,7 +29,7 @@ from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
-from hudi_operator.plan.writers import source_tables
+from hudi_operator.plan.writers import event_log, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -109,7 +109,7 @@ class Observer:
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
         # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
-        held = await self._held_config_maps(namespace, name)
+        held, loose = await self._config_maps(namespace, name)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -139,11 +139,13 @@ class Observer:
             etcd_fitness=read.fitness,
             timers=self._timers.ages(key),
             held_config_maps=held,
+            loose_config_maps=loose,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
             overlapping=await self._overlapping(None if error else spec, read.facts),
             source_tables=sources,
+            tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
             revocations=self._revocations(key),
             namespace_terminating=terminating,
@@ -196,6 +198,18 @@ class Observer:
             return ()
         return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config)
 
+    async def _tables_at_event_logs(
+        self, namespace: str, objects: Objects, etcd: EtcdFacts | None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Nothing starts without etcd, so nobody asks then."""
+        writers = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
+        folders = [folder for writer in writers for _, folder in event_log.folders(writer)]
+        if not folders or etcd is None:
+            return {}
+        return await read_tables_at(
+            folders, namespace=namespace, index=self._index, etcd=self._etcd, config=self._config
+        )
+
     async def _namespace_terminating(self, namespace: str) -> bool:
         """Also False when the operator may not read namespaces.
 
@@ -207,15 +221,22 @@ class Observer:
             return False
         return bool(found and found["metadata"].get("deletionTimestamp"))
 
-    async def _held_config_maps(self, namespace: str, table: str) -> tuple[HeldConfigMap, ...]:
+    async def _config_maps(
+        self, namespace: str, table: str
+    ) -> tuple[tuple[HeldConfigMap, ...], tuple[HeldConfigMap, ...]]:
+        """Those that our finalizer keeps, and those that it does not and may."""
         wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
         selector = ",".join(f"{name}={value}" for name, value in wanted.items())
         found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)
-        return tuple(
-            HeldConfigMap(namespace, meta["name"], meta["uid"], (meta.get("labels") or {}).get(naming.LABEL_WRITER, ""))
-            for meta in sorted(found, key=lambda meta: str(meta["name"]))
-            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ())
-        )
+        held, loose = list[HeldConfigMap](), list[HeldConfigMap]()
+        for meta in sorted(found, key=lambda meta: str(meta["name"])):
+            writer = (meta.get("labels") or {}).get(naming.LABEL_WRITER, "")
+            config_map = HeldConfigMap(namespace, meta["name"], meta["uid"], writer)
+            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ()):
+                held.append(config_map)
+            elif not meta.get("deletionTimestamp"):
+                loose.append(config_map)
+        return tuple(held), tuple(loose)
 
     async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
         """Pods of the table, and all agent pods of the namespace."""

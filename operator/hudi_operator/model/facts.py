@@ -75,7 +75,7 @@ class PodFacts:
 
 @dataclass(frozen=True)
 class HeldConfigMap:
-    """Metadata of a ConfigMap with our finalizer: what the executors of one pod may be."""
+    """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
 
     namespace: str
     name: str
@@ -175,6 +175,8 @@ class Observed:
     """
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
+    loose_config_maps: tuple[HeldConfigMap, ...] = ()
+    """Those that it does not keep: of pods without executors, or of an operator that knew none."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
@@ -184,6 +186,10 @@ class Observed:
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
     """HudiTables of the namespace from which writers of this table read, by name; one that does not
     exist is absent.
+    """
+    tables_at_event_logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """HudiTables (``ns/name``) in whose folders event logs of writers would be, by the log's folder
+    as it is spelled; a folder without any is absent.
     """
     consents: Mapping[Named, Consent] = field(default_factory=dict)
     """What the Secrets and ServiceAccounts that the table and its writers name say of who may use

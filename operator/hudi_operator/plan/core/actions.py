@@ -148,6 +148,15 @@ class DropEvidence(Action):
 
 
 @dataclass(frozen=True)
+class HoldConfigMap(Action):
+    """Put our finalizer on the ConfigMap of an attempt or agent, by uid (F271)."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class ReleaseConfigMap(Action):
     """Remove our finalizer from the ConfigMap of an attempt or agent, by uid (F200)."""
 

@@ -13,7 +13,8 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
-from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.nesting import read_overlapping, read_tables_at, undecided
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.plan.core import actions as act
@@ -119,6 +120,32 @@ def test_one_that_may_not_use_its_path_does_not_count_unless_it_was_open(*, read
     assert overlapping(mine, other, prefixes=prefixes) == ()
     assert overlapping(mine, other, prefixes={**prefixes, "evil": ("s3a://lake/t1",)}) == ("evil/other",)
     assert overlapping(mine, other, prefixes=prefixes, opened={"other"}) == ("evil/other",)
+
+
+def at(folder: str, *tables: JsonDict, opened: set[str] | None = None, **prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Tables at the folder of an event log of a writer in the namespace `ns`."""
+    ports: Any = Ports(list(tables), opened or set())
+    index = TableIndex("image")
+    for one in tables:
+        index.put(one)
+    config = replace(OperatorConfig(), path_prefixes=prefixes)
+    found = read_tables_at([folder, "s3a://log/x"], namespace="ns", index=index, etcd=ports, config=config)
+    return asyncio.run(found).get(folder, ())
+
+
+@pytest.mark.parametrize("folder", [OUTER, INNER, "s3://lake//t1/sub/x", "s3a://lake"])
+def test_tables_at_the_folder_of_an_event_log(folder: str) -> None:
+    assert at(folder, table("a", INNER, 1), table("b", "s3a://lake2/t", 1)) == ("ns/a",)
+    assert at("s3a://lake/t10", table("a", INNER, 1), table("b", OUTER, 1)) == ()
+
+
+def test_tables_of_others_keep_event_logs_away_only_when_they_were_open() -> None:
+    """F270: anybody could write the folder of another team's event logs into a HudiTable."""
+    mine, theirs = table("mine", INNER, 1), table("theirs", OUTER, 1, "other")
+    assert at(INNER, mine, theirs) == ("ns/mine",)
+    assert at(INNER, mine, theirs, opened={"theirs"}) == ("ns/mine", "other/theirs")
+    assert at(INNER, mine, ns=("s3a://pond",)) == ()
+    assert at(INNER, mine, opened={"mine"}, ns=("s3a://pond",)) == ("ns/mine",)
 
 
 @pytest.mark.parametrize(
