@@ -23,6 +23,7 @@ from hudi_operator.control.nesting import read_overlapping, read_tables_at, unde
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
@@ -76,11 +77,13 @@ class Observer:
         authority: Callable[[], str],
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
+        told: Told | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
-        says what was seen of the storage credentials of a table's attempts.
+        says what was seen of the storage credentials of a table's attempts. ``told`` is the
+        executor's note of the authority that it has copied into namespaces.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -90,6 +93,7 @@ class Observer:
         self._authority = authority
         self._fitness = fitness
         self._revocations = revocations
+        self._told = told or Told()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -151,6 +155,7 @@ class Observer:
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),
+            told_authority=self._told.authority(namespace),
             agents_in_use=siblings.agents_in_use,
             evidence_needed=siblings.evidence_needed,
             revision_floor=read.floor,

@@ -204,6 +204,8 @@ class Observed:
     """Certificate authority of the gateway before etcd, as PEM, copied into the table's namespace;
     empty without TLS.
     """
+    told_authority: str = field(default="", repr=False)
+    """The one that this process has last copied there; empty: none."""
     agents_in_use: frozenset[str] | None = None
     """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None:
     unknown, and no agent is ended.

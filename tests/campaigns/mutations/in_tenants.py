@@ -313,6 +313,13 @@ TENANTS = (
         "tests/tiers/unit/contract/test_naming.py::test_names_of_agents_have_128_bits",
     ),
     mutation(
+        "ids-of-tables-are-short",
+        "F275",
+        "a tenant finds a path whose keys in etcd are those of somebody else's table",
+        Edit("operator/hudi_contract/naming.py", "_TABLE_ID_DIGITS = 32\n", "_TABLE_ID_DIGITS = 16\n"),
+        "tests/tiers/unit/contract/test_naming.py::test_table_id_is_the_first_32_digits_of_sha256",
+    ),
+    mutation(
         "an-event-log-goes-anywhere",
         "F208",
         "a writer's event log is written outside the prefixes of its namespace",

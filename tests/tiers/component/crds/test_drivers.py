@@ -198,7 +198,7 @@ OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "a-token": ("must be emptyDir, configMap or secret",),
     "an-agent": (LABELS,),
     "no-executor": (LABELS, "makes and deletes its own executors only", "from the operator only"),
-    "of-another-driver": ("metadata.name of an executor",),
+    "of-another-driver": ("metadata.name of an executor", NOT_COMPARED),
 }
 ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "privileged-init-container": (
@@ -248,7 +248,7 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
         "-spark-key, kafka-tls, lake], not other-01234567-1-spark-key",
     ),
     "a-config-map": (_volume(configMap={"name": "of-others"}), "may use the ConfigMap"),
-    "no-config-map": (lambda obj: (_conf(obj).pop("configMap"), _conf(obj).update(emptyDir={})), NOT_COMPARED),
+    "another-folder": (lambda obj: _conf(obj).update(emptyDir={}, configMap=None), NOT_COMPARED),
     "a-config-map-that-may-be-missing": (lambda obj: _conf(obj)["configMap"].update(optional=True), NOT_COMPARED),
     "a-config-map-that-is-not-mounted": (
         _container(volumeMounts=[{"name": "tmp", "mountPath": "/tmp"}]),

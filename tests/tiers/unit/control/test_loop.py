@@ -15,7 +15,9 @@ from hudi_contract.words import Role
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.main import _api_problem
+from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
@@ -256,3 +258,26 @@ def test_a_config_map_of_ours_that_is_refused_ends_the_plan() -> None:
     with pytest.raises(Fatal, match="quota"):
         perform(executor(cluster), _config("a-1"), DELETE)
     assert cluster.calls == []
+
+
+def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:
+    """F274: what is not remembered is copied again at the next look."""
+    told = Told()
+    made = act.Apply(authority_config_map("ns", "new"))
+
+    def copy(port: Any) -> None:
+        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, told=told)
+        perform(actor, made, _config("other"))
+
+    class Refusing(Recorder):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            raise Fatal("refused")
+
+        async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            return None
+
+    with pytest.raises(Fatal):
+        copy(Refusing())
+    assert told.authority("ns") == ""
+    copy(Recorder())
+    assert (told.authority("ns"), told.authority("other")) == ("new", "")
