@@ -20,7 +20,7 @@ from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd, free_ports, wait_for
 
 V = TypeVar("V")
-T = "00000000000000aa"
+T = "00000000000000aa00000000000000aa"
 SETTLE = {"phase": "Fenced", "reason": "LeaseGone", "times": {}}
 
 
