@@ -348,6 +348,17 @@ TENANTS = (
         f"{NESTING}::test_tables_of_others_keep_event_logs_away_only_when_they_were_open",
     ),
     mutation(
+        "namespaces-have-no-turns",
+        "F276 availability",
+        "the tables of one team keep those of all others waiting",
+        o(
+            "control/queue",
+            "            self._ready[namespace] = waiting  # at the end: the others come first\n",
+            "            self._ready = {namespace: waiting, **self._ready}\n",
+        ),
+        "tests/tiers/unit/control/test_queue.py::test_namespaces_have_turns",
+    ),
+    mutation(
         "one-answer-may-be-of-any-size",
         "F209 availability",
         "a tenant with large objects fills the operator's memory",
