@@ -331,7 +331,10 @@ class Executor:
     # ---- etcd
 
     async def _put_gate(self, context: Context, action: act.PutGate) -> None:
-        _held(await self._etcd.put_gate(action.table_id, action.value, expected_mod=action.expected_mod), action)
+        held = await self._etcd.put_gate(
+            action.table_id, action.value, expected_mod=action.expected_mod, others=action.others
+        )
+        _held(held, action)
         context.done.append(action)
 
     async def _put_admit(self, context: Context, action: act.PutAdmit) -> None:

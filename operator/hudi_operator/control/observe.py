@@ -19,7 +19,7 @@ from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
-from hudi_operator.control.nesting import read_overlapping, read_tables_at, undecided
+from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
@@ -134,6 +134,7 @@ class Observer:
         consents = await self._consents(namespace, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
         return Observed(
             objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
@@ -147,7 +148,8 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
-            overlapping=await self._overlapping(None if error else spec, read.facts),
+            overlapping=overlapping.blocking,
+            overlapping_gates=overlapping.gates,
             source_tables=sources,
             tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
@@ -198,10 +200,12 @@ class Observer:
         found = await asyncio.gather(*(self._kubernetes.annotations(n.kind, namespace, n.name) for n in sorted(named)))
         return {name: Consent.read(said) for name, said in zip(sorted(named), found, strict=True)}
 
-    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
+    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None, now_ms: int) -> Overlapping:
         if spec is None or not undecided(spec, etcd):
-            return ()
-        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config)
+            return Overlapping()
+        return await read_overlapping(
+            spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config, now_ms=now_ms
+        )
 
     async def _tables_at_event_logs(
         self, namespace: str, objects: Objects, etcd: EtcdFacts | None

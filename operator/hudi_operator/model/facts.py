@@ -183,6 +183,10 @@ class Observed:
     """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or
     is the same under another spelling.
     """
+    overlapping_gates: Mapping[str, int] = field(default_factory=dict)
+    """By table id of other HudiTables in whose folder this one's is, or around it: mod revision of
+    the gate that was seen (0: none). Empty once this table's gate was open.
+    """
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
     """HudiTables of the namespace from which writers of this table read, by name; one that does not
     exist is absent.

@@ -348,6 +348,38 @@ TENANTS = (
         f"{NESTING}::test_tables_of_others_keep_event_logs_away_only_when_they_were_open",
     ),
     mutation(
+        "an-older-table-need-not-reach-its-path",
+        "F277 availability",
+        "a HudiTable that never works keeps tables out of the folders around it for ever",
+        o("control/nesting", "(first and (trying or _reached(ref.uid, seen)))", "first"),
+        f"{NESTING}::test_an_older_one_that_does_not_reach_its_path_keeps_nobody_out",
+    ),
+    mutation(
+        "a-table-that-was-reached-counts-no-more",
+        "F277 F61",
+        "a table is made in the folder of an older one whose agent has created it and not opened it yet",
+        o("control/nesting", "(trying or _reached(ref.uid, seen))", "trying"),
+        f"{NESTING}::test_an_older_one_that_does_not_reach_its_path_keeps_nobody_out",
+    ),
+    mutation(
+        "gates-of-overlapping-tables-are-not-compared",
+        "F277 F61",
+        "two tables, one in the folder of the other, both open after an operator that was paused",
+        o("plan/gate/gate", ", mod, view.observed.overlapping_gates)", ", mod)"),
+        f"{NESTING}::test_the_gate_is_put_with_what_was_seen",
+    ),
+    mutation(
+        "gates-of-overlapping-tables-are-not-in-the-transaction",
+        "F277 F61",
+        "two tables, one in the folder of the other, both open after an operator that was paused",
+        o(
+            "adapters/etcd",
+            "mod) for other, mod in sorted(others.items())),",
+            "mod) for other, mod in sorted(others.items())[:0]),",
+        ),
+        "tests/tiers/component/operator/test_etcd_adapter.py::test_a_gate_is_changed_only_as_it_was_read",
+    ),
+    mutation(
         "namespaces-have-no-turns",
         "F276 availability",
         "the tables of one team keep those of all others waiting",

@@ -8,6 +8,7 @@ the table: the next reconcile reads again and decides again (level-triggered, I6
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -202,11 +203,15 @@ class EmitEvent(Action):
 
 @dataclass(frozen=True)
 class PutGate(Action):
-    """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent)."""
+    """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent).
+
+    ``others``: the same of gates of other tables, by id: what this gate may be depends on them.
+    """
 
     table_id: str
     value: JsonDict
     expected_mod: int
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
