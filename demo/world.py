@@ -190,7 +190,7 @@ def fresh_path(lake: Lake) -> str:
 
 def table_id(path: str) -> str:
     """The table's name in etcd (docs/design/contracts.md, section 1)."""
-    return hashlib.sha256(f"s3a://{path}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"s3a://{path}".encode()).hexdigest()[:32]
 
 
 def upload(screen: Screen, lake: Lake) -> None:

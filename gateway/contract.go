@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	tableID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	tableID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	// Names in keys: incarnations, tickets, instants, attempts, answers.
 	keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9][A-Za-z0-9._:-]*)?$`)
 )

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	ownTable, otherTable = "0123456789abcdef", "fedcba9876543210"
+	ownTable, otherTable = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 	own, other           = "/hudi/tables/" + ownTable + "/", "/hudi/tables/" + otherTable + "/"
 )
 

@@ -45,6 +45,10 @@ ROLE_DRIVER = "driver"
 ROLE_EXECUTOR = "executor"
 ROLE_AGENT = "agent"
 
+_TABLE_ID_DIGITS = 32
+"""128 bits: the id decides which keys of etcd are a table's, and tenants choose paths. Nobody finds
+another path with the id of somebody else's table (F275).
+"""
 _AGENT = "hudi-agent-"
 _AGENT_DIGITS = 32
 """128 bits: nobody finds another access to storage whose agent has the same name (F207)."""
@@ -100,8 +104,8 @@ def path_scheme(path: str) -> str:
 
 
 def table_id(path: str) -> str:
-    """First 16 hex digits of SHA-256 of the canonical path."""
-    return hashlib.sha256(canonical_path(path).encode()).hexdigest()[:16]
+    """First 32 hex digits of SHA-256 of the canonical path."""
+    return hashlib.sha256(canonical_path(path).encode()).hexdigest()[:_TABLE_ID_DIGITS]
 
 
 def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
@@ -257,5 +261,6 @@ def label_value(name: str) -> str:
     """A name as a label value: label values are limited to 63 characters, object names are not."""
     if len(name) <= 63:
         return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[:54].rstrip('-.')}-{digest}"
+    # The operator finds a table's pods by it, so it has as many bits as an id (F275).
+    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+    return f"{name[:30].rstrip('-.')}-{digest}"

@@ -33,6 +33,7 @@ from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import WorkQueue
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.model.config import ConfigError, OperatorConfig
 from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.table import plan_table
@@ -106,7 +107,7 @@ class Operator:
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
-        timers = Timers()
+        timers, told = Timers(), Told()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -118,11 +119,17 @@ class Operator:
                 timers=timers,
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
+                told=told,
                 fitness=FitnessCheck(connection, allow_unauthenticated=self.config.etcd.allow_unauthenticated),
                 **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
             executor=Executor(
-                kubernetes=kubernetes, etcd=etcd, timers=timers, check_leader=leader.check, credentials=credentials
+                kubernetes=kubernetes,
+                etcd=etcd,
+                timers=timers,
+                check_leader=leader.check,
+                credentials=credentials,
+                told=told,
             ),
             planner=plan_table,
             timers=timers,

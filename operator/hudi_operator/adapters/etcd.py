@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from hudi_contract import naming, records
@@ -142,13 +143,18 @@ class EtcdStore:
 
     # ---- transactions
 
-    async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
-        """gate-put: compare the gate's mod revision (0 = absent)."""
+    async def put_gate(
+        self, table_id: str, value: JsonDict, *, expected_mod: int, others: Mapping[str, int] = MappingProxyType({})
+    ) -> bool:
+        """gate-put: compare the gate's mod revision (0 = absent), and those of other tables."""
         key, state = self.keys(table_id).of(Kind.GATE), Gate.known(value).state
         return await self._txn(
             "gate-put",
             table_id,
-            [rpc.mod_is(key, expected_mod)],
+            [
+                rpc.mod_is(key, expected_mod),
+                *(rpc.mod_is(self.keys(other).of(Kind.GATE), mod) for other, mod in sorted(others.items())),
+            ],
             [rpc.put(key, _encode(value))],
             key=Kind.GATE.of(),
             detail=state,

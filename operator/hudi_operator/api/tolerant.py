@@ -19,7 +19,7 @@ from hudi_operator.api.spec import SpecError, TableSpec
 
 JsonDict = dict[str, Any]
 
-_TABLE_ID = re.compile(r"[0-9a-f]{16}")
+_TABLE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:

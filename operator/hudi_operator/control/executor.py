@@ -10,7 +10,7 @@ import base64
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from hudi_contract import naming
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort
 from hudi_operator.plan.core import actions as act
@@ -41,6 +42,8 @@ class Context:
     done: list[act.Action] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     """What could not be done; the rest of the plan was."""
+    foreign_files: set[str] = field(default_factory=set)
+    """ConfigMaps of others under names of the operator's: no pod is created that mounts one."""
 
 
 class Executor:
@@ -54,13 +57,15 @@ class Executor:
         timers: Timers,
         check_leader: Callable[[], None],
         credentials: AttemptCredentials | None = None,
+        told: Told | None = None,
     ) -> None:
-        """``credentials`` None: there is no broker."""
+        """``credentials`` None: there is no broker. ``told``: shared with the observer."""
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._timers = timers
         self._check_leader = check_leader
         self._credentials = credentials
+        self._told = told or Told()
         self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -73,6 +78,7 @@ class Executor:
             act.AskStore: self._ask_store,
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
+            act.HoldConfigMap: self._hold_config_map,
             act.ReleaseConfigMap: self._release_config_map,
             act.DeleteObject: self._delete_object,
             act.PutGate: self._put_gate,
@@ -101,13 +107,14 @@ class Executor:
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
-            taken = await self._taken_names(plan)
+            taken, files = await self._taken_names(plan), _files_of_attempts(plan)
             context.refused.extend(taken.values())
             for action in plan.actions:
                 self._check_leader()
+                attempt = _attempt_of(action)
                 if isinstance(action, act.EmitEvent):
                     events.append(action)
-                elif _attempt_of(action) not in taken:
+                elif attempt not in taken and not context.foreign_files & files.get(attempt, frozenset()):
                     await self._perform[type(action)](context, action)
         finally:
             await self._tell(context, events)
@@ -163,8 +170,29 @@ class Executor:
         context.done.append(action)
 
     async def _apply(self, context: Context, action: act.Apply) -> None:
-        await self._kubernetes.apply(action.manifest)
-        context.done.append(action)
+        try:
+            await self._kubernetes.apply(action.manifest)
+        except Fatal:
+            if not await self._foreign_file(context, action.manifest):
+                raise
+        else:
+            self._told.applied(action.manifest)
+            context.done.append(action)
+
+    async def _foreign_file(self, context: Context, manifest: JsonDict) -> bool:
+        """Whether somebody else has made the ConfigMap of an attempt or agent, which then waits.
+
+        The policy `own-objects` keeps it from the operator. Everything else goes on (F272).
+        """
+        meta = manifest["metadata"]
+        if manifest["kind"] != "ConfigMap":
+            return False
+        found = await self._kubernetes.get("ConfigMap", meta["namespace"], meta["name"])
+        if found is None or naming.MANAGED.items() <= (found["metadata"].get("labels") or {}).items():
+            return False
+        context.foreign_files.add(meta["name"])
+        context.refused.append(_foreign("ConfigMap", meta["namespace"], meta["name"]))
+        return True
 
     async def _taken_name(self, pod: JsonDict) -> str:
         """Why the names of a pod and of its key are not free.
@@ -266,6 +294,12 @@ class Executor:
         )
         context.done.append(action)
 
+    async def _hold_config_map(self, context: Context, action: act.HoldConfigMap) -> None:
+        await self._kubernetes.patch_finalizers(
+            "ConfigMap", action.namespace, action.name, add=naming.EVIDENCE_FINALIZER, uid=action.uid
+        )
+        context.done.append(action)
+
     async def _release_config_map(self, context: Context, action: act.ReleaseConfigMap) -> None:
         await self._kubernetes.patch_finalizers(
             "ConfigMap", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
@@ -297,7 +331,10 @@ class Executor:
     # ---- etcd
 
     async def _put_gate(self, context: Context, action: act.PutGate) -> None:
-        _held(await self._etcd.put_gate(action.table_id, action.value, expected_mod=action.expected_mod), action)
+        held = await self._etcd.put_gate(
+            action.table_id, action.value, expected_mod=action.expected_mod, others=action.others
+        )
+        _held(held, action)
         context.done.append(action)
 
     async def _put_admit(self, context: Context, action: act.PutAdmit) -> None:
@@ -401,6 +438,18 @@ def _attempt_of(action: act.Action) -> str:
         meta = action.manifest["metadata"]
         return naming.attempt_id(meta["namespace"], meta["name"])
     return ""
+
+
+def _files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
+    """The ConfigMaps that the pod of each attempt mounts that the plan begins."""
+    return {_attempt_of(a): frozenset(_files(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
+
+
+def _files(pod: JsonDict) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
+            if "configMap" in source:
+                yield source["configMap"]["name"]
 
 
 def _foreign(kind: str, namespace: str, name: str) -> str:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract import naming
 from hudi_operator.api.tolerant import agent_of, read_table
 from hudi_operator.control.queue import Key
 
@@ -24,6 +25,9 @@ class Entry:
     table_id: str
     path: str
     agent: str
+    uid: str
+    place: str
+    """:func:`hudi_contract.naming.place` of the path, with a ``/`` at its end."""
 
 
 class TableIndex:
@@ -47,7 +51,8 @@ class TableIndex:
         spec, unreadable = read_table(table)
         if spec is None:
             return
-        entry = Entry(key, spec.table_id, spec.canonical_path, agent_of(table, spec, unreadable, self._image))
+        agent, place = agent_of(table, spec, unreadable, self._image), naming.place(spec.path) + "/"
+        entry = Entry(key, spec.table_id, spec.canonical_path, agent, spec.ref.uid, place)
         self._entries[key] = entry
         self._by_id[entry.table_id].add(key)
         self._by_agent[key[0], entry.agent].add(key)
@@ -75,6 +80,21 @@ class TableIndex:
     def of_agent(self, namespace: str, agent: str) -> set[Key]:
         """HudiTables of a namespace that this agent serves."""
         return set(self._by_agent.get((namespace, agent), ()))
+
+    def overlapping(self, folder: str) -> list[tuple[Key, str]]:
+        """HudiTables whose folder may contain this one, lie inside it or be the same.
+
+        With their paths.
+        """
+        place = naming.place(folder) + "/"
+        return [
+            (e.key, e.path) for e in self._entries.values() if e.place.startswith(place) or place.startswith(e.place)
+        ]
+
+    def uid(self, key: Key) -> str:
+        """Uid of a HudiTable; empty when it is not known."""
+        entry = self._entries.get(key)
+        return entry.uid if entry else ""
 
     def same_path(self, key: Key, path: str, table_id: str) -> tuple[str, ...]:
         """Other HudiTables with this canonical path, as ``ns/name``."""

@@ -8,25 +8,41 @@ the inner one's writers. Their locks are two independent keys.
 
 Only a table whose gate was never open is checked, so a working table is never stopped by a later
 one. Of two tables that were never open the older one comes first; if both were created in the same
-second, neither does. One that may not use its path and was never open does not count: anybody could
-write another team's path into a HudiTable (F210).
+second, neither does. Anybody could write another team's path into a HudiTable. So one that was
+never open does not count when it may not use its path (F210), nor when its credentials have not
+reached the table within `REACH_SECONDS` (F277).
+
+What the check has seen of the others' gates is compared when the gate is put: of two overlapping
+tables only one opens, whatever happens between a check and what follows from it.
+
+Nor may an event log of Spark be in a table's folder (F208).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import TIMELINE
 from hudi_contract.records import read
+from hudi_contract.reports import TimelineReport
 from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import ObjectRef, SpecError, TableSpec
+from hudi_operator.control.index import TableIndex
+from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.ports import EtcdPort, KubernetesPort
 from hudi_operator.plan.gate.stalled import path_problem
 
 JsonDict = dict[str, Any]
+
+MOST_COMPARED = 100
+"""A transaction of etcd has at most 128 comparisons; tenants make HudiTables."""
+REACH_SECONDS = 300.0
+"""How long an older table that has not reached its path keeps a newer one out of it."""
 
 
 def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
@@ -42,14 +58,24 @@ def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
     return not gate.was_open and TIMELINE in etcd.reports
 
 
+@dataclass(frozen=True)
+class Overlapping:
+    """Other HudiTables whose folder overlaps with one that was never open."""
+
+    blocking: tuple[str, ...] = ()
+    """Those that keep it from its folder, as ``ns/name``."""
+    gates: Mapping[str, int] = field(default_factory=dict)
+    """By table id of each of them: mod revision of the gate that was seen; 0: none."""
+
+
 async def read_overlapping(
-    table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, config: OperatorConfig
-) -> tuple[str, ...]:
-    """HudiTables (``ns/name``) that block this one's folder.
+    table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, config: OperatorConfig, now_ms: int
+) -> Overlapping:
+    """Which HudiTables block this one's folder.
 
     Read live, also from etcd; raises Retryable or Fatal when that fails.
     """
-    found = []
+    found, gates = list[str](), dict[str, int]()
     for namespace in config.watch_namespaces or ("",):
         for other in await kubernetes.list_objects(naming.TABLE_KIND, namespace):
             path, ref = str((other.get("spec") or {}).get("path") or ""), ObjectRef.from_object(other)
@@ -61,9 +87,14 @@ async def read_overlapping(
                 continue
             allowed = not path_problem(path, ref.namespace, config)
             first = allowed and (ref.created_at <= table.ref.created_at or not _readable(other))
-            if first or await _open(path, ref, etcd):
+            seen = await etcd.read_table(naming.table_id(path), "")
+            gates[naming.table_id(path)] = seen.gate.mod_revision if seen.gate is not None else 0
+            trying = now_ms - (conditions.from_rfc3339(ref.created_at) or 0) < REACH_SECONDS * 1000
+            if _was_open(ref.uid, seen) or (first and (trying or _reached(ref.uid, seen))):
                 found.append(ref.key)
-    return tuple(sorted(found))
+    # Those that have a gate first: the others are the furthest from opening one.
+    compared = sorted(gates, key=lambda table_id: (gates[table_id] == 0, table_id))[:MOST_COMPARED]
+    return Overlapping(tuple(sorted(found)), {table_id: gates[table_id] for table_id in compared})
 
 
 def _readable(other: JsonDict) -> bool:
@@ -75,6 +106,37 @@ def _readable(other: JsonDict) -> bool:
     return True
 
 
-async def _open(path: str, ref: ObjectRef, etcd: EtcdPort) -> bool:
-    gate = read((await etcd.read_table(naming.table_id(path), "")).gate, Gate)
-    return gate.table_uid == ref.uid and gate.was_open
+async def _open(path: str, uid: str, etcd: EtcdPort) -> bool:
+    return _was_open(uid, await etcd.read_table(naming.table_id(path), ""))
+
+
+def _was_open(uid: str, seen: EtcdFacts) -> bool:
+    gate = read(seen.gate, Gate)
+    return gate.table_uid == uid and gate.was_open
+
+
+def _reached(uid: str, seen: EtcdFacts) -> bool:
+    """Whether its own credentials have read or created the table, as far as its agent says."""
+    gate = read(seen.gate, Gate)
+    return gate.table_uid == uid and (gate.reached or read(seen.reports.get(TIMELINE), TimelineReport).exists)
+
+
+async def read_tables_at(
+    folders: Iterable[str], *, namespace: str, index: TableIndex, etcd: EtcdPort, config: OperatorConfig
+) -> Mapping[str, tuple[str, ...]]:
+    """HudiTables (``ns/name``) whose folder each of these overlaps with; without any it is absent.
+
+    Of other namespaces, and of those that may not use their path, only one that was open counts:
+    anybody could write another team's folder into a HudiTable.
+    """
+    found = {}
+    for folder in sorted(set(folders)):
+        tables = [
+            "/".join(key)
+            for key, path in index.overlapping(folder)
+            if (key[0] == namespace and not path_problem(path, namespace, config))
+            or await _open(path, index.uid(key), etcd)
+        ]
+        if tables:
+            found[folder] = tuple(sorted(tables))
+    return found

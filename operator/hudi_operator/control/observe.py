@@ -19,17 +19,18 @@ from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
-from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
-from hudi_operator.plan.writers import source_tables
+from hudi_operator.plan.writers import event_log, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -76,11 +77,13 @@ class Observer:
         authority: Callable[[], str],
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
+        told: Told | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
-        says what was seen of the storage credentials of a table's attempts.
+        says what was seen of the storage credentials of a table's attempts. ``told`` is the
+        executor's note of the authority that it has copied into namespaces.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -90,6 +93,7 @@ class Observer:
         self._authority = authority
         self._fitness = fitness
         self._revocations = revocations
+        self._told = told or Told()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -109,7 +113,7 @@ class Observer:
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
         # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
-        held = await self._held_config_maps(namespace, name)
+        held, loose = await self._config_maps(namespace, name)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -130,6 +134,7 @@ class Observer:
         consents = await self._consents(namespace, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
         return Observed(
             objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
@@ -139,16 +144,20 @@ class Observer:
             etcd_fitness=read.fitness,
             timers=self._timers.ages(key),
             held_config_maps=held,
+            loose_config_maps=loose,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
-            overlapping=await self._overlapping(None if error else spec, read.facts),
+            overlapping=overlapping.blocking,
+            overlapping_gates=overlapping.gates,
             source_tables=sources,
+            tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
             revocations=self._revocations(key),
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),
+            told_authority=self._told.authority(namespace),
             agents_in_use=siblings.agents_in_use,
             evidence_needed=siblings.evidence_needed,
             revision_floor=read.floor,
@@ -191,10 +200,24 @@ class Observer:
         found = await asyncio.gather(*(self._kubernetes.annotations(n.kind, namespace, n.name) for n in sorted(named)))
         return {name: Consent.read(said) for name, said in zip(sorted(named), found, strict=True)}
 
-    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> tuple[str, ...]:
+    async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None, now_ms: int) -> Overlapping:
         if spec is None or not undecided(spec, etcd):
-            return ()
-        return await read_overlapping(spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config)
+            return Overlapping()
+        return await read_overlapping(
+            spec, kubernetes=self._kubernetes, etcd=self._etcd, config=self._config, now_ms=now_ms
+        )
+
+    async def _tables_at_event_logs(
+        self, namespace: str, objects: Objects, etcd: EtcdFacts | None
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Nothing starts without etcd, so nobody asks then."""
+        writers = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
+        folders = [folder for writer in writers for _, folder in event_log.folders(writer)]
+        if not folders or etcd is None:
+            return {}
+        return await read_tables_at(
+            folders, namespace=namespace, index=self._index, etcd=self._etcd, config=self._config
+        )
 
     async def _namespace_terminating(self, namespace: str) -> bool:
         """Also False when the operator may not read namespaces.
@@ -207,15 +230,22 @@ class Observer:
             return False
         return bool(found and found["metadata"].get("deletionTimestamp"))
 
-    async def _held_config_maps(self, namespace: str, table: str) -> tuple[HeldConfigMap, ...]:
+    async def _config_maps(
+        self, namespace: str, table: str
+    ) -> tuple[tuple[HeldConfigMap, ...], tuple[HeldConfigMap, ...]]:
+        """Those that our finalizer keeps, and those that it does not and may."""
         wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
         selector = ",".join(f"{name}={value}" for name, value in wanted.items())
         found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)
-        return tuple(
-            HeldConfigMap(namespace, meta["name"], meta["uid"], (meta.get("labels") or {}).get(naming.LABEL_WRITER, ""))
-            for meta in sorted(found, key=lambda meta: str(meta["name"]))
-            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ())
-        )
+        held, loose = list[HeldConfigMap](), list[HeldConfigMap]()
+        for meta in sorted(found, key=lambda meta: str(meta["name"])):
+            writer = (meta.get("labels") or {}).get(naming.LABEL_WRITER, "")
+            config_map = HeldConfigMap(namespace, meta["name"], meta["uid"], writer)
+            if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ()):
+                held.append(config_map)
+            elif not meta.get("deletionTimestamp"):
+                loose.append(config_map)
+        return tuple(held), tuple(loose)
 
     async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
         """Pods of the table, and all agent pods of the namespace."""

@@ -1,7 +1,8 @@
 """Work queue of table keys.
 
-One reconcile per table at a time, equal requests merged, failures retried
-with exponential back-off.
+One reconcile per table at a time, equal requests merged, failures retried with exponential
+back-off. Of the tables that are due, namespaces have turns: a team with many busy tables keeps
+itself waiting, and the others as if it had one (F276).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import heapq
 import itertools
 import random
 import time
+from collections import deque
 from collections.abc import Callable
 
 from hudi_contract.backoff import exponential
@@ -38,6 +40,8 @@ class WorkQueue:
         self._clock = clock
         self._due: dict[Key, float] = {}
         self._heap: list[tuple[float, int, Key]] = []
+        self._ready: dict[str, deque[Key]] = {}
+        """Keys that are due, by namespace: the namespace whose turn is next first."""
         self._counter = itertools.count()
         self._running: set[Key] = set()
         self._again: dict[Key, float] = {}
@@ -68,9 +72,9 @@ class WorkQueue:
     async def get(self) -> Key:
         """Wait for the next key that is due; the caller must call :meth:`done` with it."""
         while True:
-            wait = self._drop_stale()
-            if wait is not None and wait <= 0:
-                _, _, key = heapq.heappop(self._heap)
+            wait = self._collect()
+            if self._ready:
+                key = self._next()
                 del self._due[key]
                 self._running.add(key)
                 return key
@@ -80,15 +84,27 @@ class WorkQueue:
             except TimeoutError:
                 continue
 
-    def _drop_stale(self) -> float | None:
-        """Seconds until the first key is due; None when there is none.
+    def _next(self) -> Key:
+        """The key that has been due for longest, of the namespace whose turn it is."""
+        namespace = next(iter(self._ready))
+        waiting = self._ready.pop(namespace)
+        key = waiting.popleft()
+        if waiting:
+            self._ready[namespace] = waiting  # at the end: the others come first
+        return key
 
-        Superseded entries are dropped.
+    def _collect(self) -> float | None:
+        """Move keys that are due to those that are ready; superseded entries are dropped.
+
+        Returns the seconds until the next one is due; None when there is none.
         """
         while self._heap:
             due, _, key = self._heap[0]
+            wait = due - self._clock()
             if self._due.get(key) == due:
-                return due - self._clock()
+                if wait > 0:
+                    return wait
+                self._ready.setdefault(key[0], deque()).append(key)
             heapq.heappop(self._heap)
         return None
 

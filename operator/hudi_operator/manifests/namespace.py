@@ -35,7 +35,7 @@ def namespace_objects(
     """
     objects: list[JsonDict] = []
     if etcd_authority:
-        objects.append(_config_map(namespace, etcd_authority))
+        objects.append(authority_config_map(namespace, etcd_authority))
     objects.extend(_service_account(namespace, name) for name in (DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT))
     objects.append(_role_binding(namespace, DRIVER_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT, config.driver_role))
     # One binding per account: tables of one namespace must not remove each other's accounts from a
@@ -92,7 +92,8 @@ def _metadata(namespace: str, name: str) -> JsonDict:
     return {"name": name, "namespace": namespace, "labels": naming.common_labels("namespace")}
 
 
-def _config_map(namespace: str, authority: str) -> JsonDict:
+def authority_config_map(namespace: str, authority: str) -> JsonDict:
+    """Whom pods of the namespace trust as the gateway before etcd; running pods read it again."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

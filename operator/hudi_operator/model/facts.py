@@ -75,7 +75,7 @@ class PodFacts:
 
 @dataclass(frozen=True)
 class HeldConfigMap:
-    """Metadata of a ConfigMap with our finalizer: what the executors of one pod may be."""
+    """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
 
     namespace: str
     name: str
@@ -175,15 +175,25 @@ class Observed:
     """
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
+    loose_config_maps: tuple[HeldConfigMap, ...] = ()
+    """Those that it does not keep: of pods without executors, or of an operator that knew none."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or
     is the same under another spelling.
     """
+    overlapping_gates: Mapping[str, int] = field(default_factory=dict)
+    """By table id of other HudiTables in whose folder this one's is, or around it: mod revision of
+    the gate that was seen (0: none). Empty once this table's gate was open.
+    """
     source_tables: Mapping[str, JsonDict] = field(default_factory=dict)
     """HudiTables of the namespace from which writers of this table read, by name; one that does not
     exist is absent.
+    """
+    tables_at_event_logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """HudiTables (``ns/name``) in whose folders event logs of writers would be, by the log's folder
+    as it is spelled; a folder without any is absent.
     """
     consents: Mapping[Named, Consent] = field(default_factory=dict)
     """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
@@ -198,6 +208,8 @@ class Observed:
     """Certificate authority of the gateway before etcd, as PEM, copied into the table's namespace;
     empty without TLS.
     """
+    told_authority: str = field(default="", repr=False)
+    """The one that this process has last copied there; empty: none."""
     agents_in_use: frozenset[str] | None = None
     """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None:
     unknown, and no agent is ended.

@@ -68,7 +68,9 @@ class EtcdPort(Protocol):
         ``agent`` is the agent whose assignment is read as well; may be empty.
         """
 
-    async def put_gate(self, table_id: str, value: JsonDict, *, expected_mod: int) -> bool:
+    async def put_gate(
+        self, table_id: str, value: JsonDict, *, expected_mod: int, others: Mapping[str, int] = ...
+    ) -> bool:
         """gate-put."""
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:

@@ -27,7 +27,7 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
-_MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{16})$")
+_MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{32})$")
 OPENERS = 8
 ARCHIVED = 1000
 """Number of archived writes whose metadata is read, newest first."""

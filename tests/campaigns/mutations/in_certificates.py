@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import MANIFESTS, o
 from tests.campaigns.mutations.mutation import mutation
 
@@ -9,7 +10,41 @@ PLAN = "tests/tiers/unit/etcd_certificates/test_plan.py"
 METRICS = "tests/tiers/unit/adapters/test_metrics_access.py"
 FILE = "etcd_certificates/plan"
 
+TLS = "TlsTest.anAuthorityThatIsReplacedIsTrustedByClientsThatRun"
+
 CERTIFICATES = (
+    mutation(
+        "a-jvm-knows-the-authority-of-its-start",
+        "F274",
+        "when the gateway's authority is replaced all writers end at their next connection",
+        j("TrustedAuthorities", "                trusting = trusting(found);\n"),
+        t(TLS),
+    ),
+    mutation(
+        "an-authority-that-was-removed-is-trusted",
+        "F274",
+        "a JVM goes on to trust an authority whose key is in other hands",
+        j("TrustedAuthorities", "!Arrays.equals(found, content)", "found.length > content.length"),
+        t(TLS),
+    ),
+    mutation(
+        "a-file-that-is-being-replaced-ends-all-trust",
+        "F274 availability",
+        "a JVM that connects while the kubelet replaces the file ends",
+        j(
+            "TrustedAuthorities",
+            "            // It is being replaced, or gone with the pod's volume.\n",
+            "            throw new IllegalStateException(e);\n",
+        ),
+        t(TLS),
+    ),
+    mutation(
+        "pods-that-run-are-not-told-of-an-authority",
+        "F274",
+        "the next authority of the gateway reaches a namespace only with a new pod",
+        o("plan/agent/agents", "        actions.extend(_tell_authority(view))\n", ""),
+        "tests/tiers/unit/plan/agent/test_agents.py::test_pods_that_run_are_told_of_another_authority_of_the_gateway",
+    ),
     mutation(
         "successor-signs-before-etcd-knows-it",
         "F140",

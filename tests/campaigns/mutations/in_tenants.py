@@ -10,6 +10,8 @@ CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
 EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
+NESTING = "tests/tiers/unit/plan/test_nesting.py"
+LOOP = "tests/tiers/unit/control/test_loop.py"
 ROLES = "tests/tiers/unit/plan/test_roles.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
@@ -213,6 +215,53 @@ TENANTS = (
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
     ),
     mutation(
+        "an-executor-is-compared-with-those-of-others",
+        "F273",
+        "an executor whose driver has no ConfigMap any more is compared with nothing where there are others",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "variables.volumes.exists(v, has(v.configMap) && has(v.configMap.name)",
+            "true || variables.volumes.exists(v, has(v.configMap) && has(v.configMap.name)",
+        ),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "an-executors-config-map-may-be-missing",
+        "F273",
+        "an executor that mounts its driver's ConfigMap if there is one starts without it",
+        Edit(f"{TEMPLATES}/admission.yaml", "!(has(v.configMap.optional) && v.configMap.optional) &&", ""),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "what-an-upgrade-finds-is-not-held",
+        "F271",
+        "the ConfigMap of a driver from before an upgrade goes while the token of its pod is good",
+        o("plan/fencing/held_config_maps", "naming.spark_key_name(loose.name) in pod.secrets", "not pod.secrets"),
+        f"{HELD}::test_that_of_a_pod_from_before_an_upgrade_is_held",
+    ),
+    mutation(
+        "anybody-has-the-name-of-an-agent",
+        "F272",
+        "a pod of somebody else is taken for the agent by etcd's gateway, or keeps it from starting",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "object.metadata.name.matches('^hudi-agent-[0-9a-f]{32}(-[0-9]+)?$')",
+            "object.metadata.name.matches('^hudi-agent-[0-9a-f]{10}(-[0-9]+)?$')",
+        ),
+        f"{CRDS}/test_lookalikes.py::test_names_of_agents_are_the_operators",
+    ),
+    mutation(
+        "a-config-map-of-somebody-else-is-mounted",
+        "F272",
+        "a pod of the operator's mounts files, or trusts a gateway, that somebody else has chosen",
+        o(
+            "control/executor",
+            "not in taken and not context.foreign_files & files.get(attempt, frozenset()):",
+            "not in taken:",
+        ),
+        f"{LOOP}::test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it",
+    ),
+    mutation(
         "any-pod-has-a-role",
         "F205",
         "a pod that somebody has labelled is taken for the agent, or for an attempt",
@@ -264,6 +313,13 @@ TENANTS = (
         "tests/tiers/unit/contract/test_naming.py::test_names_of_agents_have_128_bits",
     ),
     mutation(
+        "ids-of-tables-are-short",
+        "F275",
+        "a tenant finds a path whose keys in etcd are those of somebody else's table",
+        Edit("operator/hudi_contract/naming.py", "_TABLE_ID_DIGITS = 32\n", "_TABLE_ID_DIGITS = 16\n"),
+        "tests/tiers/unit/contract/test_naming.py::test_table_id_is_the_first_32_digits_of_sha256",
+    ),
+    mutation(
         "an-event-log-goes-anywhere",
         "F208",
         "a writer's event log is written outside the prefixes of its namespace",
@@ -276,6 +332,63 @@ TENANTS = (
         "a writer's event log is written between the table's files",
         o("plan/writers/event_log", "if naming.overlaps(folder, t.path)", "if folder == t.path"),
         f"{EVENT_LOG}::test_folders",
+    ),
+    mutation(
+        "an-event-log-lies-in-a-table-of-others",
+        "F270",
+        "a writer's event log is written between the files of a table that it does not read",
+        o("plan/writers/event_log", ", *view.observed.tables_at_event_logs.get(folder, ())]", "]"),
+        f"{EVENT_LOG}::test_the_folder_of_any_table",
+    ),
+    mutation(
+        "a-table-that-was-never-open-keeps-event-logs-away",
+        "F270 availability",
+        "a HudiTable of another namespace keeps a team's writers from starting",
+        o("control/nesting", "(key[0] == namespace and not path_problem(path, namespace, config))", "True"),
+        f"{NESTING}::test_tables_of_others_keep_event_logs_away_only_when_they_were_open",
+    ),
+    mutation(
+        "an-older-table-need-not-reach-its-path",
+        "F277 availability",
+        "a HudiTable that never works keeps tables out of the folders around it for ever",
+        o("control/nesting", "(first and (trying or _reached(ref.uid, seen)))", "first"),
+        f"{NESTING}::test_an_older_one_that_does_not_reach_its_path_keeps_nobody_out",
+    ),
+    mutation(
+        "a-table-that-was-reached-counts-no-more",
+        "F277 F61",
+        "a table is made in the folder of an older one whose agent has created it and not opened it yet",
+        o("control/nesting", "(trying or _reached(ref.uid, seen))", "trying"),
+        f"{NESTING}::test_an_older_one_that_does_not_reach_its_path_keeps_nobody_out",
+    ),
+    mutation(
+        "gates-of-overlapping-tables-are-not-compared",
+        "F277 F61",
+        "two tables, one in the folder of the other, both open after an operator that was paused",
+        o("plan/gate/gate", ", mod, view.observed.overlapping_gates)", ", mod)"),
+        f"{NESTING}::test_the_gate_is_put_with_what_was_seen",
+    ),
+    mutation(
+        "gates-of-overlapping-tables-are-not-in-the-transaction",
+        "F277 F61",
+        "two tables, one in the folder of the other, both open after an operator that was paused",
+        o(
+            "adapters/etcd",
+            "mod) for other, mod in sorted(others.items())),",
+            "mod) for other, mod in sorted(others.items())[:0]),",
+        ),
+        "tests/tiers/component/operator/test_etcd_adapter.py::test_a_gate_is_changed_only_as_it_was_read",
+    ),
+    mutation(
+        "namespaces-have-no-turns",
+        "F276 availability",
+        "the tables of one team keep those of all others waiting",
+        o(
+            "control/queue",
+            "            self._ready[namespace] = waiting  # at the end: the others come first\n",
+            "            self._ready = {namespace: waiting, **self._ready}\n",
+        ),
+        "tests/tiers/unit/control/test_queue.py::test_namespaces_have_turns",
     ),
     mutation(
         "one-answer-may-be-of-any-size",

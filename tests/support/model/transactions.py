@@ -32,7 +32,10 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "claim": ("mod(instant/<c>) = seen", "version(fence/<inc>) = 0"),
     "release": ("create(lock) = token",),
     "clean-exit": ("version(fence/<inc>) = 0",),
-    "gate-put": ("mod(gate) = seen",),
+    "gate-put": (
+        "mod(gate) = seen",
+        "mod(gate of T2) = seen for each T2 whose folder overlaps, until the gate was open",
+    ),
     "admit": ("version(admit/<attempt>) = 0",),
     "delete-admit": (),
     "claim-unrecorded": ("version(instant/<t>) = 0",),
@@ -128,6 +131,8 @@ COMPARES: dict[str, Compare] = {
     "mod(instant/<c>) = seen": _unclaimed_since,
     "mod(clock) = seen": lambda s, q: True,  # each request is executed once here
     "mod(gate) = seen": lambda s, q: s.gate.rev == q.gate,
+    # The search knows one table.
+    "mod(gate of T2) = seen for each T2 whose folder overlaps, until the gate was open": lambda s, q: True,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: (
         q.reason != "LeaseGone" or s.incs[q.inc].alive == 0
     ),

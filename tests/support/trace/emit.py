@@ -29,7 +29,7 @@ class Emitter:
 
     c: Configuration
     random: random.Random
-    table: str = "0123456789abcdef"
+    table: str = "0123456789abcdef0123456789abcdef"
     rev: int = 10
     clock: int = 20260101000000000
     events: list[Event] = field(default_factory=list)

@@ -77,6 +77,10 @@ class Effects(Store):
             writer = meta["labels"].get(naming.LABEL_WRITER, "")
             self.held[meta["name"]] = HeldConfigMap(NAMESPACE, meta["name"], f"uid-of-{meta['name']}", writer)
 
+    def _do_HoldConfigMap(self, a: act.HoldConfigMap) -> None:
+        assert self.loose[a.name].uid == a.uid
+        self.held[a.name] = self.loose.pop(a.name)
+
     def _do_ReleaseConfigMap(self, a: act.ReleaseConfigMap) -> None:
         pod = self.pods.get(a.name)
         assert pod is None or naming.EVIDENCE_FINALIZER not in pod.finalizers, (

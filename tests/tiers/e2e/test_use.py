@@ -141,7 +141,7 @@ def test_etcd_and_storage_survive_the_end_of_their_pods(space: Space) -> None:
 
     # A request on a connection to the old pod is given up after its own time first
     wait_for("the object after the restart", there, seconds=120)
-    key = "/hudi/tables/0000000000000000/done/e2e"
+    key = "/hudi/tables/00000000000000000000000000000000/done/e2e"
     space.watch.ask("put", key, "{}")
     kubectl("delete", "pod", "hudi-operator-etcd-0", "-n", OPERATOR_NAMESPACE, "--wait=true")
     kubectl("wait", "--for=create", "pod/hudi-operator-etcd-0", "-n", OPERATOR_NAMESPACE, "--timeout=60s")

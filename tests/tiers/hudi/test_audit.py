@@ -43,7 +43,7 @@ BEFORE = [
     *rows(range(10, 12), "b", "second", 2),
 ]
 FINAL = [*rows(range(3), "a", "third", 3), *BEFORE[3:]]
-MARKER = "0123456789abcdef"
+MARKER = "0123456789abcdef0123456789abcdef"
 KINDS = ("audit-cow", "audit-mor")
 """One table of each type; each check has been seen to fail on both."""
 

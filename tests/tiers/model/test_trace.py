@@ -23,7 +23,7 @@ from tests.support.trace.mutations import equivalent, mutations
 WALKS = (200, pytest.param(5000, marks=pytest.mark.extra))
 """Random walks of each configuration in each run."""
 WALKED = (on.COMMIT, on.BOTH, on.STREAMING, on.ATTEMPTS, on.TWINS, on.AGENTS)
-T = "0123456789abcdef"
+T = "0123456789abcdef0123456789abcdef"
 W, V, A = "w" * 8, "v" * 8, "a" * 8
 RECORDED = Path(__file__).with_name("traces") / "recorded.log"
 TOKEN = 10  # what `held` acquires

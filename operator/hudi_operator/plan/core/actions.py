@@ -8,6 +8,7 @@ the table: the next reconcile reads again and decides again (level-triggered, I6
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,6 +149,15 @@ class DropEvidence(Action):
 
 
 @dataclass(frozen=True)
+class HoldConfigMap(Action):
+    """Put our finalizer on the ConfigMap of an attempt or agent, by uid (F271)."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class ReleaseConfigMap(Action):
     """Remove our finalizer from the ConfigMap of an attempt or agent, by uid (F200)."""
 
@@ -193,11 +203,15 @@ class EmitEvent(Action):
 
 @dataclass(frozen=True)
 class PutGate(Action):
-    """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent)."""
+    """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent).
+
+    ``others``: the same of gates of other tables, by id: what this gate may be depends on them.
+    """
 
     table_id: str
     value: JsonDict
     expected_mod: int
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

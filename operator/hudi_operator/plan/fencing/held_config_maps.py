@@ -2,7 +2,8 @@
 
 Admission compares each executor with the ConfigMap of its driver's pod. So it stays as long as that
 pod's object, whose token may start executors, and as long as such a pod may still be made. Our
-finalizer keeps it, because the garbage collector deletes it whenever its owner is deleted.
+finalizer keeps it, because the garbage collector deletes it whenever its owner is deleted. One that
+an operator without this rule has made gets the finalizer while its pod is there (F271).
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from collections.abc import Iterable
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.model.facts import HeldConfigMap, Observed, PodFacts
-from hudi_operator.plan.core.actions import Action, ReleaseConfigMap
+from hudi_operator.plan.core.actions import Action, HoldConfigMap, ReleaseConfigMap
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
 
 def plan_held(view: View) -> PartialPlan:
-    """Release those that no pod needs any more."""
-    return PartialPlan(_released(c for c in view.observed.held_config_maps if not _needed(view, c)))
+    """Keep those of pods that may start executors; release those that no pod needs any more."""
+    held = (HoldConfigMap(c.namespace, c.name, c.uid) for c in view.observed.loose_config_maps if _compared(view, c))
+    return PartialPlan((*held, *_released(c for c in view.observed.held_config_maps if not _needed(view, c))))
 
 
 def last(observed: Observed) -> tuple[Action, ...]:
@@ -29,6 +31,12 @@ def last(observed: Observed) -> tuple[Action, ...]:
 
 def _released(found: Iterable[HeldConfigMap]) -> tuple[Action, ...]:
     return tuple(ReleaseConfigMap(c.namespace, c.name, c.uid) for c in found)
+
+
+def _compared(view: View, loose: HeldConfigMap) -> bool:
+    """Whether its pod may start executors: it shares a key of their connections with them."""
+    pod = _pod(view.observed, loose)
+    return pod is not None and naming.spark_key_name(loose.name) in pod.secrets
 
 
 def _needed(view: View, held: HeldConfigMap) -> bool:

@@ -274,7 +274,8 @@ def _non_blocking_until(view: View, mode: str) -> str:
 
 def _put(view: View, value: Gate, summary: str) -> PartialPlan:
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    return PartialPlan.of(PutGate(view.table.table_id, value.to_json(), mod), summary=summary, requeue=0.5)
+    put = PutGate(view.table.table_id, value.to_json(), mod, view.observed.overlapping_gates)
+    return PartialPlan.of(put, summary=summary, requeue=0.5)
 
 
 def present_attempts(view: View) -> list[str]:

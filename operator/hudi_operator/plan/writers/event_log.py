@@ -7,7 +7,7 @@ tables, and no table's files are there. The CRD has the rules that need nothing 
 from __future__ import annotations
 
 from hudi_contract import naming, options
-from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate.stalled import path_problem
 
@@ -19,9 +19,13 @@ def problem(view: View, writer: WriterSpec) -> str:
 
     Empty when it may.
     """
-    named = [(name, folder) for name, folder in writer.spark_conf.items() if options.normal(name) == _FOLDER]
-    problems = (_problem(view, f"spec.sparkConf[{name!r}]", folder) for name, folder in named)
+    problems = (_problem(view, f"spec.sparkConf[{name!r}]", folder) for name, folder in folders(writer))
     return next((found for found in problems if found), "")
+
+
+def folders(writer: WriterSpec) -> list[tuple[str, str]]:
+    """Each folder of an event log that the writer names, with the setting as it is spelled."""
+    return [(name, folder) for name, folder in writer.spark_conf.items() if options.normal(name) == _FOLDER]
 
 
 def _problem(view: View, field: str, folder: str) -> str:
@@ -29,14 +33,21 @@ def _problem(view: View, field: str, folder: str) -> str:
         return f"{field}: {folder!r} must not begin or end with white space"
     if found := path_problem(folder, view.table.ref.namespace, view.config, field=field):
         return found
-    table = next((t for t in _tables(view) if naming.overlaps(folder, t.path)), None)
-    if table is None:
+    if not (tables := _tables_at(view, folder)):
         return ""
-    return (
-        f"{field}: {folder} overlaps with the folder of HudiTable {table.ref.name}; it is for the table's files alone"
-    )
+    # A user who can create a HudiWriter must not learn about other namespaces.
+    mine = [
+        name for namespace, _, name in (key.partition("/") for key in tables) if namespace == view.table.ref.namespace
+    ]
+    whose = f"HudiTable {mine[0]}" if mine else "another HudiTable"
+    return f"{field}: {folder} overlaps with the folder of {whose}; it is for the table's files alone"
 
 
-def _tables(view: View) -> list[TableSpec]:
-    """The writer's own table, and those that writers of this table read."""
-    return [view.table, *(read.spec for read in view.observed.source_specs.values() if read.spec is not None)]
+def _tables_at(view: View, folder: str) -> list[str]:
+    """HudiTables (``ns/name``) in whose folder it would be.
+
+    Of the writer's own table and those that are read the look knows whatever the index says.
+    """
+    read = (table.spec for table in view.observed.source_specs.values() if table.spec is not None)
+    known = [t.ref.key for t in (view.table, *read) if naming.overlaps(folder, t.path)]
+    return [*known, *view.observed.tables_at_event_logs.get(folder, ())]

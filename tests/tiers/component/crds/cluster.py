@@ -221,8 +221,10 @@ def executor(namespace: str, name: str = "w-12345678-1-exec-1") -> JsonDict:
                     "readOnlyRootFilesystem": True,
                     "capabilities": {"drop": ["ALL"]},
                 },
+                "volumeMounts": [{"name": "conf", "mountPath": "/etc/hudi/conf"}],
             }
         ],
+        volumes=[{"name": "conf", "configMap": {"name": "w-12345678-1"}}],
     )
     result["metadata"]["finalizers"] = [EVIDENCE]
     result["metadata"]["ownerReferences"] = [

@@ -184,14 +184,21 @@ def _label(name: str, value: str) -> Callable[[JsonDict], None]:
     return lambda obj: obj["metadata"]["labels"].update({name: value})
 
 
+def _conf(obj: JsonDict) -> JsonDict:
+    """The volume with the operator's files."""
+    found: JsonDict = next(v for v in obj["spec"]["volumes"] if "configMap" in v)
+    return found
+
+
 MORE = {"name": "more", "image": "evil:1"}
+NOT_COMPARED = "must mount the ConfigMap"
 # Of several policies that refuse a request the API server names any one.
 LABELS = "metadata.labels of an executor of"
 OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "a-token": ("must be emptyDir, configMap or secret",),
     "an-agent": (LABELS,),
     "no-executor": (LABELS, "makes and deletes its own executors only", "from the operator only"),
-    "of-another-driver": ("metadata.name of an executor",),
+    "of-another-driver": ("metadata.name of an executor", NOT_COMPARED),
 }
 ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "privileged-init-container": (
@@ -241,6 +248,12 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
         "-spark-key, kafka-tls, lake], not other-01234567-1-spark-key",
     ),
     "a-config-map": (_volume(configMap={"name": "of-others"}), "may use the ConfigMap"),
+    "another-folder": (lambda obj: _conf(obj).update(emptyDir={}, configMap=None), NOT_COMPARED),
+    "a-config-map-that-may-be-missing": (lambda obj: _conf(obj)["configMap"].update(optional=True), NOT_COMPARED),
+    "a-config-map-that-is-not-mounted": (
+        _container(volumeMounts=[{"name": "tmp", "mountPath": "/tmp"}]),
+        NOT_COMPARED,
+    ),
     "another-table": (_label("hudioperator.io/table", "other"), LABELS),
     "another-writer": (_label("hudioperator.io/writer", "other"), LABELS),
     "another-attempt": (_label("hudioperator.io/attempt", "2"), LABELS),

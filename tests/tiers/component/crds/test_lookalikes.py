@@ -93,6 +93,26 @@ def test_a_controller_gives_nobody_the_operators_labels(light_cluster: Cluster, 
     light_cluster.kubectl("delete", "replicaset", "lookalike", "-n", lookalikes)
 
 
+AGENT = "hudi-agent-00112233445566778899aabbccddeeff"
+
+
+@pytest.mark.parametrize("kind", ["Pod", "ConfigMap"])
+@pytest.mark.parametrize("name", [AGENT, f"{AGENT}-0", f"{AGENT}-17"])
+def test_names_of_agents_are_the_operators(light_cluster: Cluster, lookalikes: str, kind: str, name: str) -> None:
+    """F272: whoever sees a HudiTable can compute the names of its agent's next objects."""
+
+    def named(name: str) -> JsonDict:
+        made = pod(name, lookalikes)
+        return made if kind == "Pod" else {"apiVersion": "v1", "kind": kind, "metadata": made["metadata"]}
+
+    code, out = create(light_cluster, named(name), "dev")
+    assert code != 0
+    assert f"{name} is a name of an agent; {kind.lower()}s with such names are made by the operator only" in out
+    for other in (f"{name}x", f"x{name}", "hudi-agent-1", f"{AGENT[:-1]}-0"):
+        code, out = create(light_cluster, named(other), "dev")
+        assert code == 0, out
+
+
 def test_keys_of_connections_are_the_operators(light_cluster: Cluster, lookalikes: str) -> None:
     for name in ("load-12345678-1-spark-key", "load-12345678-1-storage-key"):
         code, out = create(light_cluster, _secret(lookalikes, name), "dev")

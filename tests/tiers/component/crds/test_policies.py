@@ -75,7 +75,7 @@ BAD_EXECUTORS = [
     (_spec(hostPID=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (_spec(hostIPC=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (
-        _spec(volumes=[{"name": "h", "hostPath": {"path": "/"}}]),
+        lambda obj: obj["spec"]["volumes"].append({"name": "h", "hostPath": {"path": "/"}}),
         "spec.volumes of an executor must be emptyDir, configMap or secret, or belong to an injector of the chart's "
         "admission.injectors or an identity of admission.identities: h",
     ),

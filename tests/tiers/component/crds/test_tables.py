@@ -719,5 +719,5 @@ def test_columns(light_cluster: Cluster, namespace: str) -> None:
 
 
 def test_status_is_a_subresource(light_cluster: Cluster, namespace: str) -> None:
-    light_cluster.apply(table(namespace) | {"status": {"tableId": "0123456789abcdef"}})
+    light_cluster.apply(table(namespace) | {"status": {"tableId": "0123456789abcdef0123456789abcdef"}})
     assert "status" not in light_cluster.get("ht", "flights", "-n", namespace)

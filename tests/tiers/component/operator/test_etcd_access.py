@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.harness.servers import Etcd
 
-T = "/hudi/control/0123456789abcdef"
-TABLE = "/hudi/tables/0123456789abcdef"
+T = "/hudi/control/0123456789abcdef0123456789abcdef"
+TABLE = "/hudi/tables/0123456789abcdef0123456789abcdef"
 
 
 def test_etcd_refuses_clients_without_a_certificate(etcd: Etcd) -> None:

@@ -20,7 +20,7 @@ from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd, free_ports, wait_for
 
 V = TypeVar("V")
-T = "00000000000000aa"
+T = "00000000000000aa00000000000000aa"
 SETTLE = {"phase": "Fenced", "reason": "LeaseGone", "times": {}}
 
 
@@ -126,6 +126,12 @@ def test_a_gate_is_changed_only_as_it_was_read(store: EtcdStore) -> None:
     mod = read(store).gate.mod_revision
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=mod))
     assert not run(store.put_gate(T, {"state": "frozen"}, expected_mod=mod))
+    mod, other = run(store.read_table(T, "")).gate.mod_revision, "00000000000000cc00000000000000cc"
+    assert not run(store.put_gate(T, {"state": "open"}, expected_mod=mod, others={other: 5})), "F277: it is not there"
+    assert run(store.put_gate(other, {"state": "closed"}, expected_mod=0, others={T: mod}))
+    assert not run(store.put_gate(T, {"state": "open"}, expected_mod=mod, others={other: 0})), "it came meanwhile"
+    seen = run(store.read_table(other, "")).gate.mod_revision
+    assert run(store.put_gate(T, {"state": "open"}, expected_mod=mod, others={other: seen}))
 
 
 def test_a_fence_is_permanent_and_takes_heartbeat_and_admission_with_it(store: EtcdStore, etcd: Etcd) -> None:

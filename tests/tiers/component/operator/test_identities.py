@@ -25,7 +25,10 @@ from tests.support.harness.gateway import AUDIENCE, TIMEOUT, Client, Gateway, Is
 from tests.support.harness.servers import Cluster, Etcd, JsonDict, wait_for
 
 PREFIX = "/hudi"
-OWN, OTHER = TableKeys(PREFIX, "0123456789abcdef"), TableKeys(PREFIX, "fedcba9876543210")
+OWN, OTHER = (
+    TableKeys(PREFIX, "0123456789abcdef0123456789abcdef"),
+    TableKeys(PREFIX, "fedcba9876543210fedcba9876543210"),
+)
 DRIVER = Pod("ours", "load-7df5b65f-1", "uid-driver")
 AGENT = Pod("ours", "hudi-agent-0123456789-4", "uid-agent")
 NEIGHBOUR = Pod("ours", "audit", "uid-neighbour")

@@ -23,7 +23,7 @@ from tests.support.harness.servers import Etcd
 from tests.support.world.simulated_world import ConflictError, World
 
 JsonDict = dict[str, Any]
-T = "00000000000000bb"
+T = "00000000000000bb00000000000000bb"
 AGENT = "agent-x"
 CONTROL = ("gate", "admit", "fence", "request", "seen")
 INC, T1, T2 = "inc-1", "20260101000000001", "20260101000000002"

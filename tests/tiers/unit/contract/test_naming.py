@@ -23,10 +23,11 @@ def test_canonical_path(path: str, canonical: str) -> None:
     assert naming.canonical_path(canonical) == canonical
 
 
-def test_table_id_is_the_first_16_digits_of_sha256() -> None:
+def test_table_id_is_the_first_32_digits_of_sha256() -> None:
+    """F275: 128 bits, so that no tenant finds a path with the id of somebody else's table."""
     # printf 's3a://lake/flights' | sha256sum
     assert naming.table_id("s3://lake/flights/") == naming.table_id("s3a://lake/flights")
-    assert len(naming.table_id("s3a://lake/flights")) == 16
+    assert naming.table_id("s3a://lake/flights") == "f36cb7a236448a3c222773f785e13669"
     assert naming.table_id("s3a://lake/flights") != naming.table_id("s3a://lake/Flights")
 
 
@@ -106,5 +107,6 @@ def test_names_of_agents_have_128_bits() -> None:
 def test_label_values_are_bounded() -> None:
     assert naming.label_value("w") == "w"
     long = naming.label_value("w" * 100)
+    assert re.fullmatch("w{30}-[0-9a-f]{32}", long), "F275: 128 bits, as the id of a table"
     assert len(long) <= 63
     assert long != naming.label_value("w" * 99)

@@ -11,10 +11,13 @@ import pytest
 
 from hudi_contract import naming
 from hudi_contract.records import Stored
+from hudi_contract.words import Role
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.told import Told
 from hudi_operator.main import _api_problem
+from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
@@ -204,3 +207,77 @@ def test_each_key_is_random_and_one_that_exists_stays() -> None:
     assert [len(key) for key in keys] == [32, 32, 32]
     assert len(set(keys)) == 3
     assert len(done) == 2, "nothing was changed by the third"
+
+
+def _pod(name: str, *sources: dict[str, Any]) -> act.CreatePod:
+    volumes = [{"name": f"v{n}", **source} for n, source in enumerate(sources)]
+    return act.CreatePod({"kind": "Pod", "metadata": {"namespace": "ns", "name": name}, "spec": {"volumes": volumes}})
+
+
+def _config(name: str) -> act.Apply:
+    return act.Apply({"kind": "ConfigMap", "metadata": {"namespace": "ns", "name": name}})
+
+
+@pytest.mark.parametrize("projected", [False, True])
+def test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it(*, projected: bool) -> None:
+    """F272: names of attempts and agents can be computed by whoever sees tables and writers."""
+    made: list[str] = []
+
+    class Cluster(Recorder):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            if manifest["metadata"]["name"] == "a-1":
+                raise Fatal("ConfigMap ns/a-1 is none that the operator has made")
+
+        async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            return {"metadata": {"labels": {}}} if (kind, name) == ("ConfigMap", "a-1") else None
+
+        async def create(self, manifest: dict[str, Any]) -> bool:
+            made.append(manifest["metadata"]["name"])
+            return True
+
+    file = {"configMap": {"name": "a-1"}}
+    theirs = {"projected": {"sources": [{"serviceAccountToken": {}}, file]}} if projected else file
+    begun = (_config("a-1"), act.PutAdmit("t", "ns.a-1", Role.WRITER), _pod("a-1", theirs, {"emptyDir": {}}))
+    other = (_config("b-1"), act.PutAdmit("t", "ns.b-1", Role.WRITER), _pod("b-1", {"configMap": {"name": "b-1"}}))
+    cluster = Cluster()
+    with pytest.raises(Fatal, match="ConfigMap ns/a-1 exists, and the operator has not made it"):
+        perform(executor(cluster), *begun, *other, DELETE)
+    assert made == ["b-1"]
+    assert [call for call in cluster.calls if call != "owners"] == ["put_admit", "delete"]
+
+
+def test_a_config_map_of_ours_that_is_refused_ends_the_plan() -> None:
+    class Cluster(Recorder):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            raise Fatal("quota")
+
+        async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            return {"metadata": {"labels": dict(naming.MANAGED)}}
+
+    cluster = Cluster()
+    with pytest.raises(Fatal, match="quota"):
+        perform(executor(cluster), _config("a-1"), DELETE)
+    assert cluster.calls == []
+
+
+def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:
+    """F274: what is not remembered is copied again at the next look."""
+    told = Told()
+    made = act.Apply(authority_config_map("ns", "new"))
+
+    def copy(port: Any) -> None:
+        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, told=told)
+        perform(actor, made, _config("other"))
+
+    class Refusing(Recorder):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            raise Fatal("refused")
+
+        async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            return None
+
+    with pytest.raises(Fatal):
+        copy(Refusing())
+    assert told.authority("ns") == ""
+    copy(Recorder())
+    assert (told.authority("ns"), told.authority("other")) == ("new", "")

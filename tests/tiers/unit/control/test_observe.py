@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import Any
 
 import pytest
@@ -104,6 +105,23 @@ def test_one_list_is_enough_when_it_names_all() -> None:
     agent = {"ns.agent-1": Stored({"role": "agent"}, 1, 1)}
     facts = EtcdFacts(revision=1, cluster_id="c", admits={**ADMITTED.admits, **agent})
     assert look(facts, [writer("load-1", "load-2")]).etcd == facts
+
+
+def test_tables_at_the_folders_of_event_logs_are_told() -> None:
+    """F270: also one that the writer neither writes nor reads."""
+    logging = writer()
+    logging["spec"] |= {"source": {"sql": {"query": "SELECT 1"}}, "sparkConf": {"spark.eventLog.dir": "s3a://lake/x/l"}}
+    other = copy.deepcopy(TABLE)
+    other["metadata"] |= {"name": "other", "uid": "o"}
+    other["spec"] |= {"path": "s3a://lake/x"}
+    ports: Any = Ports(EtcdFacts(revision=1, cluster_id="c"), [logging])
+    index = TableIndex("image")
+    index.put(other)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=index, timers=Timers(), config=OperatorConfig(), authority=str
+    )
+    found = asyncio.run(observer.observe(("ns", "flights")))
+    assert found.tables_at_event_logs == {"s3a://lake/x/l": ("ns/other",)}
 
 
 def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,3 +92,54 @@ def test_after_a_failure_events_do_not_make_a_hot_loop() -> None:
     assert take(queue) is None
     clock.now += 0.2
     assert take(queue) == A, "but a person who has mended it need not wait for the whole back-off"
+
+
+def _served(queue: WorkQueue, clock: Clock, looks: int, *, seconds: float = 0.0125) -> list[tuple[str, str]]:
+    """What one worker serves, each look of which takes its time and asks for another one."""
+    served = []
+    for _ in range(looks):
+        key = take(queue)
+        assert key is not None
+        served.append(key)
+        clock.now += seconds
+        queue.done(key, again=0.0)
+    return served
+
+
+def test_namespaces_have_turns() -> None:
+    """F276: one team's tables, however many and busy, are one namespace's turn."""
+    clock = Clock()
+    queue = WorkQueue(clock=clock)
+    for n in range(500):
+        queue.add(("busy", str(n)))
+    assert {key[0] for key in _served(queue, clock, 40)} == {"busy"}
+    for namespace in ("a", "b"):
+        queue.add((namespace, "t"))
+    assert [key[0] for key in _served(queue, clock, 4)].count("busy") == 2
+    shares = [key[0] for key in _served(queue, clock, 300)]
+    # Each may come again after MIN_INTERVAL_SECONDS: 16 looks later.
+    assert {name: shares.count(name) // 5 for name in "ab"} == {"a": 3, "b": 3}
+
+
+def test_within_a_namespace_the_longest_wait_counts() -> None:
+    clock = Clock()
+    queue = WorkQueue(clock=clock)
+    for n in range(5):
+        queue.add(("busy", str(n)))
+        clock.now += 0.001
+    queue.add(("a", "t"))
+    assert [key[1] for key in _served(queue, clock, 6)] == ["0", "t", "1", "2", "3", "4"]
+    assert len(queue) == 0
+
+
+def test_a_key_that_is_ready_is_neither_lost_nor_doubled() -> None:
+    clock = Clock()
+    queue = WorkQueue(clock=clock)
+    queue.add(A)
+    queue.add(B)
+    assert take(queue) == A
+    queue.add(B)
+    queue.add(B, 7.0)
+    assert len(queue) == 1
+    assert take(queue) == B
+    assert take(queue) is None

@@ -13,7 +13,16 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
-from hudi_operator.control.nesting import read_overlapping, undecided
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.nesting import (
+    MOST_COMPARED,
+    REACH_SECONDS,
+    Overlapping,
+    read_overlapping,
+    read_tables_at,
+    undecided,
+)
+from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.plan.core import actions as act
@@ -36,10 +45,13 @@ def table(name: str, path: str, second: int, namespace: str = "ns") -> JsonDict:
 
 
 class Ports:
-    """Both ports: these tables, of which those named are open."""
+    """Both ports: these tables, of which those named are open, and others have reached their path
+    or try to.
+    """
 
-    def __init__(self, tables: list[JsonDict], opened: set[str]) -> None:
+    def __init__(self, tables: list[JsonDict], opened: set[str], reached: set[str], trying: set[str]) -> None:
         self.tables, self.opened, self.asked = tables, opened, list[str]()
+        self.reached, self.trying = reached, trying
 
     async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
         assert kind == naming.TABLE_KIND
@@ -48,30 +60,57 @@ class Ports:
 
     async def read_table(self, table_id: str, _: str) -> EtcdFacts:
         found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
-        if found["metadata"]["name"] not in self.opened:
+        name, uid = found["metadata"]["name"], found["metadata"]["uid"]
+        if name not in self.opened | self.reached | self.trying:
             return EtcdFacts(revision=1, cluster_id="c")
-        return EtcdFacts(
-            revision=1,
-            cluster_id="c",
-            gate=Stored({"tableUID": found["metadata"]["uid"], "state": "closed", "adopted": True}, 1, 1),
-        )
+        gate = {"tableUID": uid, "state": "closed", "adopted": name in self.opened}
+        reports = {"timeline": Stored({"exists": True}, 1, 1)} if name in self.reached else {}
+        return EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 7), reports=reports)
 
 
 def overlapping(
     mine: JsonDict,
     *others: JsonDict,
     opened: set[str] | None = None,
+    reached: set[str] | None = None,
+    trying: set[str] | None = None,
     namespaces: tuple[str, ...] = (),
     prefixes: dict[str, tuple[str, ...]] | None = None,
+    age: float = 10,
 ) -> tuple[str, ...]:
-    ports: Any = Ports([mine, *others], opened or set())
+    """`age`: of the oldest tables, in seconds."""
+    return look(
+        mine,
+        *others,
+        opened=opened,
+        reached=reached,
+        trying=trying,
+        namespaces=namespaces,
+        prefixes=prefixes,
+        age=age,
+    ).blocking
+
+
+def look(
+    mine: JsonDict,
+    *others: JsonDict,
+    opened: set[str] | None = None,
+    reached: set[str] | None = None,
+    trying: set[str] | None = None,
+    namespaces: tuple[str, ...] = (),
+    prefixes: dict[str, tuple[str, ...]] | None = None,
+    age: float = 10,
+) -> Overlapping:
+    ports: Any = Ports([mine, *others], opened or set(), reached or set(), trying or set())
     config = replace(
         OperatorConfig(),
         allowed_schemes=("s3a", "s3", "hdfs"),
         watch_namespaces=namespaces,
         path_prefixes=prefixes or {},
     )
-    found = asyncio.run(read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, config=config))
+    now_ms = int((conditions.from_rfc3339(SECOND.format(0)) or 0) + age * 1000)
+    asked = read_overlapping(TableSpec.from_object(mine), kubernetes=ports, etcd=ports, config=config, now_ms=now_ms)
+    found = asyncio.run(asked)
     assert ports.asked == list(namespaces or ("",))
     return found
 
@@ -80,6 +119,39 @@ def overlapping(
 def test_the_later_one_is_refused(mine: str, other: str) -> None:
     assert overlapping(table("mine", mine, 2), table("other", other, 1)) == ("ns/other",)
     assert overlapping(table("mine", mine, 1), table("other", other, 2)) == ()
+
+
+@pytest.mark.parametrize("trying", [False, True])
+def test_an_older_one_that_does_not_reach_its_path_keeps_nobody_out(*, trying: bool) -> None:
+    """F277: whether or not it has a gate, with which it still tries."""
+    mine, other = table("mine", INNER, 2), table("other", OUTER, 1)
+    named = {"other"} if trying else set[str]()
+    assert overlapping(mine, other, trying=named, age=REACH_SECONDS) == ("ns/other",)
+    assert overlapping(mine, other, trying=named, age=REACH_SECONDS + 2) == ()
+    assert overlapping(mine, other, reached={"other"}, age=10 * REACH_SECONDS) == ("ns/other",)
+    assert overlapping(mine, other, opened={"other"}, age=10 * REACH_SECONDS) == ("ns/other",)
+    other["spec"]["recordKeyFields"] = 7
+    assert overlapping(mine, other, trying=named, age=REACH_SECONDS + 2) == ()
+
+
+def test_what_was_seen_of_gates_is_compared_when_one_is_put() -> None:
+    """F277: of two that have both passed the check only one opens."""
+    mine, tried = table("mine", INNER, 2), table("tried", OUTER, 1)
+    idle, elsewhere = table("idle", f"{INNER}/x", 3), table("elsewhere", "s3a://pond/t", 1)
+    seen = look(mine, tried, idle, elsewhere, trying={"tried"}, age=2 * REACH_SECONDS)
+    assert seen == Overlapping((), {naming.table_id(OUTER): 7, naming.table_id(f"{INNER}/x"): 0})
+    many = [table(f"t{n}", f"{INNER}/{n}", 3) for n in range(2 * MOST_COMPARED)]
+    compared = look(mine, *many, trying={"t5", "t150"}).gates
+    assert len(compared) == MOST_COMPARED
+    assert {naming.table_id(f"{INNER}/{n}") for n in (5, 150)} <= compared.keys()
+
+
+def test_the_gate_is_put_with_what_was_seen() -> None:
+    world = ready_world()
+    gate = {k: v for k, v in world.kv["gate"].value.items() if k != "adopted"}
+    world.put("gate", {**gate, "state": "closed"})
+    plan = plan_table(replace(world.observe(), overlapping_gates={"other": 5}), CONFIG)
+    assert [a.others for a in plan.actions if isinstance(a, act.PutGate)] == [{"other": 5}]
 
 
 def test_of_the_same_second_neither_goes_first() -> None:
@@ -119,6 +191,32 @@ def test_one_that_may_not_use_its_path_does_not_count_unless_it_was_open(*, read
     assert overlapping(mine, other, prefixes=prefixes) == ()
     assert overlapping(mine, other, prefixes={**prefixes, "evil": ("s3a://lake/t1",)}) == ("evil/other",)
     assert overlapping(mine, other, prefixes=prefixes, opened={"other"}) == ("evil/other",)
+
+
+def at(folder: str, *tables: JsonDict, opened: set[str] | None = None, **prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Tables at the folder of an event log of a writer in the namespace `ns`."""
+    ports: Any = Ports(list(tables), opened or set(), set(), set())
+    index = TableIndex("image")
+    for one in tables:
+        index.put(one)
+    config = replace(OperatorConfig(), path_prefixes=prefixes)
+    found = read_tables_at([folder, "s3a://log/x"], namespace="ns", index=index, etcd=ports, config=config)
+    return asyncio.run(found).get(folder, ())
+
+
+@pytest.mark.parametrize("folder", [OUTER, INNER, "s3://lake//t1/sub/x", "s3a://lake"])
+def test_tables_at_the_folder_of_an_event_log(folder: str) -> None:
+    assert at(folder, table("a", INNER, 1), table("b", "s3a://lake2/t", 1)) == ("ns/a",)
+    assert at("s3a://lake/t10", table("a", INNER, 1), table("b", OUTER, 1)) == ()
+
+
+def test_tables_of_others_keep_event_logs_away_only_when_they_were_open() -> None:
+    """F270: anybody could write the folder of another team's event logs into a HudiTable."""
+    mine, theirs = table("mine", INNER, 1), table("theirs", OUTER, 1, "other")
+    assert at(INNER, mine, theirs) == ("ns/mine",)
+    assert at(INNER, mine, theirs, opened={"theirs"}) == ("ns/mine", "other/theirs")
+    assert at(INNER, mine, ns=("s3a://pond",)) == ()
+    assert at(INNER, mine, opened={"mine"}, ns=("s3a://pond",)) == ("ns/mine",)
 
 
 @pytest.mark.parametrize(

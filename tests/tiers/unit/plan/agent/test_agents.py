@@ -147,3 +147,24 @@ def test_an_agent_that_is_fenced_for_one_table_has_time_for_the_others(
         assert "lock" in world.kv, "no lock without proof"
     world.run(lambda w: "lock" not in w.kv and w.names("settle")[agent.inc].value["phase"] == "Settled")
     assert not agent.alive
+
+
+def _copied(world: World, **facts: str) -> list[str]:
+    """What is copied of the gateway's authority while the agent is there."""
+    plan = plan_table(replace(world.observe(), **facts), CONFIG)
+    return [
+        a.manifest["data"]["ca.crt"]
+        for a in plan.actions
+        if isinstance(a, act.Apply) and a.manifest["metadata"]["name"] == "hudi-operator-etcd"
+    ]
+
+
+def test_pods_that_run_are_told_of_another_authority_of_the_gateway() -> None:
+    """F274: also where no pod starts any more; once."""
+    world = ready_world()
+    assert _copied(world, etcd_authority="old and new", told_authority="old") == ["old and new"]
+    assert _copied(world, etcd_authority="old") == ["old"], "this process has copied none yet"
+    assert _copied(world, etcd_authority="old", told_authority="old") == []
+    assert _copied(world) == [], "etcd without TLS"
+    world.terminating = True
+    assert _copied(world, etcd_authority="old") == []

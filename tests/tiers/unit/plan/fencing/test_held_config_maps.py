@@ -60,6 +60,46 @@ def test_it_stays_while_its_writer_cannot_be_read() -> None:
     assert released(scene) == []
 
 
+def held(scene: Scene) -> list[str]:
+    return [a.name for a in plan_held(scene.view).actions if isinstance(a, act.HoldConfigMap)]
+
+
+def loosened() -> tuple[Scene, str]:
+    """The same, made by an operator that knew no finalizer for it."""
+    scene, pod = laid_out()
+    scene.loose[pod] = scene.held.pop(pod)
+    scene.pods[pod].secrets = (naming.spark_key_name(pod), "lake")
+    return scene, pod
+
+
+def test_that_of_a_pod_from_before_an_upgrade_is_held() -> None:
+    """F271: also when its writer has ended or is gone, while the object of the pod is there."""
+    scene, pod = loosened()
+    assert held(scene) == [pod]
+    scene.writers["load"]["status"]["attempts"][0]["class"] = "Cancelled"
+    scene.pods[pod].phase = "Succeeded"
+    assert held(scene) == [pod]
+    del scene.writers["load"]
+    assert held(scene) == [pod]
+    del scene.pods[pod]
+    assert held(scene) == []
+
+
+def test_that_of_a_pod_without_executors_is_not_held() -> None:
+    scene, pod = loosened()
+    scene.pods[pod].secrets = ("lake",)
+    assert held(scene) == []
+
+
+def test_what_was_held_at_an_upgrade_goes_when_its_pod_has_ended() -> None:
+    world = working()
+    world.loose, world.held = world.held, {}
+    world.run(lambda w: bool(w.held))
+    assert not world.loose
+    world.delete(world.writers["backfill"])
+    world.run(lambda w: not w.writers and not w.held, crash_every=3)
+
+
 def left(scene: Scene) -> list[str]:
     """What is released where there is no HudiTable."""
     scene.table = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.writers import event_log
-from tests.support.world.simulated_store import NAMESPACE
+from tests.support.world.simulated_store import CONFIG, NAMESPACE
 from tests.support.world.simulated_world import World, finished, ready_world
 
 CLOSED = OperatorConfig(path_prefixes={NAMESPACE: ("s3a://lake/",)})
@@ -51,6 +53,22 @@ def test_folders(folder: str, message: str) -> None:
     assert message in found
     assert bool(found) is bool(message)
     assert not found or found.startswith("spec.sparkConf['spark.eventLog.dir']: ")
+
+
+@pytest.mark.parametrize(
+    ("tables", "whose"), [(("lake/other",), "HudiTable other"), (("secret/t", "lake/x"), "HudiTable x"),
+                          (("secret/t",), "another HudiTable")]
+)  # fmt: skip
+def test_the_folder_of_any_table(tables: tuple[str, ...], whose: str) -> None:
+    """F270: of tables that the writer neither writes nor reads too, whoever has them."""
+    world = ready_world()
+    world.make_writer("load", sparkConf={"spark.eventLog.dir": "s3a://log/all"})
+    seen = replace(world.observe(), tables_at_event_logs={"s3a://log/all": tables})
+    found = event_log.problem(build_view(seen, CONFIG), WriterSpec.from_object(world.writers["load"]))
+    assert found == (
+        f"spec.sparkConf['spark.eventLog.dir']: s3a://log/all overlaps with the folder of {whose}; "
+        "it is for the table's files alone"
+    )
 
 
 def test_however_the_setting_is_spelled() -> None:

@@ -18,7 +18,7 @@ from hudi_runtime.callback.callback import KEY, REPORT, CallbackSender
 from hudi_runtime.callback.callback_http import Sender
 from tests.support.world.callback_parts import Commits, Receiver, Store, receiver, t
 
-SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
+SOURCE = plan.Source("lake", "orders", "0123456789abcdef0123456789abcdef", "s3a://lake/orders")
 
 
 @dataclass

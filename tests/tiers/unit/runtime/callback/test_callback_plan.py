@@ -14,7 +14,7 @@ from hudi_runtime.callback.callback_plan import Kind
 from hudi_runtime.table import timeline as tl
 from tests.support.world.callback_parts import WRITER, Commits, t
 
-SOURCE = plan.Source("lake", "orders", "0123456789abcdef", "s3a://lake/orders")
+SOURCE = plan.Source("lake", "orders", "0123456789abcdef0123456789abcdef", "s3a://lake/orders")
 RESTORED = RestoreDone(
     instant=t(30),
     completion_time=t(40),
@@ -194,7 +194,7 @@ def test_what_an_event_says_of_a_commit() -> None:
     said = json.loads(plan.body(event, SOURCE, table.metadata(table.listing().instants[0])))
     assert said == {
         "specversion": "1.0",
-        "id": f"0123456789abcdef.committed.{t(1)}.{t(9)}",
+        "id": f"0123456789abcdef0123456789abcdef.committed.{t(1)}.{t(9)}",
         "source": "/apis/hudioperator.io/v1alpha1/namespaces/lake/huditables/orders",
         "type": "io.hudioperator.table.committed.v1",
         "subject": t(1),
@@ -204,7 +204,7 @@ def test_what_an_event_says_of_a_commit() -> None:
         "data": {
             "namespace": "lake",
             "table": "orders",
-            "tableId": "0123456789abcdef",
+            "tableId": "0123456789abcdef0123456789abcdef",
             "path": "s3a://lake/orders",
             "instant": t(1),
             "completionTime": t(9),
@@ -224,7 +224,10 @@ def test_where_a_callback_begins_is_told_first() -> None:
     event = plan.started(at(t(2)))
     assert event is not None
     said = json.loads(plan.body(event, SOURCE, {}))
-    assert (said["id"], said["type"]) == (f"0123456789abcdef.started.{t(2)}", "io.hudioperator.table.started.v1")
+    assert (said["id"], said["type"]) == (
+        f"0123456789abcdef0123456789abcdef.started.{t(2)}",
+        "io.hudioperator.table.started.v1",
+    )
     assert (said["data"]["afterCompletionTime"], "subject" in said) == (t(2), False)
     moved = plan.after(at(t(2)), event, at_ms=1)
     assert moved == at(t(2), "", 1, at_ms=1)

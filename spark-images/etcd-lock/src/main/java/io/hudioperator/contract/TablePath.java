@@ -39,13 +39,13 @@ public final class TablePath {
         return canonical.startsWith("/") ? canonical("file:" + canonical) : canonical;
     }
 
-    /** The first 16 hexadecimal digits of the SHA-256 of the canonical path. */
+    /** The first 32 hexadecimal digits of the SHA-256 of the canonical path. */
     public static String tableId(String path) {
         try {
             byte[] hash =
                     MessageDigest.getInstance("SHA-256").digest(canonical(path).getBytes(StandardCharsets.UTF_8));
             StringBuilder hex = new StringBuilder();
-            for (int i = 0; i < 8; i++) {
+            for (int i = 0; i < 16; i++) {
                 hex.append(String.format("%02x", hash[i]));
             }
             return hex.toString();

@@ -42,7 +42,6 @@ import io.hudioperator.rpc.WatchRequest;
 import io.hudioperator.rpc.WatchResponse;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslProvider;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -118,7 +117,7 @@ public final class GrpcEtcdClient implements EtcdClient {
         try {
             SslContextBuilder ssl = SslContextBuilder.forClient();
             if (!settings.ca.isEmpty()) {
-                ssl.trustManager(new File(settings.ca));
+                ssl.trustManager(new TrustedAuthorities(Path.of(settings.ca)));
             }
             if (!settings.cert.isEmpty()) {
                 try (InputStream cert = Files.newInputStream(Path.of(settings.cert));

@@ -1,6 +1,7 @@
 package io.hudioperator.etcd;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -25,10 +26,12 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.Test;
 
@@ -251,6 +254,77 @@ class TlsTest {
         settings.put("endpoints", "https://127.0.0.1:1");
         settings.put("token", file("absent"));
         assertThrows(HoodieException.class, () -> new GrpcEtcdClient(EtcdSettings.of(settings, Map.of())));
+    }
+
+    private Server server(String name, int port) throws IOException {
+        Shown shown = new Shown();
+        return NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port))
+                .useTransportSecurity(new File(file(name + ".crt")), new File(file(name + ".key")))
+                .addService(shown)
+                .build()
+                .start();
+    }
+
+    private static boolean answers(GrpcEtcdClient client) {
+        try {
+            return client.txn(Txn.when().then(Txn.Op.get("/k"))).succeeded;
+        } catch (EtcdException e) {
+            return false;
+        }
+    }
+
+    /** grpc connects again after a pause that grows up to two minutes; a second is enough here. */
+    private static boolean answersSoon(GrpcEtcdClient client) throws InterruptedException {
+        for (long end = System.nanoTime() + 30_000_000_000L; System.nanoTime() < end; Thread.sleep(200)) {
+            if (answers(client)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Test
+    void anAuthorityThatIsReplacedIsTrustedByClientsThatRun() throws Exception {
+        String extensions = "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth\n";
+        authority("ca");
+        authority("next");
+        authority("foreign");
+        issue("server", "ca", extensions);
+        issue("successor", "next", extensions);
+        issue("stranger", "foreign", extensions);
+        Path trusted = folder.resolve("trusted.crt");
+        Files.copy(folder.resolve("ca.crt"), trusted);
+        Server server = server("server", 0);
+        int port = server.getPort();
+        Map<String, String> settings =
+                Map.of("ca", trusted.toString(), "endpoints", "https://127.0.0.1:" + port, "rpcTimeoutSeconds", "2");
+        try (GrpcEtcdClient client = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
+            assertTrue(answers(client));
+            String both = Files.readString(folder.resolve("ca.crt")) + Files.readString(folder.resolve("next.crt"));
+            Files.writeString(trusted, both);
+            server = replaced(server, "successor", port);
+            assertTrue(answersSoon(client), "of the authority that was added");
+            Files.writeString(trusted, "");
+            server = replaced(server, "server", port);
+            assertTrue(answersSoon(client), "the file is being replaced: those that were read last");
+            Files.copy(folder.resolve("next.crt"), trusted, StandardCopyOption.REPLACE_EXISTING);
+            for (String refused : List.of("server", "stranger")) {
+                server = replaced(server, refused, port);
+                for (int i = 0; i < 5; i++) {
+                    assertFalse(answers(client), refused);
+                    Thread.sleep(500);
+                }
+            }
+            server = replaced(server, "successor", port);
+            assertTrue(answersSoon(client));
+        } finally {
+            server.shutdownNow();
+        }
+    }
+
+    private Server replaced(Server server, String name, int port) throws Exception {
+        assertTrue(server.shutdownNow().awaitTermination(10, TimeUnit.SECONDS));
+        return server(name, port);
     }
 
     @Test

@@ -415,7 +415,7 @@ class AcquireTest {
     @Test
     void anotherTableIdIsRefused() throws Exception {
         Files.createDirectories(table.folder.resolve(".hoodie/hudi-operator"));
-        Files.writeString(table.folder.resolve(".hoodie/hudi-operator/0123456789abcdef"), "{}");
+        Files.writeString(table.folder.resolve(".hoodie/hudi-operator/0123456789abcdef0123456789abcdef"), "{}");
         Session session = table.session("ns.a");
         assertCode(ErrorCode.OTHER_AUTHORITY, assertThrows(HoodieException.class, () -> table.acquire(session)));
         assertNull(table.lock());
