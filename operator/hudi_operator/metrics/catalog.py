@@ -158,7 +158,7 @@ WRITERS = Section(
 
 LOCKS = Section(
     "The lock",
-    "Measured by this process from etcd's watch, when the change arrives. What was under way while the watch was "
+    "Taken by this process from etcd's watch, when the change arrives. What was under way while the watch was "
     "lost, or when the operator started, is not counted.",
     (
         Definition(
