@@ -4,9 +4,9 @@ Many writers, one lock in etcd that outlives its lease.
 
 From the bottom up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan`
 (pure decisions), then side by side `control` (the loop) and `adapters` (etcd, Kubernetes), and on
-top `observability`, `handlers` and `main`, which wires them. Below all of it is hudi_contract,
-which agents and drivers share. The invariants (I1, I2, …) are those of docs/design/protocol.md;
-each package names the ones that it keeps.
+top `metrics`, `observability`, `handlers` and `main`, which wires them. Below all of it is
+hudi_contract, which agents and drivers share. The invariants (I1, I2, …) are those of
+docs/design/protocol.md; each package names the ones that it keeps.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ import logging
 import os
 import re
 import socket
+import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hudi_operator.adapters.credentials_broker import CredentialsBroker
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_fitness import FitnessCheck
 from hudi_operator.adapters.etcd_rpc import Connection
-from hudi_operator.adapters.etcd_watch import PrefixWatch
+from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.adapters.identity import pods_authority
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
@@ -31,9 +32,12 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.observe import Observer
-from hudi_operator.control.queue import WorkQueue
+from hudi_operator.control.queue import Key, WorkQueue
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.told import Told
+from hudi_operator.metrics import certificates
+from hudi_operator.metrics.lock_times import LockTimes
+from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.config import ConfigError, OperatorConfig
 from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.table import plan_table
@@ -62,7 +66,8 @@ class Operator:
     def __init__(self, config: OperatorConfig) -> None:
         self.config = config
         self.identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
-        self.metrics = observability.Metrics()
+        self.metrics = Metrics()
+        self.metrics.certificates(certificates.files(config))
         self.probes = observability.Probes()
         self.index = TableIndex(config.spark_image)
         self.queue = WorkQueue()
@@ -73,7 +78,7 @@ class Operator:
         """Run until SIGTERM; returns the exit code."""
         loop = asyncio.get_running_loop()
         configuration = await load_configuration()
-        api = ApiServer(configuration)
+        api = ApiServer(configuration, waited=self.metrics.api_waited, requested=self.metrics.api_request)
         connection = Connection(self.config.etcd)
         leader = Leader(
             self.config.leader_election,
@@ -87,7 +92,7 @@ class Operator:
         self.metrics.queue_length.set_function(lambda: float(len(self.queue)))
         self.metrics.tables.set_function(lambda: float(len(self.index)))
         servers = self.probes.serve(self.config.probe_port)
-        observability.serve_metrics(self.metrics, self.config.metrics_port, self.config.metrics)
+        observability.serve_metrics(self.metrics.registry, self.config.metrics_port, self.config.metrics)
         tasks = [loop.create_task(self._beat(), name="beat")]
         watches: list[PrefixWatch] = []
         try:
@@ -120,7 +125,14 @@ class Operator:
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 told=told,
-                fitness=FitnessCheck(connection, allow_unauthenticated=self.config.etcd.allow_unauthenticated),
+                fitness=FitnessCheck(
+                    connection,
+                    allow_unauthenticated=self.config.etcd.allow_unauthenticated,
+                    sizes=lambda sizes: self.metrics.etcd_sizes(
+                        total=sizes.total, in_use=sizes.in_use, quota=sizes.quota
+                    ),
+                    shown=lambda expires: self.metrics.certificate_shown("etcd-server", expires),
+                ),
                 **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
             executor=Executor(
@@ -142,12 +154,21 @@ class Operator:
         await self._leading.wait()
         loop, prefix = asyncio.get_running_loop(), self.config.etcd.prefix
         router = handlers.EtcdRouter(prefix, self.index, self.queue.add)
+        times = LockTimes(
+            prefix, waited=self._of_table(self.metrics.lock_waited), held=self._of_table(self.metrics.lock_held)
+        )
+
+        def changed(changes: list[Change]) -> None:
+            times.take(changes)
+            _hand_over(loop, lambda: router.route(changes))
+
+        def lost() -> None:
+            times.lost()
+            _hand_over(loop, router.everything)
+
         for part in keys.RANGES:
             watch = PrefixWatch(
-                connection,
-                f"{prefix}/{part}/",
-                on_changes=lambda changes: _hand_over(loop, lambda: router.route(changes)),
-                on_lost=lambda: _hand_over(loop, router.everything),
+                connection, f"{prefix}/{part}/", on_changes=changed, on_lost=lost, on_resumed=times.resumed
             )
             watches.append(watch)
             watch.start()
@@ -178,10 +199,21 @@ class Operator:
         self.probes.not_ready = ""
         LOG.info("%s watches %s", self.identity, ", ".join(self.config.watch_namespaces) or "all namespaces")
 
+    def _of_table(self, observe: Callable[[Key, float], None]) -> Callable[[str, float], None]:
+        """Observe by table id: that of its HudiTables, of which doubled paths have several."""
+
+        def told(table_id: str, seconds: float) -> None:
+            for key in self.index.of_id(table_id):
+                observe(key, seconds)
+
+        return told
+
     async def _beat(self) -> None:
         while True:
             self.probes.beat()
+            began = time.monotonic()
             await asyncio.sleep(1.0)
+            self.metrics.lagged(time.monotonic() - began - 1.0)
 
     async def _until_first_failure(self, tasks: list[asyncio.Task[None]], last: Coroutine[Any, Any, None]) -> None:
         """Wait for ``last``; a task that fails earlier ends the operator."""

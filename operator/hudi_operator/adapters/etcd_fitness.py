@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from etcd3.etcdrpc import rpc_pb2_grpc
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection
@@ -32,13 +35,40 @@ def outdated(version: str) -> str:
     return f"etcd is {version}: {wanted} or newer is needed"
 
 
+_IN_USE, _QUOTA = 9, 12
+"""Fields of StatusResponse that etcd3's stubs are too old for: dbSizeInUse, and dbSizeQuota of etcd
+3.6.
+"""
+
+
+@dataclass(frozen=True)
+class EtcdSizes:
+    """Bytes of the database of the member that answered; 0: it does not say."""
+
+    total: int
+    in_use: int
+    quota: int
+
+
 class FitnessCheck:
     """Asks etcd at the start and every minute."""
 
-    def __init__(self, connection: Connection, *, allow_unauthenticated: bool) -> None:
-        """``allow_unauthenticated``: tables are served although etcd knows no authentication."""
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        allow_unauthenticated: bool,
+        sizes: Callable[[EtcdSizes], None] = lambda sizes: None,
+        shown: Callable[[float], None] = lambda expires: None,
+    ) -> None:
+        """``allow_unauthenticated``: tables are served although etcd knows no authentication.
+
+        ``sizes`` and ``shown`` are told, for metrics, the size of the database and the Unix time at
+        which the certificate ends that the member shows; 0: it shows none.
+        """
         self._connection = connection
         self._allowed = allow_unauthenticated
+        self._sizes, self._shown = sizes, shown
         self._known = EtcdFitness()
         self._until = 0.0
         self._asking = asyncio.Lock()
@@ -48,6 +78,7 @@ class FitnessCheck:
         async with self._asking:  # one question for all tables that are looked at meanwhile
             if time.monotonic() >= self._until:
                 self._known = await self._ask()
+                self._shown(await asyncio.to_thread(self._connection.certificate_ends))
                 self._until = time.monotonic() + (REFUSED_SECONDS if self._known.refused else ASKED_AGAIN_SECONDS)
         return self._known
 
@@ -58,15 +89,21 @@ class FitnessCheck:
                 "lifts fences and takes locks"
             )
             if self._allowed:
+                await self._status()
                 return EtcdFitness("EtcdUnauthenticated", f"{said}; etcd.allowUnauthenticated says that this is meant")
             hint = (
                 "enable it (python -m hudi_operator.etcd_auth), or set externalEtcd.allowUnauthenticated in the chart"
             )
             return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
+        old = outdated((await self._status()).version)
+        return EtcdFitness("EtcdVersion", old) if old else EtcdFitness()
+
+    async def _status(self) -> rpc.Message:
         request = rpc.messages.StatusRequest()
         status = await self._connection.call(rpc_pb2_grpc.MaintenanceStub, "Status", request, writes=False)
-        old = outdated(status.version)
-        return EtcdFitness("EtcdVersion", old) if old else EtcdFitness()
+        newer = {field.field_number: field.data for field in UnknownFieldSet(status) if field.wire_type == 0}
+        self._sizes(EtcdSizes(int(status.dbSize), newer.get(_IN_USE, 0), newer.get(_QUOTA, 0)))
+        return status
 
     async def _authenticates(self) -> bool:
         """A user that cannot exist is refused by name, or because there are no users at all.

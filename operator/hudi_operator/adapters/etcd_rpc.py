@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import grpc
 from etcd3.etcdrpc import auth_pb2, kv_pb2, rpc_pb2, rpc_pb2_grpc
@@ -155,6 +158,26 @@ class Connection:
         except ValueError as error:
             # The channel was closed by another caller's `failed` before this call was sent.
             raise Retryable(f"etcd: {method} not sent: {error}", delay=0.2) from error
+
+    def certificate_ends(self) -> float:
+        """Unix time until which the certificate is valid that the endpoint in use shows.
+
+        0: none, or it does not answer. Blocks for the deadline of a call at most.
+        """
+        at = urlsplit(self.endpoint)
+        if at.scheme != "https":
+            return 0.0
+        try:
+            context = ssl.create_default_context(cafile=self._config.ca_file)
+            context.load_cert_chain(self._config.cert_file, self._config.key_file)
+            with (
+                socket.create_connection((at.hostname, at.port), timeout=self.timeout) as plain,
+                context.wrap_socket(plain, server_hostname=at.hostname) as secure,
+            ):
+                return ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"]))
+        except (OSError, KeyError, ValueError) as error:
+            LOG.debug("etcd: the certificate of %s cannot be seen: %s", self.endpoint, error)
+            return 0.0
 
     def close(self) -> None:
         """Close the channel; calls in flight are cancelled."""

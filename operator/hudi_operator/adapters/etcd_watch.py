@@ -39,7 +39,8 @@ class Change:
 class PrefixWatch:
     """A watch on its own thread.
 
-    ``on_changes`` and ``on_lost`` are called on that thread and must only hand the changes over.
+    ``on_changes``, ``on_lost`` and ``on_resumed`` are called on that thread and must only hand the
+    changes over.
     """
 
     def __init__(
@@ -49,15 +50,18 @@ class PrefixWatch:
         *,
         on_changes: Callable[[list[Change]], None],
         on_lost: Callable[[], None],
+        on_resumed: Callable[[int], None] = lambda revision: None,
     ) -> None:
         """``on_lost`` is called when events may have been missed.
 
-        It is called once more after the first connection.
+        It is called once more after the first connection. ``on_resumed`` is called when the watch
+        continues after a break: changes until that revision come late.
         """
         self._connection = connection
         self._prefix = prefix
         self._on_changes = on_changes
         self._on_lost = on_lost
+        self._on_resumed = on_resumed
         self._next_revision = 0
         self._failures = 0
         """Consecutive tries that failed before the server answered."""
@@ -126,6 +130,8 @@ class PrefixWatch:
         if response.created and self._next_revision == 0:
             self._next_revision = response.header.revision + 1
             self._on_lost()
+        elif response.created:
+            self._on_resumed(response.header.revision)
         if response.events:
             changes = [
                 Change(e.kv.key.decode(errors="replace"), e.type == rpc.Event.DELETE, e.kv.mod_revision)

@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -120,9 +120,21 @@ def own_namespace(default: str = "default") -> str:
 class ApiServer:
     """Requests to the API server; an instance belongs to one event loop."""
 
-    def __init__(self, configuration: client.Configuration, *, timeout: float = TIMEOUT_SECONDS) -> None:
-        """``timeout``: deadline of each request in seconds."""
+    def __init__(
+        self,
+        configuration: client.Configuration,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        waited: Callable[[float], None] = lambda seconds: None,
+        requested: Callable[[str, int, float], None] = lambda verb, status, seconds: None,
+    ) -> None:
+        """``timeout``: deadline of each request in seconds.
+
+        ``waited``: told of each request how long it was held back, in seconds. ``requested``: told
+        its verb, the status of the answer (0: none) and its duration.
+        """
         self._client = client.ApiClient(configuration)
+        self._waited, self._requested = waited, requested
         self._timeout = timeout
         self._permits = asyncio.Semaphore(_PARALLEL_REQUESTS)
         self.clock_offset_ms: int | None = None
@@ -159,15 +171,22 @@ class ApiServer:
             auth_settings=["BearerToken"],
         )
         limit = aiohttp.ClientTimeout(total=timeout or self._timeout)
+        asked = began = time.monotonic()
+        status = 0
         try:
             async with self._permits:
+                began = time.monotonic()
                 sent = time.time()
                 response = await self._client.call_api(*arguments, _request_timeout=limit)
                 self._compare_clocks(response.getheader("Date"), sent, time.time())
                 raw = await response.read()
+                status = int(response.status)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             kind = Retryable if method == "GET" else OutcomeUnknown
             raise kind(f"API server: {method} {path}: {type(error).__name__}: {error}") from error
+        finally:
+            self._waited(began - asked)
+            self._requested(method, status, time.monotonic() - began)
         if response.status >= 400:
             raise ApiError(response.status, _message(raw), retry_after=_seconds(response.getheader("Retry-After")))
         answer = json.loads(raw) if raw else {}

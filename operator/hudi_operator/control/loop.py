@@ -43,6 +43,9 @@ class Meter(Protocol):
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
         """Actions that changed something."""
 
+    def forget(self, table: Key) -> None:
+        """A table is gone."""
+
 
 class Reconciler:
     """Workers on one queue."""
@@ -112,6 +115,8 @@ class Reconciler:
             self._meter.performed(observed, done)
         if done or self._sentences.get(key) != plan.sentence:
             LOG.info("%s: %s%s", "/".join(key), plan.sentence, f" [{_names(done)}]" if done else "")
+        if observed.table is None:
+            self._meter.forget(key)
         if observed.table is None and not observed.writers:
             self._timers.forget(key)
             self._sentences.pop(key, None)

@@ -229,9 +229,9 @@ PEOPLE = (
         "F54 availability",
         "a table's gauges are set only when its status is written",
         o(
-            "observability",
-            "        self._shown(observed, done)\n",
-            "        if done:\n            self._shown(observed, done)\n",
+            "metrics/meter",
+            "        self._show(observed, done)\n",
+            "        if done:\n            self._show(observed, done)\n",
         ),
         f"{FEED}::test_a_silent_table_has_its_series_after_a_restart",
     ),

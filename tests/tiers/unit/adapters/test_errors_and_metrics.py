@@ -12,10 +12,11 @@ from hudi_operator.adapters import etcd_rpc
 from hudi_operator.adapters.etcd import RevisionNotes, Revisions
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
+from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
-from hudi_operator.observability import Metrics, Probes
+from hudi_operator.observability import Probes
 from hudi_operator.plan.core import actions as act
 
 

@@ -15,15 +15,16 @@ import pytest
 
 from hudi_operator.adapters import authority
 from hudi_operator.adapters.authority import KeyPair, Request
+from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.config import MetricsConfig
-from hudi_operator.observability import Metrics, serve_metrics
+from hudi_operator.observability import serve_metrics
 
 NOW = datetime.now(tz=UTC)
 
 
 @contextmanager
 def served(access: MetricsConfig) -> Iterator[int]:
-    server = serve_metrics(Metrics(), 0, access)
+    server = serve_metrics(Metrics().registry, 0, access)
     try:
         yield server.server_address[1]
     finally:

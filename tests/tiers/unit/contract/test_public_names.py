@@ -16,8 +16,8 @@ from typing import Any
 
 from hudi_contract import metadata, naming
 from hudi_contract.settle import Phase
+from hudi_operator.metrics import catalog
 from hudi_operator.model import classify
-from hudi_operator.observability import Metrics
 from tests.support import ROOT, crds, quick_yaml
 
 LIST = Path(__file__).with_name("public-names.txt")
@@ -86,7 +86,7 @@ def sections() -> dict[str, list[str]]:
     protocol = json.loads((ROOT / "operator" / "hudi_contract" / "protocol.json").read_text())
     values = quick_yaml.load((ROOT / "charts" / "hudi-operator" / "values.yaml").read_text())
     labels = {f"{name} = {value}" for name, value in vars(naming).items() if name.isupper() and isinstance(value, str)}
-    metrics = [f"{m._name} {m._type} {' '.join(m._labelnames)}".strip() for m in Metrics().registry._collector_to_names]
+    metrics = [f"{metric.name} {metric.kind} {' '.join(metric.labels)}".strip() for metric in catalog.every()]
     return {
         "HudiTable": list(fields("huditables")),
         "HudiWriter": list(fields("hudiwriters")),

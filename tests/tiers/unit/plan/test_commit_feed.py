@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
-from hudi_operator.observability import Metrics
 from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
 

@@ -14,10 +14,10 @@ from hudi_operator.api.callback import Callback
 from hudi_operator.api.fields import SpecError
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import pods
+from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed
 from hudi_operator.model.objects import Objects
-from hudi_operator.observability import Metrics
 from hudi_operator.plan import table_events
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act

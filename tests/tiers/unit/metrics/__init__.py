@@ -1,0 +1,1 @@
+"""Tests of the metrics: declared once, shown as declared."""
