@@ -230,7 +230,9 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
     stall = static_stall(target, CONFIG)
     if stall is not None:
         return stall.message
-    view: Any = SimpleNamespace(table=target, config=CONFIG, observed=SimpleNamespace(source_specs={}))
+    view: Any = SimpleNamespace(
+        table=target, config=CONFIG, observed=SimpleNamespace(source_specs={}, tables_at_event_logs={})
+    )
     return (
         launch.image_problem(view)
         or schedules.problem(spec)
