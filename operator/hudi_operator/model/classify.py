@@ -70,15 +70,15 @@ def termination_report(message: str) -> TerminationMessage | None:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that determines the outcome: the JVM's if it has ended.
+    """The container that tells of the end: the JVM's if it has ended.
 
-    Else a failed one, such as an init container; else the first; None: none.
+    Else a failed one, such as an init container; else the first; None: none. Only the JVM's can
+    tell of a success (F243).
     """
     ended = [c for c in pod.containers if c.terminated]
     jvm = containers.host(pod)
     for found in (
         [jvm] if jvm is not None and jvm.terminated else [],
-        [c for c in ended if termination_report(c.message)],
         [c for c in ended if c.exit_code not in (0, None)],
         ended,
     ):
@@ -109,12 +109,13 @@ def classify(
             TerminationMessage(),
         )
     main = main_container(pod)
-    told = termination_report(main.message) if main is not None else None
+    ours = main is not None and main is containers.host(pod)
+    told = termination_report(main.message) if main is not None and ours else None
     report = told or TerminationMessage()
-    code = main.exit_code if main is not None and main.terminated else None
+    code = main.exit_code if main is not None and main.terminated and (ours or main.exit_code != 0) else None
     if report.outcome == Ending.SUCCEEDED and code in (0, None):
         return Outcome(SUCCEEDED, code, "", report)
-    kind = _failure(pod, main, report, code, node)
+    kind = _failure(pod, main, report, code, node, ours=ours)
     if stopping and kind != SUCCEEDED:
         kind = CANCELLED
     elif changing and kind != SUCCEEDED:
@@ -131,14 +132,21 @@ def classify(
 
 
 def _failure(
-    pod: PodFacts, main: ContainerFacts | None, report: TerminationMessage, code: int | None, node: NodeFacts | None
+    pod: PodFacts,
+    main: ContainerFacts | None,
+    report: TerminationMessage,
+    code: int | None,
+    node: NodeFacts | None,
+    *,
+    ours: bool,
 ) -> str:
+    """``ours``: ``main`` is the JVM's container, whose exit code is one of the runtime."""
     reason = main.reason if main is not None and main.reason else ""
     if report.class_ in set(FailureClass):
         return str(report.class_)
     if reason == "OOMKilled":
         return OUT_OF_MEMORY
-    by_code = _by_code(code)
+    by_code = _by_code(code) if ours else None
     if by_code is None and pod.reason in _ENDED_BY_KUBELET:
         return _ENDED_BY_KUBELET[pod.reason]
     if by_code is not None:

@@ -121,6 +121,20 @@ CONTAINERS = (
     ),
 )
 
+SUCCESSES = (
+    mutation(
+        "any-container-tells-of-a-success",
+        "F243",
+        "a run whose driver never started has succeeded",
+        o(
+            "model/classify",
+            "    ours = main is not None and main is containers.host(pod)\n",
+            "    ours = main is not None and pod.phase in containers.TERMINAL\n",
+        ),
+        "tests/tiers/unit/model/test_classify.py::test_nobody_but_the_driver_tells_of_a_success",
+    ),
+)
+
 REFUSALS = (
     mutation(
         "a-refusal-is-proof",

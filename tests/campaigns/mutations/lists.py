@@ -53,6 +53,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_settling.PROOFS,
     *in_proofs.BOOTS,
     *in_proofs.CONTAINERS,
+    *in_proofs.SUCCESSES,
     *in_proofs.REFUSALS,
     *in_proofs.OWNERS,
     *in_proofs.OUTSIDE,

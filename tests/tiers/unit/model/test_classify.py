@@ -102,6 +102,29 @@ def test_what_came_before_the_driver_tells_when_it_never_started() -> None:
     assert classify.classify(facts, node=READY).message == "no route"
 
 
+@pytest.mark.parametrize("kind", ["init", "sidecar", "container", "ephemeral"])
+@pytest.mark.parametrize("message", ["", '{"outcome": "Succeeded"}'])
+@pytest.mark.parametrize("ended", ["Evicted", ""])
+def test_nobody_but_the_driver_tells_of_a_success(kind: str, message: str, ended: str) -> None:
+    """F243: what ran before or beside it ended well, and the driver never started."""
+    setup = ContainerFacts("setup", started=True, terminated=True, exit_code=0, message=message, kind=kind)
+    never = ContainerFacts("driver", started=False, terminated=False)
+    bare = replace(pod(None, ended=ended), labels={"hudioperator.io/role": "driver"})
+    for found in ((setup, never), (never, setup), (setup,)):
+        outcome = classify.classify(replace(bare, containers=found), node=READY)
+        assert (outcome.kind, outcome.exit_code, outcome.retried) == ("Eviction", None, True)
+
+
+@pytest.mark.parametrize("code", [1, 10, 13, 15])
+def test_an_exit_code_of_another_container_is_no_word_of_the_runtime(code: int) -> None:
+    """Code 10 of an init container would be an error of the user that is not repeated."""
+    setup = ContainerFacts("setup", started=True, terminated=True, exit_code=code, kind="init")
+    never = ContainerFacts("driver", started=False, terminated=False)
+    facts = replace(pod(None), labels={"hudioperator.io/role": "driver"}, containers=(setup, never))
+    outcome = classify.classify(facts, node=READY)
+    assert (outcome.kind, outcome.retried) == ("Infrastructure", True)
+
+
 @pytest.mark.parametrize(("kind", "retried"), [(10, False), (11, True), (13, True), (15, True), (0, False)])
 def test_what_is_retried(kind: int, retried: bool) -> None:
     assert classify.classify(pod(kind)).retried is retried
