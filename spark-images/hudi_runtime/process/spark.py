@@ -23,7 +23,7 @@ def start(name: str, *, program: bool = False) -> SparkSession:
 
     Executors reach the driver by the pod's address, which only the pod knows.
 
-    `program`: a user's own program writes the rows, so its files are checked (F212).
+    `program`: user code may write rows by itself, so the files are checked (F212, F281).
     """
     os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
     builder = SparkSession.builder.appName(name)

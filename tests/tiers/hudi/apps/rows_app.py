@@ -1,7 +1,7 @@
 """A program that writes rows which a table cannot hold, by each of Hudi's ways to write.
 
-One way after the other, each with a key of its own. Arguments: `nulls` or `partitions`, and the
-file for what came of each.
+One way after the other, each with a key of its own. Arguments: `nulls`, `partitions`,
+`folders` or `beside`, and the file for what came of each.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 
@@ -75,6 +76,7 @@ def nulls() -> Mapping[str, Callable[[], None]]:
         "WHEN MATCHED THEN UPDATE SET "
     )
     found["MERGE of two columns"] = lambda: sql(f"{merge} v = s.v, ts = s.ts")
+    found["MERGE of what is not in the source"] = lambda: sql(f"{merge} * WHEN NOT MATCHED BY SOURCE THEN DELETE")
     found["good by MERGE of all columns"] = lambda: sql(f"{merge} *")
     found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
     found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
@@ -95,10 +97,56 @@ def partitions() -> Mapping[str, Callable[[], None]]:
     return found
 
 
+def folders() -> Mapping[str, Callable[[], None]]:
+    """Values that make more folders than there are partition columns (`p` and `v`)."""
+    found: dict[str, Callable[[], None]] = {}
+    for name, options in (("upsert", UPSERT), ("bulk-insert", BULK)):
+        found[f"good by {name}"] = lambda name=name, options=options: save(rows((name, "a", "v", 1)), options)
+        found[f"more folders by {name}"] = lambda name=name, options=options: save(
+            rows((f"folders by {name}", "b/c", "v", 1)), options
+        )
+    found["more folders by INSERT"] = lambda: sql("INSERT INTO t (id, ts, p, v) VALUES ('n4', 1, 'a', 'b/c')")
+    return found
+
+
+def beside() -> Mapping[str, Callable[[], None]]:
+    """Ways to put something other than rows into the table's folder."""
+    made = Path(sys.argv[2]).parent / "beside"
+    made.mkdir()
+    (made / "one.json").write_text('{"x": 1}\n')
+
+    def stream(checkpoint: str) -> None:
+        query = (
+            spark.readStream.schema("x int")
+            .json(f"file://{made}")
+            .writeStream.foreachBatch(lambda frame, _: frame.count())
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    def copy() -> None:
+        named = spark._jvm.org.apache.hadoop.fs.Path
+        target = named(current.table_path)
+        target.getFileSystem(spark._jsc.hadoopConfiguration()).copyFromLocalFile(
+            named(f"file://{made}/one.json"), target
+        )
+
+    return {
+        "good by upsert": lambda: save(rows(("upsert", "a", "v", 1)), UPSERT),
+        "good by a checkpoint elsewhere": lambda: stream(f"{current.table_path}-checkpoint"),
+        "checkpoint beside the partitions": lambda: stream(f"{current.table_path}/_checkpoint"),
+        "checkpoint in a partition": lambda: stream(f"{current.table_path}/a/_checkpoint"),
+        "copy to the root": copy,
+    }
+
+
 def main(kind: str, results: str) -> None:
     """Try each way."""
     told = {}
-    for way, write in {"nulls": nulls, "partitions": partitions}[kind]().items():
+    kinds = {"nulls": nulls, "partitions": partitions, "folders": folders, "beside": beside}
+    for way, write in kinds[kind]().items():
         try:
             write()
             told[way] = ""
@@ -108,6 +156,7 @@ def main(kind: str, results: str) -> None:
         print(f"WAY {way}: {told[way][:600]}", flush=True)
     with open(results, "w", encoding="utf-8") as file:
         json.dump(told, file)
+    spark.stop()  # as most programs do
 
 
 main(*sys.argv[1:])

@@ -337,6 +337,7 @@ public final class StatementRules {
         } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
             Statements.statement(name).require();
             if (command instanceof MergeIntoHoodieTableCommand) {
+                requireClauses(((MergeIntoHoodieTableCommand) command).mergeInto());
                 requireWholeRows(((MergeIntoHoodieTableCommand) command).mergeInto());
             }
         }
@@ -360,6 +361,15 @@ public final class StatementRules {
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /** Hudi knows no such clause: it would do the rest and tell nobody (F282). */
+    private static void requireClauses(MergeIntoTable merge) {
+        if (merge.notMatchedBySourceActions().nonEmpty()) {
+            throw Statements.refusal(
+                    "MERGE INTO with WHEN NOT MATCHED BY SOURCE",
+                    "DELETE FROM or UPDATE for these rows, and MERGE INTO for the others");
+        }
     }
 
     /**
