@@ -1,7 +1,7 @@
 """A program that writes rows which a table cannot hold, by each of Hudi's ways to write.
 
-One way after the other, each with a key of its own. Arguments: `nulls`, `partitions`,
-`folders` or `beside`, and the file for what came of each.
+One way after the other, each with a key of its own. Arguments: `nulls`, `merges`,
+`partitions`, `folders` or `beside`, and the file for what came of each.
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ def nulls() -> Mapping[str, Callable[[], None]]:
         "WHEN MATCHED THEN UPDATE SET "
     )
     found["MERGE of two columns"] = lambda: sql(f"{merge} v = s.v, ts = s.ts")
-    found["MERGE of what is not in the source"] = lambda: sql(f"{merge} * WHEN NOT MATCHED BY SOURCE THEN DELETE")
     found["good by MERGE of all columns"] = lambda: sql(f"{merge} *")
     found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
     found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
@@ -95,6 +94,31 @@ def partitions() -> Mapping[str, Callable[[], None]]:
     found["partition by INSERT"] = lambda: sql("INSERT INTO t (id, v, ts, p) VALUES ('n3', 'v', 1, 'x:y')")
     found["good by null"] = lambda: save(rows(("null", None, "v", 1)), UPSERT)
     return found
+
+
+def merges() -> Mapping[str, Callable[[], None]]:
+    """Statements that Hudi does not execute as they say, and their alternatives."""
+    source = (
+        "(SELECT 'd' AS id, 'deleted' AS v, 2L AS ts, 'a' AS p UNION ALL SELECT 'u', 'w', 2L, 'a' "
+        "UNION ALL SELECT 'n', 'new', 2L, 'a')"
+    )
+
+    def merge(on: str, clauses: str) -> Callable[[], None]:
+        return lambda: sql(f"MERGE INTO t USING {source} s ON {on} {clauses}")
+
+    update, key = "WHEN MATCHED THEN UPDATE SET *", "t.id = s.id"
+    return {
+        "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
+        "not in the source": merge(key, f"{update} WHEN NOT MATCHED BY SOURCE THEN DELETE"),
+        "delete, then update": merge(key, f"WHEN MATCHED AND s.v = 'deleted' THEN DELETE {update}"),
+        "on more than the key": merge(f"{key} AND t.v = 'x'", update),
+        "on another column": merge("t.v = s.v", update),
+        "good by update, then delete": merge(
+            f"{key} AND t.p = s.p",
+            "WHEN MATCHED AND s.v <> 'deleted' THEN UPDATE SET * WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN "
+            "INSERT *",
+        ),
+    }
 
 
 def folders() -> Mapping[str, Callable[[], None]]:
@@ -145,7 +169,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
 def main(kind: str, results: str) -> None:
     """Try each way."""
     told = {}
-    kinds = {"nulls": nulls, "partitions": partitions, "folders": folders, "beside": beside}
+    kinds = {"nulls": nulls, "merges": merges, "partitions": partitions, "folders": folders, "beside": beside}
     for way, write in kinds[kind]().items():
         try:
             write()

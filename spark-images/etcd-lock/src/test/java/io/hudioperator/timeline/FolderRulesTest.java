@@ -166,8 +166,10 @@ class FolderRulesTest {
     void aFileContextWithoutTheWrapperIsRefused() {
         Configuration conf = new Configuration();
         conf.set("fs.AbstractFileSystem.file.impl", GuardedAbstractFileSystem.class.getName());
-        assertThrows(Exception.class, () -> FileContext.getFileContext(URI.create("file:///"), conf)
-                .mkdir(path("x"), FsPermission.getDirDefault(), true));
+        assertThrows(
+                Exception.class,
+                () -> FileContext.getFileContext(URI.create("file:///"), conf)
+                        .mkdir(path("x"), FsPermission.getDirDefault(), true));
         assertFalse(exists("x"));
     }
 }
