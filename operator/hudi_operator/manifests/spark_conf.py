@@ -16,6 +16,7 @@ from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
 
 GUARD = "io.hudioperator.GuardedFileSystem"
+GUARDED_CONTEXT = "io.hudioperator.GuardedAbstractFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"
 S3_CREDENTIALS = "io.hudioperator.S3Credentials"
 STATEMENTS = "io.hudioperator.StatementExtension"
@@ -216,14 +217,15 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
 
 
 def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
-    """Put the storage wrapper before the file system of a scheme.
+    """Put the storage wrapper before the file system of a scheme, for both of Hadoop's interfaces.
 
     ``fs.<scheme>.impl`` of the table's storage options is its delegate.
     """
+    settings = {f"spark.hadoop.fs.AbstractFileSystem.{scheme}.impl": GUARDED_CONTEXT}
     if scheme == "file":
-        return {"spark.hadoop.fs.file.impl": "io.hudioperator.testing.GuardedLocalFileSystem"}
+        return settings | {"spark.hadoop.fs.file.impl": "io.hudioperator.testing.GuardedLocalFileSystem"}
     delegate = storage.options.get(f"fs.{scheme}.impl", _FILE_SYSTEMS.get(scheme, ""))
-    settings = {f"spark.hadoop.fs.{scheme}.impl": GUARD}
+    settings |= {f"spark.hadoop.fs.{scheme}.impl": GUARD}
     if delegate:
         settings[f"spark.hadoop.hudi.operator.guard.{scheme}.delegate"] = delegate
     return settings

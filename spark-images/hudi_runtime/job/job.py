@@ -211,6 +211,11 @@ class Job:
     """
 
     @property
+    def runs_user_code(self) -> bool:
+        """Whether code of the user runs in this driver: it may write rows itself."""
+        return self.application is not None or isinstance(self.source, PythonSource)
+
+    @property
     def inserts(self) -> bool:
         """Whether the operation has no key lookup in Hudi."""
         return self.operation in (Operation.INSERT, Operation.BULK_INSERT)

@@ -25,7 +25,7 @@ def start(name: str, *, program: bool = False) -> SparkSession:
 
     It has what only the pod knows: its address, and the class archive of its image.
 
-    `program`: a user's own program writes the rows, so its files are checked (F212).
+    `program`: user code may write rows by itself, so the files are checked (F212, F281).
     """
     os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
     settings = class_archive.settings()

@@ -5,11 +5,15 @@ Lock, fence and rollback apply; exactly-once only with `context.commit_metadata(
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_contract import metadata
@@ -29,7 +33,8 @@ def run(spark: SparkSession, application: Application) -> None:
     sys.argv = [str(path), *application.arguments]
     process = os.getpid()
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        with _spark_goes_on():
+            runpy.run_path(str(path), run_name="__main__")
     except SystemExit as stop:
         if stop.code not in (None, 0):
             raise UserCodeError(f"{path.name} ended with exit code {stop.code}") from stop
@@ -40,6 +45,27 @@ def run(spark: SparkSession, application: Application) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0 if sys.exc_info()[0] is None else 1)
+
+
+@contextlib.contextmanager
+def _spark_goes_on() -> Iterator[None]:
+    """`stop()` of a session or its context does nothing while the program runs.
+
+    Most programs end with it. Spark's end is the end of this attempt, whose commits are still to be
+    counted: it would fail, and the next attempt would write the same rows again (F285).
+    """
+
+    def left(_: Any) -> None:
+        print("spark.stop(): Spark is stopped when the program has ended", file=sys.stderr, flush=True)
+
+    kept = SparkSession.stop, SparkContext.stop
+    setattr(SparkSession, "stop", left)  # noqa: B010 - mypy allows no assignment to a method
+    setattr(SparkContext, "stop", left)  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(SparkSession, "stop", kept[0])  # noqa: B010
+        setattr(SparkContext, "stop", kept[1])  # noqa: B010
 
 
 def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:

@@ -134,7 +134,7 @@ def main() -> int:
     try:
         job = job_file.load()
         check_allowed(job.options)
-        spark = sp.start(f"{job.writer} {job.number}", program=job.application is not None)
+        spark = sp.start(f"{job.writer} {job.number}", program=job.runs_user_code)
         attempt = Attempt(spark, job, tally)
         attempt.run()
     except Exception as error:

@@ -46,8 +46,12 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part
-of the rows. Give each stream its own checkpoint, in a store that outlives the pod, and upsert by a
-key of the data, so that a repeated batch changes nothing.
+of the rows. Give each stream its own checkpoint, in a store that outlives the pod and not in the
+table's folder (its files would be refused), and upsert by a key of the data, so that a repeated
+batch changes nothing.
+
+`spark.stop()` does nothing while the program runs: the runtime counts its commits afterwards, and
+then stops Spark.
 
 The columns "local" and "executors" show the outcome in a program that ran beside two other writers
 of the table, one of them in the middle of its write, with Spark's tasks in the driver and in an

@@ -110,6 +110,22 @@ def test_there_and_back(world: World, type: str) -> None:
     assert agent.wait() == 0, agent.log()[-3000:]
 
 
+def test_rows_that_were_there_before_are_taken_over(world: World) -> None:
+    """F286: a row with null in its ordering column is in the file that user code rewrites, and is
+    not its row.
+    """
+    table = world.table("old-nulls")
+    StockTable(world, table).upsert([(1, "a", "stock", None), (2, "a", "stock", 1)])
+    name = f"agent-{table.spec.ref.name}"
+    agent = world.agent(name)
+    table.gate("closed")
+    world.admit_agent(table, name)
+    adopted(table, agent)
+    writer = table.writer("ours", python={"batches": [{"rows": rows([2], "a", "ours", 3)}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    table.audited([(1, "a", "stock", None), (2, "a", "ours", 3)], only=CHECKS)
+
+
 def test_what_does_not_fit_is_refused_by_name_and_value(world: World) -> None:
     """Real properties of real tables; the table is not touched."""
     keyed = world.table("keyed")

@@ -169,15 +169,17 @@ def test_a_program_inserts_no_delete_and_one_calendar(world: World, agent: Proce
     )
 
 
-def _program_of_rows(world: World, agent: Process, type: str, kind: str) -> tuple[Table, dict[str, str]]:
-    """A table, and what came of each way of `rows_app.py`; empty for a write that succeeded."""
-    table = world.table(f"rows-{kind}-{type.lower()}", type=type)
+def _program_of_rows(world: World, agent: Process, type: str, kind: str, **spec: Any) -> tuple[Table, dict[str, str]]:
+    """A table, and what came of each way of `rows_app.py`; empty for a write that succeeded.
+
+    F285: the program ends Spark itself, and is not repeated.
+    """
+    table = world.table(f"rows-{kind}-{type.lower()}", type=type, **spec)
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"rows-{kind}-{type}.json"
     main = Path(__file__).with_name("apps") / "rows_app.py"
     program = table.writer("program", application={"mainFile": str(main), "arguments": [kind, str(results)]})
-    program.wait()
-    assert results.exists(), program.log()[-6000:]
+    assert program.wait() == 0, program.log()[-6000:]
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     told: dict[str, str] = json.loads(results.read_text())
     good = {way for way in told if way.startswith("good ")}
@@ -216,6 +218,21 @@ def test_a_program_orders_each_row(world: World, agent: Process, type: str) -> N
     table.audited(due, schema=SCHEMA)
 
 
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_a_program_merges_as_the_statement_says(world: World, agent: Process, type: str) -> None:
+    """F282, F287, F288: what Hudi would leave out, or decide by other conditions, is refused."""
+    table, refused = _program_of_rows(world, agent, type, "merges")
+    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO "
+    assert {way: said.removeprefix(begin).partition(" is refused; use ")[0] for way, said in refused.items()} == {
+        "not in the source": "with WHEN NOT MATCHED BY SOURCE",
+        "delete, then update": "with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
+        "on more than the key": "whose ON compares more than the key (v)",
+        "on another column": "whose ON does not compare the whole key (id)",
+    }
+    due = [("u", "a", "w", 2), ("k", "a", "v", 1), ("n", "a", "new", 2)]
+    table.audited(due, schema=SCHEMA)
+
+
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:
     """F212: rows of a program whose partition is `b//c` were committed and in no snapshot."""
     table, refused = _program_of_rows(world, agent, "CopyOnWrite", "partitions")
@@ -224,6 +241,44 @@ def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: Wo
     for way in ("partition 'x=y' by upsert", "partition 'b//c' by upsert", "partition 'b//c' by bulk-insert"):
         assert "[HUDIOP-BAD-DATA] the partition of a row is '" in refused[way], refused[way]
     table.audited([("upsert", "a", "v", 1), ("bulk-insert", "a", "v", 1), ("null", None, "v", 1)], schema=SCHEMA)
+
+
+def test_each_partition_column_has_one_folder(world: World, agent: Process) -> None:
+    """F284: a program's row of the partition `b/c` made a table with two partition columns
+    unreadable.
+    """
+    table, refused = _program_of_rows(world, agent, "CopyOnWrite", "folders", partitionFields=["p", "v"])
+    for way, said in refused.items():
+        assert said.startswith(f"{FailureClass.BAD_DATA.value}: [HUDIOP-BAD-DATA] the partition of a row is '"), way
+        assert "it has 3 folders for 2 partition columns" in said, (way, said)
+    assert len(refused) == 3
+    table.audited([("upsert", "a", "v", 1), ("bulk-insert", "a", "v", 1)], schema=SCHEMA)
+
+
+def test_a_program_leaves_nothing_beside_its_rows(world: World, agent: Process) -> None:
+    """F280, F283: neither the checkpoint of a stream nor a copied file comes into the table's
+    folder.
+    """
+    table, refused = _program_of_rows(world, agent, "CopyOnWrite", "beside")
+    for way, said in refused.items():
+        assert "[HUDIOP-STATEMENT] only Hudi writes files into a table's folder" in said, (way, said)
+    assert len(refused) == 3
+    assert {path.name for path in table.folder.iterdir()} == {".hoodie", "a"}
+    assert not [path for path in (table.folder / "a").iterdir() if path.is_dir()]
+    table.audited([("upsert", "a", "v", 1)], schema=SCHEMA)
+
+
+def test_a_python_source_that_saves_by_itself_is_a_program(world: World, agent: Process) -> None:
+    """F281: its own rows are checked like those of an application."""
+    table = world.table("saving", type="MergeOnRead")
+    world.create(table, agent=AGENT, process=agent)
+    code = Path(__file__).with_name("apps") / "saving_source.py"
+    writer = table.writer("saving", file=code, function="saves", python={"ordering": [1, None]})
+    assert writer.wait() == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert (told["class"], told["commits"]) == ("BadData", 0), told
+    assert "column ts of record 'own-1' is null" in told["message"], told
+    table.audited([("own-0", "a", "v", 1)], schema=SCHEMA)
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])

@@ -1,7 +1,7 @@
 """A program that writes rows which a table cannot hold, by each of Hudi's ways to write.
 
-One way after the other, each with a key of its own. Arguments: `nulls` or `partitions`, and the
-file for what came of each.
+One way after the other, each with a key of its own. Arguments: `nulls`, `merges`,
+`partitions`, `folders` or `beside`, and the file for what came of each.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 
@@ -95,10 +96,81 @@ def partitions() -> Mapping[str, Callable[[], None]]:
     return found
 
 
+def merges() -> Mapping[str, Callable[[], None]]:
+    """Statements that Hudi does not execute as they say, and their alternatives."""
+    source = (
+        "(SELECT 'd' AS id, 'deleted' AS v, 2L AS ts, 'a' AS p UNION ALL SELECT 'u', 'w', 2L, 'a' "
+        "UNION ALL SELECT 'n', 'new', 2L, 'a')"
+    )
+
+    def merge(on: str, clauses: str) -> Callable[[], None]:
+        return lambda: sql(f"MERGE INTO t USING {source} s ON {on} {clauses}")
+
+    update, key = "WHEN MATCHED THEN UPDATE SET *", "t.id = s.id"
+    return {
+        "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
+        "not in the source": merge(key, f"{update} WHEN NOT MATCHED BY SOURCE THEN DELETE"),
+        "delete, then update": merge(key, f"WHEN MATCHED AND s.v = 'deleted' THEN DELETE {update}"),
+        "on more than the key": merge(f"{key} AND t.v = 'x'", update),
+        "on another column": merge("t.v = s.v", update),
+        "good by update, then delete": merge(
+            f"{key} AND t.p = s.p",
+            "WHEN MATCHED AND s.v <> 'deleted' THEN UPDATE SET * WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN "
+            "INSERT *",
+        ),
+    }
+
+
+def folders() -> Mapping[str, Callable[[], None]]:
+    """Values that make more folders than there are partition columns (`p` and `v`)."""
+    found: dict[str, Callable[[], None]] = {}
+    for name, options in (("upsert", UPSERT), ("bulk-insert", BULK)):
+        found[f"good by {name}"] = lambda name=name, options=options: save(rows((name, "a", "v", 1)), options)
+        found[f"more folders by {name}"] = lambda name=name, options=options: save(
+            rows((f"folders by {name}", "b/c", "v", 1)), options
+        )
+    found["more folders by INSERT"] = lambda: sql("INSERT INTO t (id, ts, p, v) VALUES ('n4', 1, 'a', 'b/c')")
+    return found
+
+
+def beside() -> Mapping[str, Callable[[], None]]:
+    """Ways to put something other than rows into the table's folder."""
+    made = Path(sys.argv[2]).parent / "beside"
+    made.mkdir()
+    (made / "one.json").write_text('{"x": 1}\n')
+
+    def stream(checkpoint: str) -> None:
+        query = (
+            spark.readStream.schema("x int")
+            .json(f"file://{made}")
+            .writeStream.foreachBatch(lambda frame, _: frame.count())
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    def copy() -> None:
+        named = spark._jvm.org.apache.hadoop.fs.Path
+        target = named(current.table_path)
+        target.getFileSystem(spark._jsc.hadoopConfiguration()).copyFromLocalFile(
+            named(f"file://{made}/one.json"), target
+        )
+
+    return {
+        "good by upsert": lambda: save(rows(("upsert", "a", "v", 1)), UPSERT),
+        "good by a checkpoint elsewhere": lambda: stream(f"{current.table_path}-checkpoint"),
+        "checkpoint beside the partitions": lambda: stream(f"{current.table_path}/_checkpoint"),
+        "checkpoint in a partition": lambda: stream(f"{current.table_path}/a/_checkpoint"),
+        "copy to the root": copy,
+    }
+
+
 def main(kind: str, results: str) -> None:
     """Try each way."""
     told = {}
-    for way, write in {"nulls": nulls, "partitions": partitions}[kind]().items():
+    kinds = {"nulls": nulls, "merges": merges, "partitions": partitions, "folders": folders, "beside": beside}
+    for way, write in kinds[kind]().items():
         try:
             write()
             told[way] = ""
@@ -108,6 +180,7 @@ def main(kind: str, results: str) -> None:
         print(f"WAY {way}: {told[way][:600]}", flush=True)
     with open(results, "w", encoding="utf-8") as file:
         json.dump(told, file)
+    spark.stop()  # as most programs do
 
 
 main(*sys.argv[1:])

@@ -389,6 +389,7 @@ def test_a_user_cannot_replace_the_storage_wrapper_or_the_plugin() -> None:
     hostile = {
         "spark.plugins": "x",
         "spark.hadoop.fs.s3a.impl": "x",
+        "spark.hadoop.fs.AbstractFileSystem.s3a.impl": "x",
         "spark.speculation": "true",
         "spark.kryo.registrator": "x",
         "spark.sql.shuffle.partitions": "9",
@@ -397,6 +398,8 @@ def test_a_user_cannot_replace_the_storage_wrapper_or_the_plugin() -> None:
     assert settings["spark.plugins"] == "io.hudioperator.HudiOperatorPlugin"
     for scheme in CONFIG.allowed_schemes:
         assert settings[f"spark.hadoop.fs.{scheme}.impl"] == "io.hudioperator.GuardedFileSystem"
+        guarded = settings[f"spark.hadoop.fs.AbstractFileSystem.{scheme}.impl"]
+        assert guarded == "io.hudioperator.GuardedAbstractFileSystem"
         assert settings[f"spark.hadoop.hudi.operator.guard.{scheme}.delegate"]
     assert settings["spark.speculation"] == "false"
     assert settings["spark.task.reaper.enabled"] == "true"

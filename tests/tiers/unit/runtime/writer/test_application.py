@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 import hudi_contract
 from hudi_contract.outcomes import FailureClass
@@ -40,6 +42,23 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 def program(folder: Path, code: str, *arguments: str) -> Application:
     (folder / "main.py").write_text(code)
     return Application(main_file=str(folder / "main.py"), arguments=arguments)
+
+
+def test_a_program_may_stop_spark(tmp_path: Path) -> None:
+    """F285: the attempt goes on, and Spark can be stopped afterwards."""
+    code = (
+        "from pyspark import SparkContext\n"
+        "from pyspark.sql import SparkSession\n"
+        "SparkSession.stop(object())\n"
+        "SparkContext.stop(object())\n"
+    )
+    before = SparkSession.stop, SparkContext.stop
+    spark: Any = Spark()
+    application.run(spark, program(tmp_path, code))
+    assert (SparkSession.stop, SparkContext.stop) == before
+    with pytest.raises(UserCodeError):
+        application.run(spark, program(tmp_path, "raise ValueError('no')"))
+    assert (SparkSession.stop, SparkContext.stop) == before
 
 
 def test_it_runs_as_a_script_with_its_arguments_and_its_neighbours(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ public final class HudiOperatorPlugin implements SparkPlugin {
     private static final String WRITES = "table";
 
     /**
-     * Set to true by the runtime for a user's own program. In the environment, so that a session
-     * or a process that the program starts itself has it, too.
+     * Set to true by the runtime when it runs code of a user: a program, or a python source. In the
+     * environment, so that a session or a process that the code starts itself has it, too.
      */
     private static final String PROGRAM = "HUDI_OPERATOR_PROGRAM";
 

@@ -11,12 +11,10 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.TreeSet;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
-import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.spark.sql.SaveMode;
@@ -26,18 +24,11 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
-import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -223,7 +214,7 @@ public final class StatementRules {
                 .anyMatch(table -> inner.startsWith(table) && !inner.startsWith(table + ".hoodie/"));
     }
 
-    private static HoodieTableMetaClient table(Object source) {
+    static HoodieTableMetaClient table(Object source) {
         try {
             return (HoodieTableMetaClient)
                     source.getClass().getMethod("metaClient").invoke(source);
@@ -337,7 +328,7 @@ public final class StatementRules {
         } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
             Statements.statement(name).require();
             if (command instanceof MergeIntoHoodieTableCommand) {
-                requireWholeRows(((MergeIntoHoodieTableCommand) command).mergeInto());
+                MergeRules.require(((MergeIntoHoodieTableCommand) command).mergeInto());
             }
         }
         if (command.getClass().getName().startsWith(HUDI)) {
@@ -362,61 +353,8 @@ public final class StatementRules {
         spark.sessionState().catalog().invalidateAllCachedTables();
     }
 
-    /**
-     * Refuses an {@code UPDATE SET} of some columns of a MergeOnRead table. Hudi would write only
-     * these into a log file, which its incremental query cannot read (F213), or the others as null.
-     */
-    private static void requireWholeRows(MergeIntoTable merge) {
-        Set<String> all = new TreeSet<>();
-        Iterator<Attribute> columns = merge.targetTable().output().iterator();
-        while (columns.hasNext()) {
-            String column = columns.next().name().toLowerCase(Locale.ROOT);
-            if (!HoodieRecord.HOODIE_META_COLUMNS.contains(column)) {
-                all.add(column);
-            }
-        }
-        Iterator<MergeAction> actions = merge.matchedActions().iterator();
-        while (actions.hasNext()) {
-            MergeAction action = actions.next();
-            Set<String> left = new TreeSet<>(all);
-            if (action instanceof UpdateAction) {
-                Iterator<Assignment> set = ((UpdateAction) action).assignments().iterator();
-                while (set.hasNext()) {
-                    Expression key = set.next().key();
-                    left.remove(
-                            key instanceof NamedExpression
-                                    ? ((NamedExpression) key).name().toLowerCase(Locale.ROOT)
-                                    : "");
-                }
-                if (!left.isEmpty() && isMergedByReaders(merge.targetTable())) {
-                    throw Statements.refusal(
-                            "MERGE INTO a MergeOnRead table that sets some of its columns (not "
-                                    + String.join(", ", left) + ")",
-                            "UPDATE SET * with a source that has all columns, or UPDATE");
-                }
-            }
-        }
-    }
-
-    /** True unless the table is known to be CopyOnWrite. */
-    private static boolean isMergedByReaders(LogicalPlan target) {
-        Iterator<LogicalPlan> leaves = target.collectLeaves().iterator();
-        while (leaves.hasNext()) {
-            LogicalPlan leaf = leaves.next();
-            if (leaf instanceof LogicalRelation) {
-                BaseRelation relation = ((LogicalRelation) leaf).relation();
-                Object source =
-                        relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
-                return !source.getClass().getName().startsWith("org.apache.hudi.")
-                        || isEmpty(source)
-                        || table(source).getTableType() != HoodieTableType.COPY_ON_WRITE;
-            }
-        }
-        return true;
-    }
-
     /** The relation of a table without commits; it does not say which table it is. */
-    private static boolean isEmpty(Object source) {
+    static boolean isEmpty(Object source) {
         return source.getClass().getSimpleName().equals("EmptyRelation");
     }
 

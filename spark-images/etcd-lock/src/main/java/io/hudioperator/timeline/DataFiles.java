@@ -103,7 +103,9 @@ public final class DataFiles {
     }
 
     private static void requireNotAmongData(Path path) throws TimelineRefusedException {
-        if (FolderRules.isWrittenHere(path) && !path.toString().contains("/.hoodie/")) {
+        // the table's own folder as the target of a copy: the file goes into it (F283)
+        boolean among = FolderRules.isWrittenHere(path) || FolderRules.isWrittenHere(new Path(path, "any"));
+        if (among && !path.toString().contains("/.hoodie/")) {
             throw ErrorCode.STATEMENT.refusal("only Hudi writes files into a table's folder: " + path
                     + "; save them elsewhere (docs/use/what-user-code-may-do.md)");
         }

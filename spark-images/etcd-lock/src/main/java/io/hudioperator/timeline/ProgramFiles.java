@@ -16,6 +16,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.config.HoodieConfig;
+import org.apache.hudi.common.fs.FSUtils;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieRecord.HoodieRecordType;
@@ -126,7 +127,7 @@ public final class ProgramFiles {
             }
             HoodieSchema wanted = HoodieSchemaUtils.generateProjectionSchema(schema, columns(schema, never));
             try (ClosableIterator<? extends HoodieRecord<?>> records = reader.getRecordIterator(wanted, wanted)) {
-                requireValues(records, never, file);
+                requireValues(records, never, file, FSUtils.getCommitTime(file.getName()));
             }
         }
     }
@@ -142,7 +143,7 @@ public final class ProgramFiles {
                     if (!never.isEmpty()) {
                         try (ClosableIterator<HoodieRecord<Object>> records =
                                 ((HoodieDataBlock) block).getRecordIterator(HoodieRecordType.AVRO)) {
-                            requireValues(records, never, file);
+                            requireValues(records, never, file, "");
                         }
                     }
                 }
@@ -159,15 +160,24 @@ public final class ProgramFiles {
 
     private static List<String> columns(HoodieSchema schema, List<String> never) {
         Set<String> all = new LinkedHashSet<>(never);
-        all.addAll(present(schema, List.of(HoodieRecord.RECORD_KEY_METADATA_FIELD)));
+        all.addAll(present(
+                schema, List.of(HoodieRecord.RECORD_KEY_METADATA_FIELD, HoodieRecord.COMMIT_TIME_METADATA_FIELD)));
         return new ArrayList<>(all);
     }
 
+    /**
+     * @param instant that of the file; rows of other instants were there before, and are only taken
+     *     over (an adopted table may have such rows). Empty: all rows are new.
+     */
     private static void requireValues(
-            ClosableIterator<? extends HoodieRecord<?>> records, List<String> never, StoragePath file)
+            ClosableIterator<? extends HoodieRecord<?>> records, List<String> never, StoragePath file, String instant)
             throws TimelineRefusedException {
         while (records.hasNext()) {
             GenericRecord row = (GenericRecord) records.next().getData();
+            Object written = value(row, HoodieRecord.COMMIT_TIME_METADATA_FIELD);
+            if (!instant.isEmpty() && written != null && !instant.equals(written.toString())) {
+                continue;
+            }
             for (String column : never) {
                 if (value(row, column) == null) {
                     Object key = value(row, HoodieRecord.RECORD_KEY_METADATA_FIELD);

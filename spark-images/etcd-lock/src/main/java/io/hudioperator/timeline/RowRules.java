@@ -127,17 +127,22 @@ final class RowRules {
      * @param partition as Hudi names it: its path below the table
      */
     void requirePartition(String partition, Object file) throws TimelineRefusedException {
+        String[] folders = partition.split("/", -1);
         String value = partition;
         if (hiveStyle) {
-            value = Arrays.stream(partition.split("/", -1))
-                    .map(this::withoutField)
-                    .collect(Collectors.joining("/"));
+            value = Arrays.stream(folders).map(this::withoutField).collect(Collectors.joining("/"));
         }
         for (Map.Entry<Pattern, String> rule : UNSAFE.entrySet()) {
             if (rule.getKey().matcher(value).find()) {
                 throw ErrorCode.BAD_DATA.refusal("the partition of a row is '" + shown(partition) + "': "
                         + rule.getValue() + ": " + shown(String.valueOf(file)));
             }
+        }
+        if (folders.length != partitions.size() && (hiveStyle || partitions.size() > 1)) {
+            throw ErrorCode.BAD_DATA.refusal("the partition of a row is '" + shown(partition) + "': it has "
+                    + folders.length + " folders for " + partitions.size() + " partition columns; a partition's"
+                    + " value has no / when there are several partition columns or hiveStylePartitioning is true: "
+                    + shown(String.valueOf(file)));
         }
     }
 

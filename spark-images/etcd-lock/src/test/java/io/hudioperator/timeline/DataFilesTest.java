@@ -166,6 +166,11 @@ class DataFilesTest {
                             TimelineRefusedException.class, () -> fs.copyFromLocalFile(elsewhere, path), relative));
             assertFalse(Files.exists(table.folder.resolve(relative)), relative);
         }
+        Path root = new Path(table.basePath());
+        assertCode(
+                ErrorCode.STATEMENT,
+                assertThrows(TimelineRefusedException.class, () -> fs.copyFromLocalFile(elsewhere, root)));
+        assertFalse(Files.exists(table.folder.resolve("part-00000")));
         created(BASE);
         created("p/.hoodie_partition_metadata");
         created(".hoodie/anything");

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.hudioperator.GuardedAbstractFileSystem;
 import io.hudioperator.HudiOperatorPlugin;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TimelineRefusedException;
@@ -13,8 +14,11 @@ import io.hudioperator.testing.GuardedLocalFileSystem;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
+import java.util.EnumSet;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.AfterEach;
@@ -130,5 +134,42 @@ class FolderRulesTest {
         assertTrue(fs.delete(path("a"), true)); // a partition that was dropped, after its files were cleaned
         refused(() -> fs.delete(path(".hoodie"), true));
         refused(() -> fs.delete(path("."), true));
+    }
+
+    /** F280: Spark keeps the checkpoints of streams by Hadoop's other interface. */
+    @Test
+    void aFileContextHasTheSameRules() throws IOException {
+        Configuration conf = new Configuration();
+        conf.set("fs.file.impl", GuardedLocalFileSystem.class.getName());
+        conf.set("fs.AbstractFileSystem.file.impl", GuardedAbstractFileSystem.class.getName());
+        table.session("ns.a");
+        FileContext files = FileContext.getFileContext(URI.create("file:///"), conf);
+        FsPermission all = FsPermission.getDirDefault();
+        files.mkdir(path("_checkpoint/offsets"), all, true);
+        assertFalse(exists("_checkpoint"));
+        EnumSet<CreateFlag> anew = EnumSet.of(CreateFlag.CREATE);
+        assertCode(
+                ErrorCode.STATEMENT,
+                assertThrows(TimelineRefusedException.class, () -> files.create(path("_checkpoint/metadata"), anew)));
+        refused(() -> files.delete(path("a"), true));
+        refused(() -> files.rename(path(".hoodie"), path("moved")));
+        assertTrue(exists("a/b/f.parquet") && exists(".hoodie/timeline"));
+        String outside = "../outside-" + table.id;
+        files.mkdir(path(outside), all, true);
+        files.create(path(outside + "/metadata"), anew).close();
+        files.rename(path(outside + "/metadata"), path(outside + "/renamed"));
+        assertTrue(exists(outside + "/renamed"));
+        assertTrue(files.delete(path(outside), true));
+    }
+
+    @Test
+    void aFileContextWithoutTheWrapperIsRefused() {
+        Configuration conf = new Configuration();
+        conf.set("fs.AbstractFileSystem.file.impl", GuardedAbstractFileSystem.class.getName());
+        assertThrows(
+                Exception.class,
+                () -> FileContext.getFileContext(URI.create("file:///"), conf)
+                        .mkdir(path("x"), FsPermission.getDirDefault(), true));
+        assertFalse(exists("x"));
     }
 }

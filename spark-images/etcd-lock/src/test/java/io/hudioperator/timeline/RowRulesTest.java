@@ -23,7 +23,7 @@ class RowRulesTest {
         Map<String, String> told = new HashMap<>(Map.of(
                 "rows.type", "MERGE_ON_READ",
                 "rows.keys", "id",
-                "rows.partitions", "p,q",
+                "rows.partitions", "p",
                 "rows.hiveStyle", "false",
                 "rows.ordering", "ts,at.ms",
                 "rows.ignoresNulls", "false"));
@@ -48,11 +48,25 @@ class RowRulesTest {
 
     @Test
     void aFolderOfHiveStyleNamesItsField() {
-        RowRules hive = rules("hiveStyle", "true");
+        RowRules hive = rules("hiveStyle", "true", "partitions", "p,q");
         assertDoesNotThrow(() -> hive.requirePartition("p=a/q=b", "file"));
         for (String value : new String[] {"p=x=y/q=b", "p=a/q=x:y", "r=a/q=b", "p=a//q=b"}) {
             assertThrows(TimelineRefusedException.class, () -> hive.requirePartition(value, "file"), value);
         }
+    }
+
+    @Test
+    void eachPartitionColumnHasOneFolder() {
+        RowRules two = rules("partitions", "p,q");
+        RowRules hive = rules("hiveStyle", "true");
+        assertDoesNotThrow(() -> two.requirePartition("a/b", "file"));
+        assertDoesNotThrow(() -> hive.requirePartition("p=a", "file"));
+        for (String value : new String[] {"a/b/c", "a"}) {
+            TimelineRefusedException refused =
+                    assertThrows(TimelineRefusedException.class, () -> two.requirePartition(value, "file"), value);
+            assertTrue(refused.getMessage().contains("folders for 2 partition columns"), refused.getMessage());
+        }
+        assertThrows(TimelineRefusedException.class, () -> hive.requirePartition("p=a/b", "file"));
     }
 
     @Test

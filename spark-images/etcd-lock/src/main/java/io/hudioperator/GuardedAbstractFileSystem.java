@@ -1,0 +1,36 @@
+package io.hudioperator;
+
+import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.timeline.Guarded;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URISyntaxException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.DelegateToFileSystem;
+import org.apache.hadoop.fs.FileSystem;
+
+/**
+ * The storage wrapper for callers of Hadoop's other interface, {@code FileContext} ({@code
+ * fs.AbstractFileSystem.<scheme>.impl}). Spark keeps the checkpoints of streams with it, and
+ * Hadoop's own classes would make another, unguarded client of the store (F280).
+ */
+public final class GuardedAbstractFileSystem extends DelegateToFileSystem {
+    /** Called by Hadoop, by reflection. */
+    public GuardedAbstractFileSystem(URI uri, Configuration conf) throws IOException, URISyntaxException {
+        super(uri, wrapper(uri.getScheme(), conf), conf, uri.getScheme(), false);
+    }
+
+    private static FileSystem wrapper(String scheme, Configuration conf) throws IOException {
+        Class<? extends FileSystem> found = FileSystem.getFileSystemClass(scheme, conf);
+        try {
+            FileSystem made = found.getDeclaredConstructor().newInstance();
+            if (made instanceof Guarded) {
+                return made;
+            }
+        } catch (ReflectiveOperationException e) {
+            throw new IOException(ErrorCode.NO_GUARD.message("cannot create " + found.getName()), e);
+        }
+        throw new IOException(ErrorCode.NO_GUARD.message(
+                "fs." + scheme + ".impl must be the storage wrapper, not " + found.getName()));
+    }
+}
