@@ -443,6 +443,13 @@ VALUES = (
         f"{HUDI}::test_a_program_orders_each_row",
     ),
     mutation(
+        "rows-of-others-are-judged",
+        "F286",
+        "a program's file is refused for a row that it only takes over from the file before it",
+        j("ProgramFiles", "if (!instant.isEmpty() && ", "if (false && "),
+        "tests/tiers/hudi/test_adoption.py::test_rows_that_were_there_before_are_taken_over",
+    ),
+    mutation(
         "merge-into-leaves-a-clause-out",
         "F282",
         "a MERGE INTO with WHEN NOT MATCHED BY SOURCE succeeds, and these rows stay as they are",

@@ -142,6 +142,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
     def stream(checkpoint: str) -> None:
         query = (
             spark.readStream.schema("x int")
+            # local files: what the stream reads is of no table
             .json(f"file://{made}")
             .writeStream.foreachBatch(lambda frame, _: frame.count())
             .option("checkpointLocation", checkpoint)
@@ -154,7 +155,9 @@ def beside() -> Mapping[str, Callable[[], None]]:
         named = spark._jvm.org.apache.hadoop.fs.Path
         target = named(current.table_path)
         target.getFileSystem(spark._jsc.hadoopConfiguration()).copyFromLocalFile(
-            named(f"file://{made}/one.json"), target
+            # local files: what is copied, not the table
+            named(f"file://{made}/one.json"),
+            target,
         )
 
     return {
