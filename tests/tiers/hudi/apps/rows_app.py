@@ -142,7 +142,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
     def stream(checkpoint: str) -> None:
         query = (
             spark.readStream.schema("x int")
-            # local files: what the stream reads is of no table
+            # local files: the input of a stream, and a file to copy; the table is on S3
             .json(f"file://{made}")
             .writeStream.foreachBatch(lambda frame, _: frame.count())
             .option("checkpointLocation", checkpoint)
@@ -155,7 +155,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
         named = spark._jvm.org.apache.hadoop.fs.Path
         target = named(current.table_path)
         target.getFileSystem(spark._jsc.hadoopConfiguration()).copyFromLocalFile(
-            # local files: what is copied, not the table
+            # local files: the input of a stream, and a file to copy; the table is on S3
             named(f"file://{made}/one.json"),
             target,
         )

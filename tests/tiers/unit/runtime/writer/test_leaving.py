@@ -43,7 +43,9 @@ def test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead(mon
     monkeypatch.setattr(sp, "start", lambda _name, *, program: None)
     monkeypatch.setattr(sp, "stop", lambda *, wait_seconds: stopped.append(wait_seconds))
     monkeypatch.setattr(
-        writer.job_file, "load", lambda: SimpleNamespace(options={}, writer="ns/w", number=1, application=None)
+        writer.job_file,
+        "load",
+        lambda: SimpleNamespace(options={}, writer="ns/w", number=1, application=None, runs_user_code=False),
     )
     monkeypatch.setattr(writer, "Attempt", lambda *_: SimpleNamespace(run=lambda: None, must_be_proven_dead=proven))
     monkeypatch.setattr(writer, "write_termination", lambda _tally, _failure: None)

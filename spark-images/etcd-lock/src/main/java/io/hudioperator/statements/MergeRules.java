@@ -68,7 +68,9 @@ final class MergeRules {
         }
     }
 
-    /** {@code ON} names the columns of the key, and at most those of the partition besides (F288). */
+    /**
+     * {@code ON} names the columns of the key, and at most those of the partition besides (F288).
+     */
     private static void requireKey(MergeIntoTable merge, HoodieTableMetaClient table) {
         if (table == null) {
             return; // a table without commits has no row that could match
