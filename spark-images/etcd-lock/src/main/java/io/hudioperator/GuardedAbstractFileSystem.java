@@ -1,6 +1,7 @@
 package io.hudioperator;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.timeline.DataFiles;
 import io.hudioperator.timeline.Guarded;
 import java.io.IOException;
 import java.net.URI;
@@ -8,6 +9,8 @@ import java.net.URISyntaxException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.DelegateToFileSystem;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
  * The storage wrapper for callers of Hadoop's other interface, {@code FileContext} ({@code
@@ -18,6 +21,13 @@ public final class GuardedAbstractFileSystem extends DelegateToFileSystem {
     /** Called by Hadoop, by reflection. */
     public GuardedAbstractFileSystem(URI uri, Configuration conf) throws IOException, URISyntaxException {
         super(uri, wrapper(uri.getScheme(), conf), conf, uri.getScheme(), false);
+    }
+
+    /** Hudi makes no folder by this interface, so nobody needs one in a table's folder. */
+    @Override
+    public void mkdir(Path folder, FsPermission permission, boolean createParent) throws IOException {
+        DataFiles.require(folder, fsImpl);
+        super.mkdir(folder, permission, createParent);
     }
 
     private static FileSystem wrapper(String scheme, Configuration conf) throws IOException {

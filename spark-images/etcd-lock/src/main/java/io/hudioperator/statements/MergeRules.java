@@ -168,9 +168,9 @@ final class MergeRules {
                 BaseRelation relation = ((LogicalRelation) leaf).relation();
                 Object source =
                         relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
-                return !source.getClass().getName().startsWith("org.apache.hudi.") || StatementRules.isEmpty(source)
+                return !source.getClass().getName().startsWith("org.apache.hudi.") || Relations.isEmpty(source)
                         ? null
-                        : StatementRules.table(source);
+                        : Relations.table(source);
             }
         }
         return null;

@@ -1,6 +1,5 @@
 package io.hudioperator.statements;
 
-import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TablePath;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
@@ -166,7 +165,7 @@ public final class StatementRules {
             }
             return;
         }
-        if (isEmpty(source)) {
+        if (Relations.isEmpty(source)) {
             TableReads.Base nothing = new TableReads.Base("0", "0", Set.of());
             OpenSessions.all().stream()
                     .map(Session::reads)
@@ -174,7 +173,7 @@ public final class StatementRules {
                     .forEach(r -> read(r, nothing, byStatement));
             return;
         }
-        HoodieTableMetaClient table = table(source);
+        HoodieTableMetaClient table = Relations.table(source);
         Session session = OpenSessions.byPath(table.getBasePath().toString());
         if (session != null) {
             requireLogFiles(source, table);
@@ -212,16 +211,6 @@ public final class StatementRules {
         return OpenSessions.all().stream()
                 .map(session -> TablePath.comparable(session.basePath()) + "/")
                 .anyMatch(table -> inner.startsWith(table) && !inner.startsWith(table + ".hoodie/"));
-    }
-
-    static HoodieTableMetaClient table(Object source) {
-        try {
-            return (HoodieTableMetaClient)
-                    source.getClass().getMethod("metaClient").invoke(source);
-        } catch (ReflectiveOperationException e) { // an unknown kind of read is not "no read" (I11)
-            throw ErrorCode.STATEMENT.exception(
-                    "cannot tell which table " + source.getClass().getName() + " reads, and since when", e);
-        }
     }
 
     private static void requireNoStream(StreamingRelation stream) {
@@ -351,11 +340,6 @@ public final class StatementRules {
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         spark.sessionState().catalog().invalidateAllCachedTables();
-    }
-
-    /** The relation of a table without commits; it does not say which table it is. */
-    static boolean isEmpty(Object source) {
-        return source.getClass().getSimpleName().equals("EmptyRelation");
     }
 
     private static void requireOutside(String path) {

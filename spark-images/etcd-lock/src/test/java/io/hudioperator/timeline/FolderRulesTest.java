@@ -19,6 +19,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.Options.CreateOpts;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.AfterEach;
@@ -145,12 +146,17 @@ class FolderRulesTest {
         table.session("ns.a");
         FileContext files = FileContext.getFileContext(URI.create("file:///"), conf);
         FsPermission all = FsPermission.getDirDefault();
-        files.mkdir(path("_checkpoint/offsets"), all, true);
-        assertFalse(exists("_checkpoint"));
         EnumSet<CreateFlag> anew = EnumSet.of(CreateFlag.CREATE);
         assertCode(
                 ErrorCode.STATEMENT,
-                assertThrows(TimelineRefusedException.class, () -> files.create(path("_checkpoint/metadata"), anew)));
+                assertThrows(
+                        TimelineRefusedException.class, () -> files.mkdir(path("_checkpoint/offsets"), all, true)));
+        assertCode(
+                ErrorCode.STATEMENT,
+                assertThrows(
+                        TimelineRefusedException.class,
+                        () -> files.create(path("_checkpoint/metadata"), anew, CreateOpts.createParent())));
+        assertFalse(exists("_checkpoint"));
         refused(() -> files.delete(path("a"), true));
         refused(() -> files.rename(path(".hoodie"), path("moved")));
         assertTrue(exists("a/b/f.parquet") && exists(".hoodie/timeline"));
