@@ -66,13 +66,24 @@ class NodeLogs:
         self._look(place)
 
     def _look(self, place: Path) -> None:
-        for path in place.glob(f"{self.namespace}_*/*/*.log"):
+        for path in self._there(place):
             if path not in self._files:
                 with suppress(FileNotFoundError):  # removed between the two calls
                     self._files[path] = (path.open("rb"), self._copy(path).open("wb"))
         for source, copy in self._files.values():
             copy.write(source.read())  # goes on after the kubelet has removed the file's name
             copy.flush()
+
+    def _there(self, place: Path) -> list[Path]:
+        """The pods' log files.
+
+        When a folder goes while it is listed, the rest is found by the next look: the thread must
+        not end, since nothing would be copied any more.
+        """
+        found: list[Path] = []
+        with suppress(FileNotFoundError):
+            found.extend(place.glob(f"{self.namespace}_*/*/*.log"))
+        return found
 
     def _copy(self, path: Path) -> Path:
         _, pod, uid = path.parent.parent.name.split("_")
