@@ -44,12 +44,20 @@ def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool
         return f"{field}: {path!r} must not contain '.' or '..' as a part of it"
     if path != spelled:
         return f"{field}: {spelled!r} must not begin or end with white space"
-    if pattern:
-        if not _PRINTABLE.fullmatch(path):
-            return f"{field}: {path!r} must not contain white space or control characters"
-        if _ESCAPE.search(path):
-            return f"{field}: {path!r}: a backslash stands only before one of [ ] {{ }} * ? , and itself"
-        return ""
+    return _pattern_problem(path, field) if pattern else _folder_problem(path, field)
+
+
+def _pattern_problem(path: str, field: str) -> str:
+    if not _PRINTABLE.fullmatch(path):
+        return f"{field}: {path!r} must not contain white space or control characters"
+    if _ESCAPE.search(path):
+        return f"{field}: {path!r}: a backslash stands only before one of [ ] {{ }} * ? , and itself"
+    return ""
+
+
+def _folder_problem(path: str, field: str) -> str:
+    if "//" in path.partition("://")[2]:
+        return f"{field}: {path!r} must not contain '//' after the bucket or host"
     if not _PLAIN.fullmatch(path):
         return f"{field}: {path!r} has a character other than letters, digits and . _ = + , ~ - : /"
     return ""

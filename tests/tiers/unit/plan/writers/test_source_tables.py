@@ -89,7 +89,7 @@ def test_views_of_a_query_are_tables_too() -> None:
     views = [
         {"name": "b", "hudi": {"tableRef": {"name": "bronze"}}},
         {"name": "f", "files": files},
-        {"name": "p", "hudi": {"path": "s3://lake//flights"}},
+        {"name": "p", "hudi": {"path": "s3://lake/flights"}},
     ]
     world.make_writer("silver", source={"sql": {"query": "SELECT 1", "views": views}})
     world.run(lambda w: w.condition(w.writers["silver"], "Admitted")["reason"] == "SourceNotFound")
@@ -190,7 +190,7 @@ def test_access_to_the_source(storage: dict[str, Any], message: str) -> None:
         ("s3a://lake/bronze", {}, ""),
         ("s3://lake/bronze", {}, ""),
         ("gs://lake/bronze", {}, "has another scheme than s3a://lake/flights"),
-        ("s3://lake//flights/", {}, "is the table that this writer writes to"),
+        ("s3://lake/flights/", {}, "is the table that this writer writes to"),
         ("s3a://lake", {}, "must be scheme://bucket-or-host/path"),
         ("s3a://lake/a/../b", {}, "must not contain '.' or '..'"),
         ("s3a://other/bronze", {NAMESPACE: ("s3a://lake/",)}, "not below a prefix that namespace lake may use"),
