@@ -28,7 +28,7 @@ class LockTimes:
         self, prefix: str, *, waited: Observe, held: Observe, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._pattern = re.compile(
-            rf"^{re.escape(prefix)}/{keys.TABLES}/([0-9a-f]{{16}})/({Kind.LOCK}|{Kind.QUEUE})(/.*)?$"
+            rf"^{re.escape(prefix)}/{keys.TABLES}/([0-9a-f]{{32}})/({Kind.LOCK}|{Kind.QUEUE})(/.*)?$"
         )
         self._waited, self._held, self._clock = waited, held, clock
         self._mutex = threading.Lock()

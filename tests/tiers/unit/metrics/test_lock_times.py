@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hudi_contract import naming
 from hudi_operator.adapters.etcd_watch import Change
 from hudi_operator.metrics import lock_times
 from hudi_operator.metrics.lock_times import LockTimes
 
-T = "0123456789abcdef"
-OTHER = "fedcba9876543210"
+T, OTHER = (naming.table_id(f"s3a://lake/{name}") for name in ("flights", "other"))
 
 
 class Watched:

@@ -28,7 +28,7 @@ def bronze(*, created: bool = True, **spec: Any) -> dict[str, Any]:
     return {
         "kind": "HudiTable",
         "metadata": meta,
-        "spec": {"path": "s3://lake//bronze/", "recordKeyFields": ["id"], **spec},
+        "spec": {"path": "s3://lake/bronze/", "recordKeyFields": ["id"], **spec},
         "status": status,
     }
 
