@@ -16,8 +16,6 @@ USAGE = "usage: writer | agent | executor | audit PATH | COMMAND..."
 MASTER = "-Dspark.master=k8s://https://kubernetes.default.svc"
 """Spark reads the key of its connections from a file only where it knows its master to be
 Kubernetes, and does not tell an executor before the first connection (F150)."""
-CLASSES = "/opt/hudi/classes"
-"""The class archive of the image and its class path (`hudi_runtime.process.class_archive`)."""
 BACKEND = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 
 
@@ -36,7 +34,11 @@ def executor(environ: Mapping[str, str]) -> list[str]:
         options.append(environ[f"SPARK_JAVA_OPT_{len(options)}"])
     memory = environ["SPARK_EXECUTOR_MEMORY"]
     configuration = environ.get("SPARK_CONF_DIR", "/opt/spark/conf")
-    mapped, first = class_archive(CLASSES)
+    # -I leaves out the folder of this file, which has the runtime.
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from hudi_runtime.process import class_archive
+
+    mapped, first = class_archive.of_image(class_archive.FOLDER)
     path = [first, environ.get("SPARK_CLASSPATH", ""), configuration, f"{environ['SPARK_HOME']}/jars/*"]
     said = {
         "--driver-url": "SPARK_DRIVER_URL",
@@ -50,19 +52,6 @@ def executor(environ: Mapping[str, str]) -> list[str]:
     java = [f"{environ['JAVA_HOME']}/bin/java", *mapped, *options, MASTER, f"-Xms{memory}", f"-Xmx{memory}"]
     backend = ["-cp", ":".join(filter(None, path)), BACKEND]
     return [*java, *backend, *(part for name, variable in said.items() for part in (name, environ[variable]))]
-
-
-def class_archive(folder: str) -> tuple[list[str], str]:
-    """Options of a JVM that maps the class archive, and what must stand first in its class path.
-
-    Without an archive both are empty.
-    """
-    archive = f"{folder}/classes.jsa"
-    if not os.path.exists(archive):
-        return [], ""
-    with open(f"{folder}/class-path", encoding="utf-8") as file:
-        first = file.read().strip()
-    return ["-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0", f"-XX:SharedArchiveFile={archive}"], first
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ _TABLE_ID_DIGITS = 32
 """128 bits: the id decides which keys of etcd are a table's, and tenants choose paths. Nobody finds
 another path with the id of somebody else's table (F275).
 """
+TABLE_ID = rf"[0-9a-f]{{{_TABLE_ID_DIGITS}}}"
+"""Regular expression of a table's id, as :func:`table_id` makes it."""
 _AGENT = "hudi-agent-"
 _AGENT_DIGITS = 32
 """128 bits: nobody finds another access to storage whose agent has the same name (F207)."""

@@ -104,7 +104,7 @@ class EtcdRouter:
     """
 
     def __init__(self, prefix: str, index: TableIndex, enqueue: Enqueue) -> None:
-        self._pattern = re.compile(rf"^{re.escape(prefix)}/(?:control|tables)/([0-9a-f]{{32}})/([a-z]+)")
+        self._pattern = re.compile(rf"^{re.escape(prefix)}/(?:control|tables)/({naming.TABLE_ID})/([a-z]+)")
         self._index = index
         self._enqueue = enqueue
 

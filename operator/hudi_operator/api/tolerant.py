@@ -15,11 +15,12 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from hudi_contract import naming
 from hudi_operator.api.spec import SpecError, TableSpec
 
 JsonDict = dict[str, Any]
 
-_TABLE_ID = re.compile(r"[0-9a-f]{32}")
+_TABLE_ID = re.compile(naming.TABLE_ID)
 
 
 def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hudi_contract import keys
+from hudi_contract import keys, naming
 from hudi_contract.keys import Kind
 from hudi_operator.adapters.etcd_watch import Change
 
@@ -28,7 +28,7 @@ class LockTimes:
         self, prefix: str, *, waited: Observe, held: Observe, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._pattern = re.compile(
-            rf"^{re.escape(prefix)}/{keys.TABLES}/([0-9a-f]{{32}})/({Kind.LOCK}|{Kind.QUEUE})(/.*)?$"
+            rf"^{re.escape(prefix)}/{keys.TABLES}/({naming.TABLE_ID})/({Kind.LOCK}|{Kind.QUEUE})(/.*)?$"
         )
         self._waited, self._held, self._clock = waited, held, clock
         self._mutex = threading.Lock()

@@ -254,7 +254,7 @@ class Metrics:
         more = int(action.status.get("conflicts") or 0) - int(before.get("conflicts") or 0)
         if more > 0:
             self.conflicts.inc(more)
-        wasted = statuses.wasted_seconds(observed, action)
+        wasted = statuses.wasted_seconds(observed, before, action.status)
         if wasted and observed.table is not None:
             self.wasted.labels(action.namespace, str(observed.table["metadata"]["name"]), action.name).inc(wasted)
 

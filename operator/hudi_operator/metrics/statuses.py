@@ -140,16 +140,16 @@ def _seconds(time: object) -> float | None:
     return None if ms is None else ms / 1000
 
 
-def wasted_seconds(observed: Observed, action: act.UpdateStatus) -> float:
+def wasted_seconds(observed: Observed, before: JsonDict, after: JsonDict) -> float:
     """Time that the newly refused commits of a writer had taken since their instants' request.
 
-    An instant is a time of its driver's clock, as is the time of the refusal.
+    An instant is a time of its driver's clock, as is the time of the refusal. ``before`` and
+    ``after`` are the writer's status.
     """
-    before = next((w.get("status") or {} for w in observed.writers if w["metadata"]["name"] == action.name), {})
     known = {(c.get("instant"), c.get("time")) for c in before.get("recentConflicts") or ()}
     news = {
         str(c.get("instant") or "")
-        for c in action.status.get("recentConflicts") or ()
+        for c in after.get("recentConflicts") or ()
         if (c.get("instant"), c.get("time")) not in known
     }
     reports = observed.etcd.reports if observed.etcd is not None else {}

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+from hudi_contract import naming
 from hudi_contract.words import MergeMode, TableType
 from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_file
 from hudi_runtime.job import merging
@@ -27,7 +28,7 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
-_MARKER = re.compile(r"^\.hoodie/hudi-operator/([0-9a-f]{32})$")
+_MARKER = re.compile(rf"^\.hoodie/hudi-operator/({naming.TABLE_ID})$")
 OPENERS = 8
 ARCHIVED = 1000
 """Number of archived writes whose metadata is read, newest first."""

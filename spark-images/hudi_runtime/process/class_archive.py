@@ -3,6 +3,8 @@
 The JVM maps the classes of Spark, Hudi and S3A from it instead of reading, parsing and verifying
 them at each start. It is of one JDK and one class path, which must stand first, in its order, in
 that of the JVM. A JVM that cannot use it starts without it.
+
+The image's entry point uses this module for executors: it imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -16,21 +18,24 @@ FOLDER = Path("/opt/hudi/classes")
 ARCHIVE, CLASS_PATH = "classes.jsa", "class-path"
 
 
-def java_options(folder: Path = FOLDER) -> str:
-    """Options of a JVM whose class path begins with :func:`class_path`; empty without an archive.
+def java_options(archive: Path) -> list[str]:
+    """Options of a JVM that maps this archive; none when there is no such file.
 
     It is mapped where it says (`ArchiveRelocationMode=0`). Anywhere else, which is the default,
     each start would patch all of it: 0.6 s and 200 MB.
     """
-    archive = folder / ARCHIVE
     if not archive.exists():
-        return ""
-    return f"-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile={archive}"
+        return []
+    return ["-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0", f"-XX:SharedArchiveFile={archive}"]
 
 
-def class_path(folder: Path = FOLDER) -> str:
-    """Jars of the archive, in its order, separated by `:`; empty without an archive."""
-    return (folder / CLASS_PATH).read_text(encoding="utf-8").strip() if java_options(folder) else ""
+def of_image(folder: Path) -> tuple[list[str], str]:
+    """Options of a JVM, and the jars that must stand first in its class path, separated by `:`.
+
+    Both are empty without an archive.
+    """
+    options = java_options(folder / ARCHIVE)
+    return options, (folder / CLASS_PATH).read_text(encoding="utf-8").strip() if options else ""
 
 
 def settings(environ: MutableMapping[str, str] = os.environ, folder: Path = FOLDER) -> dict[str, str]:
@@ -39,7 +44,8 @@ def settings(environ: MutableMapping[str, str] = os.environ, folder: Path = FOLD
     Its options are in the variable that Spark adds to those of the driver's settings, which one
     setting more would replace.
     """
-    if not java_options(folder):
+    options, class_path = of_image(folder)
+    if not options:
         return {}
-    environ["SPARK_SUBMIT_OPTS"] = java_options(folder)
-    return {"spark.driver.extraClassPath": class_path(folder)}
+    environ["SPARK_SUBMIT_OPTS"] = " ".join(options)
+    return {"spark.driver.extraClassPath": class_path}

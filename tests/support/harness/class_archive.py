@@ -30,6 +30,7 @@ from pathlib import Path
 
 import pyspark
 
+from hudi_runtime.process import class_archive as of_a_jvm
 from tests.support import CACHE, ROOT
 
 FOLDER = CACHE / "classes"
@@ -71,16 +72,8 @@ def archive() -> Path:
 
 
 def java_options() -> str:
-    """Options of a JVM that begins its class path with `CLASS_PATH`: the archive when there is one.
-
-    It is mapped where it says (`ArchiveRelocationMode=0`). Anywhere else, which is the default,
-    each start would patch all of it, 0.6 s and 200 MB.
-    """
-    return (
-        f"-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0 -XX:SharedArchiveFile={archive()}"
-        if archive().exists()
-        else ""
-    )
+    """Options of a JVM that begins its class path with `CLASS_PATH`; empty without an archive."""
+    return " ".join(of_a_jvm.java_options(archive()))
 
 
 def make() -> Path:

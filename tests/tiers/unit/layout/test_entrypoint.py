@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from hudi_runtime.process import class_archive
 from tests.support import ROOT
 
 FILE = ROOT / "spark-images" / "entrypoint.py"
@@ -71,13 +72,13 @@ def test_an_executor_maps_the_class_archive_of_its_image(
     entrypoint: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The archive's class path stands first, and the user's options come after its own."""
-    monkeypatch.setattr(entrypoint, "CLASSES", str(tmp_path))
+    monkeypatch.setattr(class_archive, "FOLDER", tmp_path)
     given = {**SPARK, "JAVA_HOME": "/java", "SPARK_CLASSPATH": "/user", "SPARK_JAVA_OPT_0": "-Dx=y"}
-    assert entrypoint.class_archive(str(tmp_path)) == ([], "")
+    assert class_archive.of_image(tmp_path) == ([], "")
     assert not any("SharedArchiveFile" in part for part in entrypoint.executor(given))
     (tmp_path / "classes.jsa").touch()
     (tmp_path / "class-path").write_text("/jars/a.jar:/jars/b.jar\n")
-    options, first = entrypoint.class_archive(str(tmp_path))
+    options, first = class_archive.of_image(tmp_path)
     assert options[-1] == f"-XX:SharedArchiveFile={tmp_path}/classes.jsa"
     assert first == "/jars/a.jar:/jars/b.jar"
     found = entrypoint.executor(given)

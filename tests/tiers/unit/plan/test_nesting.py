@@ -68,27 +68,9 @@ class Ports:
         return EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 7), reports=reports)
 
 
-def overlapping(
-    mine: JsonDict,
-    *others: JsonDict,
-    opened: set[str] | None = None,
-    reached: set[str] | None = None,
-    trying: set[str] | None = None,
-    namespaces: tuple[str, ...] = (),
-    prefixes: dict[str, tuple[str, ...]] | None = None,
-    age: float = 10,
-) -> tuple[str, ...]:
-    """`age`: of the oldest tables, in seconds."""
-    return look(
-        mine,
-        *others,
-        opened=opened,
-        reached=reached,
-        trying=trying,
-        namespaces=namespaces,
-        prefixes=prefixes,
-        age=age,
-    ).blocking
+def overlapping(mine: JsonDict, *others: JsonDict, **given: Any) -> tuple[str, ...]:
+    """`given`: as of `look`."""
+    return look(mine, *others, **given).blocking
 
 
 def look(
@@ -101,6 +83,7 @@ def look(
     prefixes: dict[str, tuple[str, ...]] | None = None,
     age: float = 10,
 ) -> Overlapping:
+    """`age`: of the oldest tables, in seconds."""
     ports: Any = Ports([mine, *others], opened or set(), reached or set(), trying or set())
     config = replace(
         OperatorConfig(),

@@ -13,8 +13,7 @@ def test_without_an_archive_nothing_is_set(tmp_path: Path) -> None:
     (tmp_path / "class-path").write_text("/jars/a.jar\n")
     assert class_archive.settings(environ, tmp_path) == {}
     assert environ == {}
-    assert class_archive.java_options(tmp_path) == ""
-    assert class_archive.class_path(tmp_path) == ""
+    assert class_archive.of_image(tmp_path) == ([], "")
 
 
 def test_the_archives_class_path_stands_first(tmp_path: Path) -> None:
