@@ -235,3 +235,19 @@ def test_a_run_that_is_given_up_ends_every_lane(runner: Any, tmp_path: Path, mon
         runner.run_lanes([[long("a"), long("more")], [long("b")]], rows)
     assert sorted(path.name for path in tmp_path.glob("*.down")) == ["a.down", "b.down"]
     assert not (tmp_path / "more").exists()
+
+
+def test_what_failed_is_named(runner: Any, tmp_path: Path) -> None:
+    """A run whose logs are gone still says which tests failed, and why."""
+    (tmp_path / "unit.xml").write_text(
+        '<testsuites><testsuite tests="4"><testcase classname="a.b" name="good"/>'
+        '<testcase classname="a.b" name="wrong"><failure message="assert 1 == 2&#10; more">text</failure></testcase>'
+        '<testcase classname="a.b" name="broken"><error>first line\nsecond</error></testcase>'
+        '<testcase classname="a.b" name="left"><skipped/></testcase></testsuite></testsuites>'
+    )
+    assert runner.failures("unit") == [
+        "unit: a.b::wrong (failure): assert 1 == 2",
+        "unit: a.b::broken (error): first line",
+        "unit: a.b::left (skipped): ",
+    ]
+    assert runner.failures("none") == []
