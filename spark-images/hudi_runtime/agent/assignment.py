@@ -28,7 +28,7 @@ from hudi_runtime.agent.preparation import CLOCK_KEY, FOREIGN_KEY, Preparation
 from hudi_runtime.agent.reports import Reports
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line, java_causes
+from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes, record_message
 from hudi_runtime.process.etcd import Etcd, read
 from hudi_runtime.process.session import FENCED
 from hudi_runtime.services.tasks import Look, Slot
@@ -230,7 +230,7 @@ class Assignment:
     def report_error(self, code: str, message: str, *, exists: bool) -> None:
         """Report why the table cannot be served; works without a session."""
         inc = self._session.inc if self._session else ""
-        text = first_line(message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        text = record_message(message)
         self._reports.put(facts.error_report(inc=inc, exists=exists, code=code, message=text))
 
     # -- the end -----------------------------------------------------------------------------------
@@ -291,7 +291,9 @@ class _Trouble:
         self._failures += 1
         self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=MAX_RETRY_SECONDS))
         if reason != self._reason:
-            print(f"table {self._table}: {first_line(reason)}", file=sys.stderr, flush=True)
+            print(
+                f"table {self._table}: {first_line(reason, secrets=environment_secrets())}", file=sys.stderr, flush=True
+            )
         self._reason = reason
 
     def over(self) -> None:

@@ -17,7 +17,7 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import SavepointDone, SavepointRequest, named
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Look, TableTask
 from hudi_runtime.settle.rollback import NotYet
@@ -78,11 +78,7 @@ class Savepoints(TableTask):
 
     def _failed(self, id: str, error: Exception) -> SavepointDone:
         self._failures[id] = self._failures.get(id, 0) + 1
-        text = first_line(
-            classify(error, secrets=environment_secrets()).message or str(error),
-            limit=MESSAGE_LIMIT,
-            secrets=environment_secrets(),
-        )
+        text = record_message(error)
         over = self._failures[id] >= ATTEMPTS
         if over:
             self._let_go()

@@ -24,7 +24,7 @@ from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import classify, record_message
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
 from hudi_runtime.services.tasks import LongTask, Look, Slot
@@ -254,8 +254,7 @@ class Services(LongTask):
         """Record the reason. Without an answer of etcd the record written ahead stands."""
         try:
             self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self.spark))
-            failure = classify(error, secrets=environment_secrets())
-            message = first_line(failure.message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+            failure, message = classify(error), record_message(error)
             record = replace(ahead, result=Result.FAILED, message=message, at_ms=now_ms(), duration_ms=took)
             if self._cancelled or isinstance(error, NotYet) or failure.kind in _POSTPONING:
                 lost = failure.kind is FailureClass.WRITE_CONFLICT

@@ -32,7 +32,7 @@ from hudi_runtime.process.errors import (
     user_error,
 )
 from hudi_runtime.process.result import Reporter, Tally
-from hudi_runtime.process.session import QUIET_SECONDS, Conflict, Session
+from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.progress import parse_checkpoint
@@ -255,7 +255,7 @@ class Committer:
         )
 
     def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
-        if not self._session.quiet(QUIET_SECONDS * 1000):
+        if not self._session.quiet():
             # This process cannot decide: the lock and the registration stay, and the operator
             # settles (I1).
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
