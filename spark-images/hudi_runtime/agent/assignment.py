@@ -31,7 +31,7 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes, record_message
 from hudi_runtime.process.etcd import Etcd, read
 from hudi_runtime.process.session import FENCED
-from hudi_runtime.services.tasks import Look, Slot
+from hudi_runtime.services.tasks import Observation, Slot
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet
@@ -183,7 +183,7 @@ class Assignment:
         if tasks.settle(records, stopping=self._stopping):
             self._listing.expire()
         requests = self._keys.requests() if not (self._retired or self._stopping()) else None
-        look = Look(requests or {}, records)
+        look = Observation(requests or {}, records)
         if requests is not None:
             tasks.restore(look)
         if tasks.restoring:

@@ -33,7 +33,7 @@ from hudi_runtime.process.errors import (
     record_message,
 )
 from hudi_runtime.process.etcd import encode, now_ms, read
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
@@ -63,7 +63,7 @@ class Bootstrap(LongTask):
         self.session = context.session
         self.spec = context.spec
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin a try when one is requested and due.
 
         Nothing of an earlier one may be left (I7, I12).

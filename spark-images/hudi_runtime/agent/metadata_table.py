@@ -19,7 +19,7 @@ from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 
@@ -51,7 +51,7 @@ class MetadataTable(LongTask):
         A half-made metadata table would only have to be deleted again.
         """
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin a change when one is requested and due.
 
         No other process may be working on the table (I12, R16).

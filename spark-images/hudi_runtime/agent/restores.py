@@ -28,7 +28,7 @@ from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
 from hudi_runtime.settle.settle import Records, backoff
@@ -126,7 +126,7 @@ class Restores(LongTask):
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin or continue a restore when one is requested and due.
 
         No other agent may be there (F22).

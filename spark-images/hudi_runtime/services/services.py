@@ -27,7 +27,7 @@ from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import classify, record_message
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
-from hudi_runtime.services.tasks import LongTask, Look, Slot
+from hudi_runtime.services.tasks import LongTask, Observation, Slot
 from hudi_runtime.services.triggers import (
     POSTPONED_MS,
     RETURN,
@@ -96,7 +96,7 @@ class Services(LongTask):
         up_to, counted = _record(records, kind).up_to, records.counted_of(kind)
         return commits_after(timeline, up_to, counted, merge_on_read=self._merge_on_read)
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Start a service that is due. Requests of the operator are keyed by `service-<kind>`."""
         if not self.idle:
             return

@@ -148,7 +148,7 @@ def plan_agent(view: View) -> PartialPlan:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
             actions.append(PutAdmit(view.table.table_id, current, Role.AGENT))
-        actions.extend(_tell_authority(view))
+        actions.extend(_copy_authority(view))
         waiting = ("waiting for the agent",) if not serving(view) else ()
         return PartialPlan(tuple(actions), waiting, late=spark_keys.create(pod))
     wait, timer = _backoff(view)
@@ -181,13 +181,13 @@ def ensure_namespace(view: View) -> list[Action]:
     return [Apply(manifest) for manifest in made]
 
 
-def _tell_authority(view: View) -> list[Action]:
+def _copy_authority(view: View) -> list[Action]:
     """Copy a certificate authority of the gateway that was replaced into the namespace.
 
     Pods that run read it before the gateway's certificates are of the new one (F274).
     """
     authority = view.observed.etcd_authority
-    if authority == view.observed.told_authority or view.observed.namespace_terminating:
+    if authority == view.observed.copied_authority or view.observed.namespace_terminating:
         return []
     return [Apply(namespace.authority_config_map(view.table.ref.namespace, authority))]
 

@@ -135,7 +135,7 @@ def _or_unknown(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 
-def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
+def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     """Type, reason and message of the events for a new status."""
     before, now = old.get("bootstrap") or {}, new.get("bootstrap") or {}
     if now.get("outcome") == before.get("outcome"):

@@ -159,7 +159,7 @@ def status(view: View, *, adopted: bool) -> JsonDict:
     return {**shown, **{field: value for field, value in said.items() if value not in ("", None, [])}}
 
 
-def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
+def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     """Type, reason and message of the events for a new status."""
     before, now = old.get("restore") or {}, new.get("restore") or {}
     if (now.get("nonce"), now.get("outcome")) == (before.get("nonce"), before.get("outcome")):
