@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.keys import Kind
 from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_contract.requests import Foreign, ForeignInstant
@@ -39,13 +39,12 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
 LIST_SECONDS = 5.0
-"""Between two listings while something is pending."""
-IDLE_LIST_SECONDS = 15.0
-"""Between two listings otherwise: etcd shows commits of our writers at once, listings cost requests
+"""Between two listings while something is pending.
+
+`LONGEST_PAUSE_SECONDS` otherwise: etcd shows commits of our writers at once, listings cost requests
 at the store, foreign writers are rare.
 """
 RETRY_SECONDS = 3.0
-MAX_RETRY_SECONDS = 15.0
 
 
 class Assignment:
@@ -289,7 +288,7 @@ class _Trouble:
     def met(self, reason: str) -> None:
         """Record a failure; the pause grows with each consecutive failure."""
         self._failures += 1
-        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=MAX_RETRY_SECONDS))
+        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=LONGEST_PAUSE_SECONDS))
         if reason != self._reason:
             print(
                 f"table {self._table}: {first_line(reason, secrets=environment_secrets())}", file=sys.stderr, flush=True
@@ -323,7 +322,7 @@ class _Listing:
     def done(self) -> None:
         """Record that the timeline was listed now and reported."""
         self._at = time.monotonic()
-        self._interval = LIST_SECONDS if self.timeline.pending else IDLE_LIST_SECONDS
+        self._interval = LIST_SECONDS if self.timeline.pending else LONGEST_PAUSE_SECONDS
 
 
 def _storage_type(name: str) -> bool:

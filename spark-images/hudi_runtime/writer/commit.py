@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, types
 
 from hudi_contract import metadata
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Stage
 from hudi_runtime.job.job import Job
@@ -47,7 +47,6 @@ from hudi_runtime.writer.fairness import Fairness
 
 IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
-MAX_BACKOFF_SECONDS = 15.0
 RECOMPUTED = "hoodie.write.lock.etcd.recomputed"
 SCHEMA_COMMITS = 5
 """Maximum number of commits of a new schema, when concurrent commits hide it again."""
@@ -309,5 +308,5 @@ def _backoff(retry: int) -> float:
 
     So two writers in conflict do not retry at the same time.
     """
-    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
+    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=LONGEST_PAUSE_SECONDS)
     return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from hudi_contract import words
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
 from hudi_contract.reports import TimelineReport
 from hudi_contract.requests import Cron, ServiceDone, ServiceRequest, named, request_id
@@ -23,7 +24,7 @@ from hudi_operator.api.services import Service
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.agent import agents
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
+from hudi_operator.plan.core.actions import Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -49,7 +50,7 @@ def plan_requests(view: View) -> PartialPlan:
         return PartialPlan()
     actions: list[Action] = []
     wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in view.table.services if s.schedule is not None}
-    requeue = IDLE_SECONDS
+    requeue = LONGEST_PAUSE_SECONDS
     for name, service in wanted.items():
         assert service.schedule is not None  # noqa: S101 - selected above
         value = _request(view, name, service)
