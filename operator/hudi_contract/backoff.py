@@ -1,4 +1,4 @@
-"""The exponential back-off of operator, agents and drivers.
+"""The pauses of operator, agents and drivers: between looks, and after failures.
 
 Jitter is left to the caller, which may use randomness.
 """
@@ -6,6 +6,13 @@ Jitter is left to the caller, which may use randomness.
 from __future__ import annotations
 
 FACTOR = 2.0
+LONGEST_PAUSE_SECONDS = 15.0
+"""Upper bound of a pause while others may be waiting.
+
+It holds for the time between two looks of the operator at a table at which nothing is expected,
+between two listings of an idle table by its agent, between two tries of an agent to serve a table,
+and between two tries of a driver to commit.
+"""
 _MOST_STEPS = 60
 """Sixty doublings exceed any limit; the cap keeps days of failures from overflowing."""
 

@@ -28,13 +28,13 @@ from hudi_operator.adapters.identity import pods_authority
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
 from hudi_operator.control.attempt_credentials import AttemptCredentials
+from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
 from hudi_operator.control.timers import Timers
-from hudi_operator.control.told import Told
 from hudi_operator.metrics import certificates
 from hudi_operator.metrics.lock_times import LockTimes
 from hudi_operator.metrics.meter import Metrics
@@ -112,7 +112,7 @@ class Operator:
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
-        timers, told = Timers(), Told()
+        timers, copied = Timers(), CopiedAuthorities()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -124,7 +124,7 @@ class Operator:
                 timers=timers,
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
-                told=told,
+                copied=copied,
                 fitness=FitnessCheck(
                     connection,
                     allow_unauthenticated=self.config.etcd.allow_unauthenticated,
@@ -141,7 +141,7 @@ class Operator:
                 timers=timers,
                 check_leader=leader.check,
                 credentials=credentials,
-                told=told,
+                copied=copied,
             ),
             planner=plan_table,
             timers=timers,
@@ -202,11 +202,11 @@ class Operator:
     def _of_table(self, observe: Callable[[Key, float], None]) -> Callable[[str, float], None]:
         """Observe by table id: that of its HudiTables, of which doubled paths have several."""
 
-        def told(table_id: str, seconds: float) -> None:
+        def observed(table_id: str, seconds: float) -> None:
             for key in self.index.of_id(table_id):
                 observe(key, seconds)
 
-        return told
+        return observed
 
     async def _beat(self) -> None:
         while True:

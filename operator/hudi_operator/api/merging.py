@@ -54,7 +54,7 @@ class Merge:
     """With ``Custom``: a HoodieRecordMerger class in the image."""
 
     @property
-    def told(self) -> job.Merge:
+    def of_job(self) -> job.Merge:
         """The merge settings as written to job.json and to an agent's assignment."""
         partial, strategy = self.partial_updates or None, self.strategy_id or None
         return job.Merge(

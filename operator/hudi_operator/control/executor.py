@@ -16,9 +16,9 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.control.attempt_credentials import AttemptCredentials
+from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
-from hudi_operator.control.told import Told
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort
 from hudi_operator.plan.core import actions as act
@@ -57,7 +57,7 @@ class Executor:
         timers: Timers,
         check_leader: Callable[[], None],
         credentials: AttemptCredentials | None = None,
-        told: Told | None = None,
+        copied: CopiedAuthorities | None = None,
     ) -> None:
         """``credentials`` None: there is no broker. ``told``: shared with the observer."""
         self._kubernetes = kubernetes
@@ -65,7 +65,7 @@ class Executor:
         self._timers = timers
         self._check_leader = check_leader
         self._credentials = credentials
-        self._told = told or Told()
+        self._copied = copied or CopiedAuthorities()
         self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -176,7 +176,7 @@ class Executor:
             if not await self._foreign_file(context, action.manifest):
                 raise
         else:
-            self._told.applied(action.manifest)
+            self._copied.applied(action.manifest)
             context.done.append(action)
 
     async def _foreign_file(self, context: Context, manifest: JsonDict) -> bool:

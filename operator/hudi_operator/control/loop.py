@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hudi_contract import naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
@@ -75,7 +76,7 @@ class Reconciler:
         """One worker; runs until cancelled."""
         while True:
             key = await self._queue.get()
-            again: float | None = act.IDLE_SECONDS
+            again: float | None = LONGEST_PAUSE_SECONDS
             started, outcome = time.monotonic(), "error"
             try:
                 outcome, again = await self._reconcile(key)
@@ -127,7 +128,7 @@ class Reconciler:
             # the state of the other parts.
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
-        waits = plan.requeue_seconds < act.IDLE_SECONDS
+        waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence

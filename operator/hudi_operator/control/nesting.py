@@ -29,11 +29,12 @@ from hudi_contract.keys import TIMELINE
 from hudi_contract.records import read
 from hudi_contract.reports import TimelineReport
 from hudi_contract.table_keys import Gate
-from hudi_operator.api.spec import ObjectRef, SpecError, TableSpec
+from hudi_operator.api.spec import ObjectRef, TableSpec
 from hudi_operator.control.index import TableIndex
 from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
+from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, KubernetesPort
 from hudi_operator.plan.gate.stalled import path_problem
 
@@ -86,7 +87,8 @@ async def read_overlapping(
             ):
                 continue
             allowed = not path_problem(path, ref.namespace, config)
-            first = allowed and (ref.created_at <= table.ref.created_at or not _readable(other))
+            # Only the path of an unreadable one is known: it keeps its folder.
+            first = allowed and (ref.created_at <= table.ref.created_at or read_whole(other).spec is None)
             seen = await etcd.read_table(naming.table_id(path), "")
             gates[naming.table_id(path)] = seen.gate.mod_revision if seen.gate is not None else 0
             trying = now_ms - (conditions.from_rfc3339(ref.created_at) or 0) < REACH_SECONDS * 1000
@@ -95,15 +97,6 @@ async def read_overlapping(
     # Those that have a gate first: the others are the furthest from opening one.
     compared = sorted(gates, key=lambda table_id: (gates[table_id] == 0, table_id))[:MOST_COMPARED]
     return Overlapping(tuple(sorted(found)), {table_id: gates[table_id] for table_id in compared})
-
-
-def _readable(other: JsonDict) -> bool:
-    """False: what is known of the table is its path; it keeps its folder."""
-    try:
-        TableSpec.from_object(other)
-    except SpecError:
-        return False
-    return True
 
 
 async def _open(path: str, uid: str, etcd: EtcdPort) -> bool:

@@ -18,12 +18,12 @@ from hudi_operator.api import references
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
+from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
-from hudi_operator.control.told import Told
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
@@ -77,7 +77,7 @@ class Observer:
         authority: Callable[[], str],
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
-        told: Told | None = None,
+        copied: CopiedAuthorities | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
@@ -93,7 +93,7 @@ class Observer:
         self._authority = authority
         self._fitness = fitness
         self._revocations = revocations
-        self._told = told or Told()
+        self._copied = copied or CopiedAuthorities()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -113,7 +113,7 @@ class Observer:
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
         # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
-        held, loose = await self._config_maps(namespace, name)
+        held, unheld = await self._config_maps(namespace, name)
         pods = await self._pods(namespace, name)
         own = naming.label_value(name)
         drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
@@ -144,7 +144,7 @@ class Observer:
             etcd_fitness=read.fitness,
             timers=self._timers.ages(key),
             held_config_maps=held,
-            loose_config_maps=loose,
+            unheld_config_maps=unheld,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
@@ -157,7 +157,7 @@ class Observer:
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),
-            told_authority=self._told.authority(namespace),
+            copied_authority=self._copied.authority(namespace),
             agents_in_use=siblings.agents_in_use,
             evidence_needed=siblings.evidence_needed,
             revision_floor=read.floor,
@@ -237,15 +237,15 @@ class Observer:
         wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
         selector = ",".join(f"{name}={value}" for name, value in wanted.items())
         found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)
-        held, loose = list[HeldConfigMap](), list[HeldConfigMap]()
+        held, unheld = list[HeldConfigMap](), list[HeldConfigMap]()
         for meta in sorted(found, key=lambda meta: str(meta["name"])):
             writer = (meta.get("labels") or {}).get(naming.LABEL_WRITER, "")
             config_map = HeldConfigMap(namespace, meta["name"], meta["uid"], writer)
             if naming.EVIDENCE_FINALIZER in (meta.get("finalizers") or ()):
                 held.append(config_map)
             elif not meta.get("deletionTimestamp"):
-                loose.append(config_map)
-        return tuple(held), tuple(loose)
+                unheld.append(config_map)
+        return tuple(held), tuple(unheld)
 
     async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
         """Pods of the table, and all agent pods of the namespace."""

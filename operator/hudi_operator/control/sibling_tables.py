@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
-from hudi_operator.api.spec import SpecError, TableSpec
+from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.queue import Key
 from hudi_operator.model import containers, doubts
 from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.agent.agent_pods import unproven_uids
 from hudi_operator.plan.requests import restores
@@ -49,12 +50,11 @@ async def read_sibling_tables(
     restoring: set[str] = set()
     for table in await kubernetes.list_objects(naming.TABLE_KIND, key[0]):
         if table["metadata"]["name"] != key[1]:
-            try:
-                specs.append(TableSpec.from_object(table))
-                restoring.update([specs[-1].ref.name] if restores.goes_on(table.get("status") or {}) else [])
-            except SpecError:
-                # An unreadable table may need any agent.
+            spec = read_whole(table).spec
+            if spec is None:  # an unreadable table may need any agent
                 return SiblingTables()
+            specs.append(spec)
+            restoring.update([spec.ref.name] if restores.goes_on(table.get("status") or {}) else [])
     in_use = frozenset(
         spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring
     )

@@ -132,7 +132,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRe
             partition_fields=tuple(table.partition_fields),
             ordering_fields=tuple(table.ordering_fields),
             hive_style_partitioning=table.hive_style_partitioning,
-            merge=table.merge.told,
+            merge=table.merge.of_job,
             missing_columns=table.missing_columns,
         ),
         source=_source(writer),

@@ -96,8 +96,8 @@ TABLES = Section(
         _shown(
             "hudi_operator_timeline_report_timestamp_seconds",
             GAUGE,
-            "When the table's agent last told of its timeline; it does at least once a minute. No series before the "
-            "first report",
+            "When the table's agent last reported its timeline; it does so at least once a minute. No series before "
+            "the first report",
             TABLE,
         ),
         _shown("hudi_operator_base_file_bytes", GAUGE, "Size of the newest base files of a MergeOnRead table", TABLE),
@@ -210,7 +210,7 @@ SERVICES = Section(
         _shown(
             "hudi_operator_service_last_run_timestamp_seconds",
             GAUGE,
-            "When a table service last told of a run; no series before the first one",
+            "When a table service last reported a run; no series before the first one",
             (*TABLE, "service"),
         ),
         _shown(

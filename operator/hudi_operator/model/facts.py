@@ -175,7 +175,7 @@ class Observed:
     """
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
-    loose_config_maps: tuple[HeldConfigMap, ...] = ()
+    unheld_config_maps: tuple[HeldConfigMap, ...] = ()
     """Those that it does not keep: of pods without executors, or of an operator that knew none."""
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
@@ -208,7 +208,7 @@ class Observed:
     """Certificate authority of the gateway before etcd, as PEM, copied into the table's namespace;
     empty without TLS.
     """
-    told_authority: str = field(default="", repr=False)
+    copied_authority: str = field(default="", repr=False)
     """The one that this process has last copied there; empty: none."""
     agents_in_use: frozenset[str] | None = None
     """Names of the agents that serve other HudiTables of this namespace, except deleted ones; None:

@@ -1,4 +1,4 @@
-"""Entries of lists in status: one class for reading and writing each.
+"""Sections of status, and entries of its lists: one class for reading and writing each.
 
 The CRDs have the same fields (a test compares them). Reading is tolerant: a field that is absent or
 not of its type has its default; one that this version does not know is kept and written back.
@@ -125,6 +125,101 @@ class SettlingEntry(Record):
     def label(self) -> str:
         """Attempt, or incarnation when the attempt is unknown."""
         return self.attempt or self.incarnation
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapStatus(Record):
+    """The dataset with which a HudiTable begins (``status.bootstrap``)."""
+
+    outcome: str = Result.PENDING
+    mode: str = field(default="", metadata=LEFT_OUT)
+    source: str = field(default="", metadata=LEFT_OUT)
+    begin_time: str = field(default="", metadata=LEFT_OUT)
+    end_time: str = field(default="", metadata=LEFT_OUT)
+    instant: str = field(default="", metadata=LEFT_OUT)
+    completion_time: str = field(default="", metadata=LEFT_OUT)
+    records: Count | None = field(default=None, metadata=LEFT_OUT)
+    files: Count | None = field(default=None, metadata=LEFT_OUT)
+    bytes: Count | None = field(default=None, metadata=LEFT_OUT)
+    failures: Count = field(default=0, metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreStatus(Record):
+    """The restore in progress, or the one that the spec names (``status.restore``)."""
+
+    nonce: str = ""
+    savepoint: str = ""
+    outcome: str = Result.PENDING
+    """A :class:`Result`, or ``NotExecuted``."""
+    instant: str = field(default="", metadata=LEFT_OUT)
+    completion_time: str = field(default="", metadata=LEFT_OUT)
+    boundary_completion_time: str = field(default="", metadata=LEFT_OUT)
+    undone: Count | None = field(default=None, metadata=LEFT_OUT)
+    """Number of instants that the restore removed."""
+    undone_instants: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    begin_time: str = field(default="", metadata=LEFT_OUT)
+    end_time: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = field(default=0, metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataTableStatus(Record):
+    """The last change of the metadata table (``status.metadataTable``)."""
+
+    wanted: str = ""
+    """The settings of the spec."""
+    outcome: str = Result.PENDING
+    partitions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = field(default=0, metadata=LEFT_OUT)
+    last_time: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackStatus(Record):
+    """The delivery of commits to a receiver (``status.commitCallback``)."""
+
+    delivered: Count = 0
+    undelivered: Count = 0
+    undelivered_since: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = 0
+    """In a row."""
+    archived_undelivered: Count = 0
+    """Archived before they were delivered."""
+    last_instant: str = field(default="", metadata=LEFT_OUT)
+    last_completion_time: str = field(default="", metadata=LEFT_OUT)
+    last_delivery_time: str = field(default="", metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+    """Why the last delivery failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceStatus(Record):
+    """A table service (an entry of ``status.services``)."""
+
+    outcome: str = field(default="", metadata=LEFT_OUT)
+    """A :class:`Result`, or ``Interrupted``; empty: it has not run yet."""
+    message: str | None = field(default=None, metadata=LEFT_OUT)
+    last_time: str = field(default="", metadata=LEFT_OUT)
+    last_instant: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = field(default=0, metadata=LEFT_OUT)
+    """In a row."""
+    next_time: str = field(default="", metadata=LEFT_OUT)
+    window_opens: str = field(default="", metadata=LEFT_OUT)
+    window_closes: str = field(default="", metadata=LEFT_OUT)
+    commits_until_next: Count | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockStatus(Record):
+    """The owner of the table's lock, if it matters to people (``status.lock``)."""
+
+    owner: str = ""
+    attempt: str = ""
+    since: str = field(default="", metadata=LEFT_OUT)
 
 
 def attempt_entries(status: Mapping[str, Any]) -> tuple[AttemptEntry, ...]:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import conditions, doubts
@@ -22,7 +23,7 @@ from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
@@ -291,7 +292,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
 
 
 def _until(view: View, at_ms: int) -> float:
-    return max(0.5, min(IDLE_SECONDS, (at_ms - view.now_ms) / 1000)) if at_ms else IDLE_SECONDS
+    return max(0.5, min(LONGEST_PAUSE_SECONDS, (at_ms - view.now_ms) / 1000)) if at_ms else LONGEST_PAUSE_SECONDS
 
 
 # ---- when there is no table, or it is unreadable

@@ -78,7 +78,8 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
         elif savepoint.outcome is Result.FAILED and taken.get(savepoint.name) is not Result.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {savepoint.name}: {savepoint.message}"))
     found.extend(
-        event(kind, reason, text) for kind, reason, text in (*bootstrap.told(old, status), *restores.told(old, status))
+        event(kind, reason, text)
+        for kind, reason, text in (*bootstrap.new_events(old, status), *restores.new_events(old, status))
     )
     if commits := new_commits(old, status):
         newest = max(commits, key=lambda c: c.completion_time)

@@ -14,12 +14,13 @@ from hudi_contract import naming
 from hudi_contract.records import read
 from hudi_contract.reports import ReportedCommit, ReportedInstant
 from hudi_contract.settle import Phase
+from hudi_contract.shape import Record
 from hudi_contract.table_keys import InstantRecord, Lock
 from hudi_contract.words import AgentError, FencingMode, GateState
 from hudi_operator.model import clocks, conditions, doubts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import EtcdFitness
-from hudi_operator.model.status import CommitEntry, ForeignEntry, PendingEntry, SettlingEntry
+from hudi_operator.model.status import CommitEntry, ForeignEntry, LockStatus, PendingEntry, SettlingEntry
 from hudi_operator.plan.agent import agents, table_services
 from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import UpdateStatus
@@ -67,22 +68,17 @@ def table_status(
         status["timeline"] = _timeline(view)
         served = table_services.status(view, gate.timeline_report(view))
         if served:
-            status["services"] = served
-        first = bootstrap.status(view)
-        if first:
-            status["bootstrap"] = first
+            status["services"] = {kind: service.to_json() for kind, service in served.items()}
         kept = savepoints.status(view)
         if kept:
             status["savepoints"] = kept
-        back = restores.status(view, adopted=gate.adopted(view))
-        if back:
-            status["restore"] = back
-        listing = metadata_table.status(view)
-        if listing:
-            status["metadataTable"] = listing
-        told = callbacks.status(view)
-        if told:
-            status["commitCallback"] = told
+        sections: dict[str, Record | None] = {
+            "bootstrap": bootstrap.status(view),
+            "restore": restores.status(view, adopted=gate.adopted(view)),
+            "metadataTable": metadata_table.status(view),
+            "commitCallback": callbacks.status(view),
+        }
+        status.update({name: section.to_json() for name, section in sections.items() if section is not None})
         if doubts.undecided(view.etcd):
             status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
         status.update(_read_cost(view))
@@ -246,8 +242,8 @@ def _lock(view: View) -> JsonDict:
     if not suspect and not view.elapsed(f"hold/{lock.create_revision}", LOCK_SHOWN_SECONDS):
         return {}
     held = lock.read(Lock)
-    shown: JsonDict = {"owner": held.inc, "attempt": held.attempt}
-    return {"lock": {**shown, **({"since": conditions.rfc3339(held.since_ms)} if held.since_ms is not None else {})}}
+    since = conditions.rfc3339(held.since_ms) if held.since_ms is not None else ""
+    return {"lock": LockStatus(owner=held.inc, attempt=held.attempt, since=since).to_json()}
 
 
 def _blocked_by(view: View) -> str:

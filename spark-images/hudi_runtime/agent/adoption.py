@@ -19,7 +19,7 @@ from hudi_contract.words import Adoption, AgentError
 from hudi_runtime.agent import creation
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import MESSAGE_LIMIT
+from hudi_runtime.process.errors import record_message
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.storage import Missing
@@ -224,7 +224,7 @@ def report(base: TimelineReport, waiting: PendingInstants) -> TimelineReport:
     """
     foreign = tuple(item.but(beating=item.instant in waiting.beating) for item in base.foreign)
     return base.but(
-        foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=str(waiting)[:MESSAGE_LIMIT])
+        foreign=foreign, error=ReportedError(code=AgentError.PENDING_INSTANTS, message=record_message(str(waiting)))
     )
 
 

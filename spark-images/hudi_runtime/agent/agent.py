@@ -94,11 +94,8 @@ class Agent:
                     raise  # etcd was set back: send nothing more to it; another agent begins with its present content
                 # etcd does not answer: nothing can be decided. The Java sessions halt the JVM when
                 # this lasts.
-                print(
-                    f"agent {self._name}: {type(error).__name__}: {redact(str(error))[:300]}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                text = redact(str(error), secrets=environment_secrets())[:300]
+                print(f"agent {self._name}: {type(error).__name__}: {text}", file=sys.stderr, flush=True)
             if not self._stopping():
                 self._stop.wait(TICK_SECONDS)
         if self._handing_over.is_set() or self._fence_stands():

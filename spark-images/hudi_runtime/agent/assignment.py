@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.keys import Kind
 from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_contract.requests import Foreign, ForeignInstant
@@ -28,10 +28,10 @@ from hudi_runtime.agent.preparation import CLOCK_KEY, FOREIGN_KEY, Preparation
 from hudi_runtime.agent.reports import Reports
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line, java_causes
+from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes, record_message
 from hudi_runtime.process.etcd import Etcd, read
 from hudi_runtime.process.session import FENCED
-from hudi_runtime.services.tasks import Look, Slot
+from hudi_runtime.services.tasks import Observation, Slot
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet
@@ -39,13 +39,12 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
 LIST_SECONDS = 5.0
-"""Between two listings while something is pending."""
-IDLE_LIST_SECONDS = 15.0
-"""Between two listings otherwise: etcd shows commits of our writers at once, listings cost requests
+"""Between two listings while something is pending.
+
+`LONGEST_PAUSE_SECONDS` otherwise: etcd shows commits of our writers at once, listings cost requests
 at the store, foreign writers are rare.
 """
 RETRY_SECONDS = 3.0
-MAX_RETRY_SECONDS = 15.0
 
 
 class Assignment:
@@ -183,7 +182,7 @@ class Assignment:
         if tasks.settle(records, stopping=self._stopping):
             self._listing.expire()
         requests = self._keys.requests() if not (self._retired or self._stopping()) else None
-        look = Look(requests or {}, records)
+        look = Observation(requests or {}, records)
         if requests is not None:
             tasks.restore(look)
         if tasks.restoring:
@@ -230,7 +229,7 @@ class Assignment:
     def report_error(self, code: str, message: str, *, exists: bool) -> None:
         """Report why the table cannot be served; works without a session."""
         inc = self._session.inc if self._session else ""
-        text = first_line(message, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        text = record_message(message)
         self._reports.put(facts.error_report(inc=inc, exists=exists, code=code, message=text))
 
     # -- the end -----------------------------------------------------------------------------------
@@ -289,9 +288,11 @@ class _Trouble:
     def met(self, reason: str) -> None:
         """Record a failure; the pause grows with each consecutive failure."""
         self._failures += 1
-        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=MAX_RETRY_SECONDS))
+        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=LONGEST_PAUSE_SECONDS))
         if reason != self._reason:
-            print(f"table {self._table}: {first_line(reason)}", file=sys.stderr, flush=True)
+            print(
+                f"table {self._table}: {first_line(reason, secrets=environment_secrets())}", file=sys.stderr, flush=True
+            )
         self._reason = reason
 
     def over(self) -> None:
@@ -321,7 +322,7 @@ class _Listing:
     def done(self) -> None:
         """Record that the timeline was listed now and reported."""
         self._at = time.monotonic()
-        self._interval = LIST_SECONDS if self.timeline.pending else IDLE_LIST_SECONDS
+        self._interval = LIST_SECONDS if self.timeline.pending else LONGEST_PAUSE_SECONDS
 
 
 def _storage_type(name: str) -> bool:

@@ -25,17 +25,15 @@ from hudi_runtime.agent import dataset
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
 from hudi_runtime.process.errors import (
-    MESSAGE_LIMIT,
     OutcomeUnknown,
     RuntimeFailure,
     UserCodeError,
-    classify,
     environment_secrets,
     first_line,
+    record_message,
 )
 from hudi_runtime.process.etcd import encode, now_ms, read
-from hudi_runtime.process.session import QUIET_SECONDS
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table import timeline as tl
@@ -65,7 +63,7 @@ class Bootstrap(LongTask):
         self.session = context.session
         self.spec = context.spec
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin a try when one is requested and due.
 
         Nothing of an earlier one may be left (I7, I12).
@@ -166,7 +164,7 @@ class Bootstrap(LongTask):
 
         It does not matter which agent made the commit. None when there is no such commit.
         """
-        if not self.session.quiet(QUIET_SECONDS * 1000):
+        if not self.session.quiet():
             raise OutcomeUnknown("the outcome of a publication is unknown")
         completed = self.table.timeline().completed
         for instant, info in self.table.commits(completed):
@@ -186,9 +184,8 @@ class Bootstrap(LongTask):
         settles this agent.
         """
         try:
-            secrets, waiting = environment_secrets(), isinstance(error, NotYet) or self._cancelled
-            said = str(error) if isinstance(error, NotYet) else classify(error, secrets=secrets).message or str(error)
-            message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
+            waiting = isinstance(error, NotYet) or self._cancelled
+            message = record_message(str(error) if isinstance(error, NotYet) else error)
             self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
             code = SourceError.SOURCE_INVALID if dataset.of_the_dataset(error) else Result.FAILED
             told = (
@@ -212,7 +209,7 @@ class Bootstrap(LongTask):
         Raises NotYet when there were any, and OutcomeUnknown when a publication is unknown or tasks
         do not end: then they stay Pending.
         """
-        if not self.session.quiet(QUIET_SECONDS * 1000):
+        if not self.session.quiet():
             raise OutcomeUnknown("the outcome of a publication is unknown")
         timeline = self.table.timeline()
         left = [

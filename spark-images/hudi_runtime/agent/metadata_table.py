@@ -17,9 +17,9 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import MetadataDone, MetadataRequest, request_id
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 
@@ -51,7 +51,7 @@ class MetadataTable(LongTask):
         A half-made metadata table would only have to be deleted again.
         """
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin a change when one is requested and due.
 
         No other process may be working on the table (I12, R16).
@@ -124,9 +124,8 @@ class MetadataTable(LongTask):
     def _failed(self, ahead: MetadataDone, error: Exception, *, before: int) -> None:
         """Record the reason. Without an answer of etcd the record written ahead stands."""
         try:
-            secrets, waiting = environment_secrets(), isinstance(error, NotYet)
-            said = str(error) if waiting else classify(error, secrets=secrets).message or str(error)
-            message = first_line(said, limit=MESSAGE_LIMIT, secrets=secrets)
+            waiting = isinstance(error, NotYet)
+            message = record_message(str(error) if waiting else error)
             self._say(f"{'waits' if waiting else Result.FAILED}: {message}")
             told = (
                 ahead.but(failures=before, retry_at_ms=now_ms() + WAIT_MS)

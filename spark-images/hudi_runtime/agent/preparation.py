@@ -24,7 +24,7 @@ from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.tasks import Look
+from hudi_runtime.services.tasks import Observation
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.table.storage import Storage
 
@@ -140,7 +140,7 @@ class Preparation:
         self._tasks.settle_all(records, stopping=self._stopping)
         timeline = table.timeline()
         if records.services_of(session.inc):
-            self._tasks.services.consider(Look({}, context.records(), timeline))
+            self._tasks.services.consider(Observation({}, context.records(), timeline))
         recorded = {entry.name for entry in session.etcd.range(Kind.INSTANT.every)}
         foreigners = facts.foreign(timeline, recorded, table.timeline)
         if foreigners:

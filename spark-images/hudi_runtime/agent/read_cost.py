@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from hudi_contract.reports import ReadCost
 from hudi_runtime.process.errors import classify, environment_secrets
-from hudi_runtime.services.tasks import Look, Slot, TableTask
+from hudi_runtime.services.tasks import Observation, Slot, TableTask
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
@@ -75,7 +75,7 @@ class Gauge(TableTask):
         self._next = 0.0
         self.latest: ReadCost | None = None
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin to count when it is due and the slot is free."""
         timeline, last = look.timeline, look.timeline.last_completed
         if last is None or last.completion == self._seen or self._clock() < self._next:

@@ -26,10 +26,9 @@ from hudi_contract.requests import RestoreDone, RestoreRequest, SavepointDone, e
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.process.session import QUIET_SECONDS
-from hudi_runtime.services.tasks import LongTask, Look
+from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
 from hudi_runtime.settle.settle import Records, backoff
@@ -127,7 +126,7 @@ class Restores(LongTask):
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin or continue a restore when one is requested and due.
 
         No other agent may be there (F22).
@@ -187,7 +186,7 @@ class Restores(LongTask):
         """
         if base.result is not Result.RUNNING:
             return None
-        if not self.session.quiet(QUIET_SECONDS * 1000):
+        if not self.session.quiet():
             raise OutcomeUnknown("the outcome of a publication is unknown")
         for instant in self.table.timeline().completed:
             if instant.action == RESTORE and instant.requested > base.after:
@@ -389,18 +388,11 @@ class Restores(LongTask):
             known = self._record(id) if self._record(id).result is not None else base
             if isinstance(error, NotYet) or self._cancelled:
                 self._retry_at = time.monotonic() + WAIT_SECONDS
-                self._save(
-                    id, known.but(message=first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets()))
-                )
+                self._save(id, known.but(message=record_message(str(error))))
                 return
             failures = self._failures[id] = self._failures.get(id, 0) + 1
             self._retry_at = time.monotonic() + max(WAIT_SECONDS, backoff(failures))
-            said = (
-                str(error)
-                if isinstance(error, Refused)
-                else classify(error, secrets=environment_secrets()).message or str(error)
-            )
-            message = first_line(said, limit=MESSAGE_LIMIT, secrets=environment_secrets())
+            message = record_message(str(error) if isinstance(error, Refused) else error)
             over = isinstance(error, Refused) or (failures >= ATTEMPTS and known.result is not Result.RUNNING)
             if over:
                 self._forget()

@@ -17,9 +17,9 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import SavepointDone, SavepointRequest, named
 from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
-from hudi_runtime.services.tasks import Look, TableTask
+from hudi_runtime.services.tasks import Observation, TableTask
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
@@ -50,7 +50,7 @@ class Savepoints(TableTask):
         self._after = after
         self._failures: dict[str, int] = {}
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Take the requested savepoints that are not recorded yet.
 
         The next pass repeats those that must wait (NotYet); failures are counted.
@@ -78,11 +78,7 @@ class Savepoints(TableTask):
 
     def _failed(self, id: str, error: Exception) -> SavepointDone:
         self._failures[id] = self._failures.get(id, 0) + 1
-        text = first_line(
-            classify(error, secrets=environment_secrets()).message or str(error),
-            limit=MESSAGE_LIMIT,
-            secrets=environment_secrets(),
-        )
+        text = record_message(error)
         over = self._failures[id] >= ATTEMPTS
         if over:
             self._let_go()

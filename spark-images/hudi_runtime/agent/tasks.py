@@ -21,7 +21,7 @@ from hudi_runtime.process import spark as sp
 from hudi_runtime.services import triggers
 from hudi_runtime.services.service_actions import Actions
 from hudi_runtime.services.services import Services
-from hudi_runtime.services.tasks import Look, TableTask
+from hudi_runtime.services.tasks import Observation, TableTask
 from hudi_runtime.settle.settle import Records, Settler
 from hudi_runtime.table import timeline as tl
 
@@ -56,7 +56,7 @@ class Tasks:
         """Settle unconditionally, without checking the records first."""
         self._settler.run(records, stopping=stopping)
 
-    def restore(self, look: Look) -> None:
+    def restore(self, look: Observation) -> None:
         """Begin or continue a restore.
 
         It runs before the timeline is listed, and before all other tasks.
@@ -80,7 +80,7 @@ class Tasks:
             else self._callback_sender.look(self._context.table.timeline)
         )
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Run all tasks except restores, in order.
 
         Stop after an exclusive task that is not idle.

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from hudi_runtime.audit import rows, structure
 from hudi_runtime.audit.facts import Facts, Keys
-from hudi_runtime.audit.look import Look, reason_of
+from hudi_runtime.audit.reader import TableReader, reason_of
 from hudi_runtime.audit.report import TITLES, Check, Outcome, Report, not_asked, unknown, unsettled
 from hudi_runtime.audit.rows import Expected
 
@@ -46,7 +46,7 @@ def audit(
     `hudi_rs_options` are hudi-rs's storage options. Never raises because of the table's state: the
     outcome of a check that cannot read its input is unknown.
     """
-    look = Look(spark, path, keys=keys, open_files="files" in only)
+    look = TableReader(spark, path, keys=keys, open_files="files" in only)
     done: dict[str, Check] = {name: not_asked(name, "switched off") for name in TITLES if name not in only}
     try:
         facts = look.facts()
@@ -63,7 +63,7 @@ def audit(
     return Report(path, tuple(done[name] for name in TITLES))
 
 
-def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Check]:
+def _structure(look: TableReader, facts: Facts, names: Collection[str]) -> dict[str, Check]:
     """Confirm each violation by a second look.
 
     One that is not found again was an effect of the table changing between two listings.
@@ -85,7 +85,7 @@ def _structure(look: Look, facts: Facts, names: Collection[str]) -> dict[str, Ch
 
 def _rows(
     spark: SparkSession,
-    look: Look,
+    look: TableReader,
     facts: Facts,
     *,
     expected: Expected | None,
@@ -113,7 +113,7 @@ def _rows(
 
 def _row_checks(
     spark: SparkSession,
-    look: Look,
+    look: TableReader,
     facts: Facts,
     *,
     expected: Expected | None,

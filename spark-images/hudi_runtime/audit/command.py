@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from hudi_runtime.audit import STEPS, TITLES, Expected, audit
 from hudi_runtime.audit.keys import from_etcd, from_etcdctl
-from hudi_runtime.audit.look import reason_of
+from hudi_runtime.audit.reader import reason_of
 from hudi_runtime.process import class_archive
 from hudi_runtime.process.errors import environment_secrets, redact
 

@@ -27,7 +27,7 @@ from hudi_contract.words import RequestKind
 from hudi_runtime.callback import callback_plan as plan
 from hudi_runtime.callback.callback_http import SECRET_FOLDER, Sender, Undelivered
 from hudi_runtime.callback.callback_plan import Event
-from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import record_message
 from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
@@ -156,9 +156,7 @@ class CallbackSender:
         """Record that etcd or the table could not be read: the state of the receiver is unknown."""
         self._position = None
         self._retry_at = self._clock() + TROUBLE_SECONDS
-        text = first_line(
-            classify(error, secrets=environment_secrets()).message, limit=MESSAGE_LIMIT, secrets=environment_secrets()
-        )
+        text = record_message(error)
         if text != self._message:
             self._say(text)
         self._reason, self._message = NOT_READ, text
@@ -258,7 +256,7 @@ class CallbackSender:
             return
         self._failures += 1
         self._retry_at = self._clock() + plan.retry_seconds(self._failures, self._chance(), asked=error.retry_after)
-        text = first_line(str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+        text = record_message(str(error))
         if text != self._message:
             self._say(f"not delivered: {text}")
         self._reason, self._message = error.reason, text

@@ -2,7 +2,7 @@
 
 The JVM maps the classes of Spark, Hudi and S3A from it instead of reading, parsing and verifying
 them at each start. It is of one JDK and one class path, which must stand first, in its order, in
-that of the JVM. A JVM that cannot use it starts without it.
+that of the JVM. A JVM that cannot use it starts without it and prints nothing; `unused` tells.
 
 The image's entry point uses this module for executors: it imports the standard library alone.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 FOLDER = Path("/opt/hudi/classes")
 """Of the image (its Dockerfile makes both files); nowhere else is it used."""
 ARCHIVE, CLASS_PATH = "classes.jsa", "class-path"
+_PROCESSES = Path("/proc")
 
 
 def java_options(archive: Path) -> list[str]:
@@ -49,3 +50,25 @@ def settings(environ: MutableMapping[str, str] = os.environ, folder: Path = FOLD
         return {}
     environ["SPARK_SUBMIT_OPTS"] = " ".join(options)
     return {"spark.driver.extraClassPath": class_path}
+
+
+def is_mapped(pid: int, archive: Path) -> bool:
+    """Whether this JVM has mapped the archive, by the kernel's list of its mappings.
+
+    Raises OSError when that cannot be read.
+    """
+    maps = (_PROCESSES / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
+    return any(line.endswith(f" {archive}") for line in maps.splitlines())
+
+
+def unused(pid: int, folder: Path = FOLDER) -> str:
+    """A message when this JVM does not use the image's archive; empty when it does.
+
+    Also empty without an archive, and when the mappings of the process cannot be read.
+    """
+    archive = folder / ARCHIVE
+    try:
+        wanted = archive.exists() and not is_mapped(pid, archive)
+    except OSError:
+        return ""
+    return f"the class archive {archive} does not fit this JVM or its class path: it is not used" if wanted else ""

@@ -365,6 +365,17 @@ MESSAGE_LIMIT = 500
 """Characters of a message in a record of etcd."""
 
 
+def record_message(told: str | BaseException) -> str:
+    """A message for a record of etcd: its first line, without secrets of the environment.
+
+    For an exception, the message of its classification, or its own text if that is empty. At most
+    `MESSAGE_LIMIT` characters.
+    """
+    secrets = environment_secrets()
+    text = told if isinstance(told, str) else classify(told, secrets=secrets).message or str(told)
+    return first_line(text, limit=MESSAGE_LIMIT, secrets=secrets)
+
+
 def first_line(text: str, *, limit: int = 1000, secrets: Iterable[str] = ()) -> str:
     """First non-empty line, redacted and truncated to `limit` characters."""
     redacted = redact(text, secrets=secrets)

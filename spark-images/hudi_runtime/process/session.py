@@ -77,9 +77,9 @@ class Session:
         """
         return bool(self._java.abandon(instant))
 
-    def quiet(self, milliseconds: int) -> bool:
+    def quiet(self, seconds: float = QUIET_SECONDS) -> bool:
         """Wait until no publication is unknown and the lock is released; False on timeout."""
-        return bool(self._java.awaitQuiet(milliseconds))
+        return bool(self._java.awaitQuiet(int(seconds * 1000)))
 
     def may_yield(self, times: int) -> None:
         """Let the next `times` commits yield to writers of higher priority.

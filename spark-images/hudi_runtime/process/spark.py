@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -35,7 +36,16 @@ def start(name: str, *, program: bool = False) -> SparkSession:
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _report_unused_archive()
+    return spark
+
+
+def _report_unused_archive() -> None:
+    gateway: Any = SparkContext._gateway
+    process = getattr(gateway, "proc", None)  # spark-submit, which the JVM has replaced
+    if process is not None and (message := class_archive.unused(process.pid)):
+        print(message, file=sys.stderr, flush=True)
 
 
 def stop(*, wait_seconds: float) -> None:

@@ -36,6 +36,8 @@ _MORE = r"[}\]][\s}\]]*[^\s}\]]"
 """Matches text after the end of an object or array: of the value, or of one inside it."""
 _NOT_ALONE = f"[{ErrorCode.BAD_DATA}] file "
 _DIFFER = re.compile(r"CANNOT_MERGE_|CSV header (?:does not conform|is not equal)|[Ff]ailed (?:to merge|merging)")
+_COLUMNS_LIMIT = 500
+"""Characters."""
 
 
 def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> list[SourceFile]:
@@ -272,5 +274,8 @@ def blamed(spark: SparkSession, source: FilesSource, paths: Sequence[str], error
 
 
 def _last(causes: Sequence[JavaCause]) -> str:
-    """The innermost message about differing columns, on one line."""
-    return " ".join([cause.message for cause in causes if _DIFFER.search(cause.message)][-1].split())[:500]
+    """The innermost message about differing columns, on one line.
+
+    It is shortened, so that the advice behind it fits into the message of the failure.
+    """
+    return " ".join([cause.message for cause in causes if _DIFFER.search(cause.message)][-1].split())[:_COLUMNS_LIMIT]

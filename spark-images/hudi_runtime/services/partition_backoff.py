@@ -155,7 +155,7 @@ def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[
     return found
 
 
-def told(names: Collection[str]) -> str:
+def described(names: Collection[str]) -> str:
     """The partitions as text, with a limit; empty when there are none."""
     if not names:
         return ""

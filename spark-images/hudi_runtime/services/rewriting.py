@@ -127,7 +127,9 @@ class Clustering:
                 done = self._execute(client, instant, ended=self.withdrawn)
         self.backoff.forget_all_but(names)
         return replace(
-            done, message="; ".join(filter(None, (done.message, partition_backoff.told(names)))), left_out=len(names)
+            done,
+            message="; ".join(filter(None, (done.message, partition_backoff.described(names)))),
+            left_out=len(names),
         )
 
     def look(self) -> None:
@@ -198,7 +200,7 @@ class Clustering:
         except Exception as error:
             return f"the changed partitions are unknown ({type(error).__name__}). "
         self.backoff.lost(lost, instant=instant, took_ms=took_ms, now_ms=now_ms())
-        names = partition_backoff.told([name for name in lost if name])
+        names = partition_backoff.described([name for name in lost if name])
         return f"next time {names}. " if names else ""
 
     def _withdraw(self, client: Any, instant: str) -> None:

@@ -24,10 +24,10 @@ from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.errors import MESSAGE_LIMIT, classify, environment_secrets, first_line
+from hudi_runtime.process.errors import classify, record_message
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.service_actions import Actions, commits
-from hudi_runtime.services.tasks import LongTask, Look, Slot
+from hudi_runtime.services.tasks import LongTask, Observation, Slot
 from hudi_runtime.services.triggers import (
     POSTPONED_MS,
     RETURN,
@@ -96,7 +96,7 @@ class Services(LongTask):
         up_to, counted = _record(records, kind).up_to, records.counted_of(kind)
         return commits_after(timeline, up_to, counted, merge_on_read=self._merge_on_read)
 
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Start a service that is due. Requests of the operator are keyed by `service-<kind>`."""
         if not self.idle:
             return
@@ -254,8 +254,7 @@ class Services(LongTask):
         """Record the reason. Without an answer of etcd the record written ahead stands."""
         try:
             self.unproven = self.unproven or (not isinstance(error, NotYet) and sp.lost_executors(self.spark))
-            failure = classify(error, secrets=environment_secrets())
-            message = first_line(failure.message or str(error), limit=MESSAGE_LIMIT, secrets=environment_secrets())
+            failure, message = classify(error), record_message(error)
             record = replace(ahead, result=Result.FAILED, message=message, at_ms=now_ms(), duration_ms=took)
             if self._cancelled or isinstance(error, NotYet) or failure.kind in _POSTPONING:
                 lost = failure.kind is FailureClass.WRITE_CONFLICT

@@ -29,7 +29,7 @@ settle, with this whole process.
 
 
 @dataclass(frozen=True)
-class Look:
+class Observation:
     """The facts of one pass of the agent about a table."""
 
     requests: Mapping[str, Mapping[str, Any]]
@@ -54,7 +54,7 @@ class TableTask(ABC):
         return True
 
     @abstractmethod
-    def consider(self, look: Look) -> None:
+    def consider(self, look: Observation) -> None:
         """Begin requested work that is due.
 
         Called by the table's step, which waits only for this call.

@@ -24,7 +24,7 @@ from hudi_contract.settle import Phase, Reason, SettledInstant, SettleRecord
 from hudi_contract.shape import Record, ShapeError
 from hudi_contract.table_keys import InstantRecord, Registration
 from hudi_contract.words import InstantState, Outcome, RequestKind, Role, Service
-from hudi_runtime.process.errors import MESSAGE_LIMIT, OutcomeUnknown, classify
+from hudi_runtime.process.errors import OutcomeUnknown, classify, environment_secrets, record_message
 from hudi_runtime.process.etcd import Entry, now_ms, protocol_log
 from hudi_runtime.process.session import FENCED
 from hudi_runtime.settle.agent_session import AgentSession
@@ -270,8 +270,8 @@ class Settler:
             print(f"{Kind.SETTLE.of(inc)} is left as it is: {error}", file=sys.stderr, flush=True)
 
     def _failed(self, inc: str, instant: str, item: SettledInstant, error: Exception) -> SettledInstant:
-        failure = classify(error)
-        failed = item.but(failures=item.failures + 1, error=f"{failure.kind}: {failure.message}"[:MESSAGE_LIMIT])
+        failure = classify(error, secrets=environment_secrets())
+        failed = item.but(failures=item.failures + 1, error=record_message(f"{failure.kind}: {failure.message}"))
         self._due[(inc, instant)] = time.monotonic() + backoff(failed.failures)
         return failed
 
@@ -412,7 +412,7 @@ class Settler:
         failures = self._failures.get((inc, instant), 0) + 1
         self._failures[(inc, instant)] = failures
         self._due[(inc, instant)] = time.monotonic() + backoff(failures)
-        failure = classify(error)
+        failure = classify(error, secrets=environment_secrets())
         self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind}: {failure.message[:200]}")
 
     def _remember_given_up(self, inc: str, instant: str) -> None:

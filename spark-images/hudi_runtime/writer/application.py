@@ -70,7 +70,7 @@ def _spark_goes_on() -> Iterator[None]:
 
 def count_commits(table: Table, session: Session, tally: Tally, *, base: str) -> None:
     """Count the commits on the timeline that the program made with `context.commit_metadata()`."""
-    if not session.quiet(120_000):
+    if not session.quiet():
         raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of a publication is unknown")
     newer = tuple(instant for instant in table.timeline().completed if instant.completion > base)
     for instant, info in table.commits(newer):

@@ -90,7 +90,7 @@ class Attempt:
         Otherwise the operator settles, and nothing is lost.
         """
         try:
-            if self._session.quiet(1000):
+            if self._session.quiet(1.0):
                 self._committer.abandon_pending()
                 self._leave()
         except Exception as error:

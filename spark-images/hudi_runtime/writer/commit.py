@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, types
 
 from hudi_contract import metadata
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Stage
 from hudi_runtime.job.job import Job
@@ -32,7 +32,7 @@ from hudi_runtime.process.errors import (
     user_error,
 )
 from hudi_runtime.process.result import Reporter, Tally
-from hudi_runtime.process.session import QUIET_SECONDS, Conflict, Session
+from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.progress import parse_checkpoint
@@ -47,7 +47,6 @@ from hudi_runtime.writer.fairness import Fairness
 
 IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
-MAX_BACKOFF_SECONDS = 15.0
 RECOMPUTED = "hoodie.write.lock.etcd.recomputed"
 SCHEMA_COMMITS = 5
 """Maximum number of commits of a new schema, when concurrent commits hide it again."""
@@ -255,7 +254,7 @@ class Committer:
         )
 
     def _find(self, batch: Batch, *, base: str) -> tuple[tl.Instant, CommitInfo] | None:
-        if not self._session.quiet(QUIET_SECONDS * 1000):
+        if not self._session.quiet():
             # This process cannot decide: the lock and the registration stay, and the operator
             # settles (I1).
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
@@ -309,5 +308,5 @@ def _backoff(retry: int) -> float:
 
     So two writers in conflict do not retry at the same time.
     """
-    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
+    longest = exponential(retry + 1, first=FIRST_BACKOFF_SECONDS, longest=LONGEST_PAUSE_SECONDS)
     return random.uniform(0.1, longest)  # noqa: S311 - not cryptographic

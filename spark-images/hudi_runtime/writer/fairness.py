@@ -85,14 +85,14 @@ class _Other:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Snapshot:
     """State in etcd: this attempt's own priority, and the other attempts."""
 
     priority: int
     others: tuple[_Other, ...]
 
     @classmethod
-    def now(cls, etcd: Etcd, inc: str) -> _Look:
+    def now(cls, etcd: Etcd, inc: str) -> _Snapshot:
         """Read the state. Raises the error of the JVM when etcd does not answer."""
         reports = {entry.name: entry for entry in etcd.range(Kind.REPORT.of(attempt_report("")))}
         alive = {entry.name for entry in etcd.range(Kind.ALIVE.every)}
@@ -210,16 +210,16 @@ class Fairness:
         self._first = frozenset()
         return False
 
-    def _look(self) -> _Look:
+    def _look(self) -> _Snapshot:
         """Treat other writers as absent while etcd is unreachable: that must not fail a write."""
         if self._after > 0:
             try:
-                return _Look.now(self._session.etcd, self._session.inc)
+                return _Snapshot.now(self._session.etcd, self._session.inc)
             except Exception as error:
                 print(f"cannot read the state of other writers: {type(error).__name__}", file=sys.stderr, flush=True)
-        return _Look(0, ())
+        return _Snapshot(0, ())
 
-    def _in_the_way(self, look: _Look, at_work: frozenset[tuple[str, int]]) -> list[str]:
+    def _in_the_way(self, look: _Snapshot, at_work: frozenset[tuple[str, int]]) -> list[str]:
         """Descriptions of the writes to wait for; empty: the write may begin."""
         pending = {i.requested for i in self._table.timeline().pending} if self._first else set()
         names = [f"instant {instant}" for instant in sorted(self._first & pending)]

@@ -42,7 +42,7 @@ CERTIFICATES = (
         "pods-that-run-are-not-told-of-an-authority",
         "F274",
         "the next authority of the gateway reaches a namespace only with a new pod",
-        o("plan/agent/agents", "        actions.extend(_tell_authority(view))\n", ""),
+        o("plan/agent/agents", "        actions.extend(_copy_authority(view))\n", ""),
         "tests/tiers/unit/plan/agent/test_agents.py::test_pods_that_run_are_told_of_another_authority_of_the_gateway",
     ),
     mutation(

@@ -236,7 +236,7 @@ TENANTS = (
         "what-an-upgrade-finds-is-not-held",
         "F271",
         "the ConfigMap of a driver from before an upgrade goes while the token of its pod is good",
-        o("plan/fencing/held_config_maps", "naming.spark_key_name(loose.name) in pod.secrets", "not pod.secrets"),
+        o("plan/fencing/held_config_maps", "naming.spark_key_name(unheld.name) in pod.secrets", "not pod.secrets"),
         f"{HELD}::test_that_of_a_pod_from_before_an_upgrade_is_held",
     ),
     mutation(

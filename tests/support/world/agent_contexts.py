@@ -9,7 +9,7 @@ from typing import Any
 
 from hudi_contract.table_keys import Gate
 from hudi_runtime.agent.context import AgentContext
-from hudi_runtime.services.tasks import Look
+from hudi_runtime.services.tasks import Observation
 from hudi_runtime.settle.settle import Records
 
 NOTHING = Records({}, {}, {}, {})
@@ -48,6 +48,6 @@ def context(
     )
 
 
-def look(requests: Mapping[str, Mapping[str, Any]], records: Records = NOTHING) -> Look:
+def look(requests: Mapping[str, Mapping[str, Any]], records: Records = NOTHING) -> Observation:
     """What a pass knows before the timeline is listed."""
-    return Look(requests, records)
+    return Observation(requests, records)

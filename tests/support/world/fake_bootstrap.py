@@ -102,7 +102,7 @@ class Fake:
             table_id="T",
             etcd=self,
             pending=lambda: list(self.recorded),
-            quiet=lambda ms: self.quiet,
+            quiet=lambda: self.quiet,
             abandon=self.abandon,
         )
         table: Any = SimpleNamespace(

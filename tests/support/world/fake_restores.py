@@ -165,7 +165,7 @@ def keeper(fake: Fake) -> Restores:
         pending=fake.pending,
         begin_restore=fake.begin_restore,
         forget=fake.forget,
-        quiet=lambda _: True,
+        quiet=lambda: True,
     )
     storage = SimpleNamespace(names=fake.names_in, delete=fake.delete, glob=lambda _: list(fake.names_of_logs))
     table: Any = SimpleNamespace(

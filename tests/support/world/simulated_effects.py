@@ -78,8 +78,8 @@ class Effects(Store):
             self.held[meta["name"]] = HeldConfigMap(NAMESPACE, meta["name"], f"uid-of-{meta['name']}", writer)
 
     def _do_HoldConfigMap(self, a: act.HoldConfigMap) -> None:
-        assert self.loose[a.name].uid == a.uid
-        self.held[a.name] = self.loose.pop(a.name)
+        assert self.unheld[a.name].uid == a.uid
+        self.held[a.name] = self.unheld.pop(a.name)
 
     def _do_ReleaseConfigMap(self, a: act.ReleaseConfigMap) -> None:
         pod = self.pods.get(a.name)

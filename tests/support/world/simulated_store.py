@@ -179,7 +179,7 @@ class Store:
     """Why the dataset cannot be read; empty: it can."""
     held: dict[str, HeldConfigMap] = field(default_factory=dict)
     """ConfigMaps with our finalizer, by name."""
-    loose: dict[str, HeldConfigMap] = field(default_factory=dict)
+    unheld: dict[str, HeldConfigMap] = field(default_factory=dict)
     """Those of an older operator, without it."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
@@ -362,7 +362,7 @@ class Store:
             etcd=self.etcd_facts() if self.table is not None else None,
             timers={n: self.now - t for n, t in self.timers.items()},
             held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
-            loose_config_maps=tuple(self.loose[name] for name in sorted(self.loose)),
+            unheld_config_maps=tuple(self.unheld[name] for name in sorted(self.unheld)),
             now_ms=self.now_ms + self.operator_clock_ms,
             api_now_ms=self.now_ms + self.api_clock_ms,
             fresh_uuid=f"authority-{next(self.counter)}",

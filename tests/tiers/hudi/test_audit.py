@@ -18,7 +18,7 @@ from pyspark.sql import functions
 
 from hudi_runtime.audit import Keys, Outcome, Report, audit
 from hudi_runtime.audit import rows as row_checks
-from hudi_runtime.audit.look import Look
+from hudi_runtime.audit.reader import TableReader
 from hudi_runtime.table import timeline as tl
 from tests.support import ROOT
 from tests.support.harness import own_pulls
@@ -211,7 +211,7 @@ def test_what_spark_sees_otherwise_than_hudi_rs(lake: Lake, kind: str) -> None:
     one twice, and to see another value.
     """
     path, options = lake.url(kind), lake.world.s3_reader_options()
-    facts = Look(lake.spark, path, keys=None, open_files=False).facts()
+    facts = TableReader(lake.spark, path, keys=None, open_files=False).facts()
     snapshot = row_checks.read(lake.spark, path)
     assert row_checks.hudi_rs(lake.spark, path, snapshot, facts, options).outcome is Outcome.OK
     for wrong in (

@@ -13,7 +13,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.assignment import AssignmentRecord
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.table_keys import Admit, Durations
 from hudi_contract.words import Adoption, Role
 from hudi_operator.api import services
@@ -24,7 +24,6 @@ from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
-    IDLE_SECONDS,
     Action,
     Apply,
     CreatePod,
@@ -57,7 +56,7 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         partition_fields=tuple(table.partition_fields),
         ordering_fields=tuple(table.ordering_fields),
         hive_style_partitioning=table.hive_style_partitioning,
-        merge=table.merge.told,
+        merge=table.merge.of_job,
         hudi_props=hudi_conf.hudi_defaults(table),
         adoption=Adoption.BOOTSTRAP if table.bootstrap is not None else table.adoption.policy,
         metadata_table=(table.metadata_table or MetadataTable()).nonce,
@@ -148,13 +147,13 @@ def plan_agent(view: View) -> PartialPlan:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
             actions.append(PutAdmit(view.table.table_id, current, Role.AGENT))
-        actions.extend(_tell_authority(view))
+        actions.extend(_copy_authority(view))
         waiting = ("waiting for the agent",) if not serving(view) else ()
         return PartialPlan(tuple(actions), waiting, late=spark_keys.create(pod))
     wait, timer = _backoff(view)
     if wait > 0:
         actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])
-        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, IDLE_SECONDS))
+        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, LONGEST_PAUSE_SECONDS))
     if view.observed.namespace_terminating:
         return PartialPlan(tuple(actions))
     if refused := launch.problem(view):
@@ -181,13 +180,13 @@ def ensure_namespace(view: View) -> list[Action]:
     return [Apply(manifest) for manifest in made]
 
 
-def _tell_authority(view: View) -> list[Action]:
+def _copy_authority(view: View) -> list[Action]:
     """Copy a certificate authority of the gateway that was replaced into the namespace.
 
     Pods that run read it before the gateway's certificates are of the new one (F274).
     """
     authority = view.observed.etcd_authority
-    if authority == view.observed.told_authority or view.observed.namespace_terminating:
+    if authority == view.observed.copied_authority or view.observed.namespace_terminating:
         return []
     return [Apply(namespace.authority_config_map(view.table.ref.namespace, authority))]
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from hudi_contract import words
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
 from hudi_contract.reports import TimelineReport
 from hudi_contract.requests import Cron, ServiceDone, ServiceRequest, named, request_id
@@ -22,8 +23,9 @@ from hudi_operator.api import services
 from hudi_operator.api.services import Service
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.status import ServiceStatus
 from hudi_operator.plan.agent import agents
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
+from hudi_operator.plan.core.actions import Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -49,7 +51,7 @@ def plan_requests(view: View) -> PartialPlan:
         return PartialPlan()
     actions: list[Action] = []
     wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in view.table.services if s.schedule is not None}
-    requeue = IDLE_SECONDS
+    requeue = LONGEST_PAUSE_SECONDS
     for name, service in wanted.items():
         assert service.schedule is not None  # noqa: S101 - selected above
         value = _request(view, name, service)
@@ -83,7 +85,7 @@ def _time(moment: datetime) -> str:
 # ---- status
 
 
-def status(view: View, report: TimelineReport) -> JsonDict:
+def status(view: View, report: TimelineReport) -> dict[str, ServiceStatus]:
     """`status.services`: the last run of each enabled service, and what the next run waits for.
 
     `report` is the agent's timeline report.
@@ -91,28 +93,25 @@ def status(view: View, report: TimelineReport) -> JsonDict:
     return {s.kind: _of(view, s, report) for s in view.table.services}
 
 
-def _of(view: View, service: Service, report: TimelineReport) -> JsonDict:
-    record = _record(view, service.kind)
-    shown: JsonDict = {}
+def _of(view: View, service: Service, report: TimelineReport) -> ServiceStatus:
+    record, shown = _record(view, service.kind), ServiceStatus()
     if record.result is not None:
-        shown = {
-            "outcome": _outcome(view, record),
-            "message": record.message[:1024],
-            "lastTime": conditions.rfc3339(record.at_ms),
-        }
-        if record.instant:
-            shown["lastInstant"] = record.instant
-        if record.failures and shown["outcome"] != Result.RUNNING:
-            shown["failures"] = record.failures
-    if service.schedule is not None and not services.problem((service,)):
-        shown["nextTime"] = _time(service.schedule.next(view.now_ms))
-    if service.window is not None and not services.problem((service,)):
-        shown["windowOpens"], shown["windowCloses"] = (
-            conditions.rfc3339(at) for at in service.window.around(view.now_ms)
+        outcome = _outcome(view, record)
+        shown = ServiceStatus(
+            outcome=outcome,
+            message=record.message[:1024],
+            last_time=conditions.rfc3339(record.at_ms),
+            last_instant=record.instant,
+            failures=record.failures if outcome != Result.RUNNING else 0,
         )
+    if service.schedule is not None and not services.problem((service,)):
+        shown = shown.but(next_time=_time(service.schedule.next(view.now_ms)))
+    if service.window is not None and not services.problem((service,)):
+        opens, closes = (conditions.rfc3339(at) for at in service.window.around(view.now_ms))
+        shown = shown.but(window_opens=opens, window_closes=closes)
     since = report.commits_since.get(service.kind)
     if service.after_commits is not None and since is not None:
-        shown["commitsUntilNext"] = max(0, service.after_commits - since)
+        shown = shown.but(commits_until_next=max(0, service.after_commits - since))
     return shown
 
 

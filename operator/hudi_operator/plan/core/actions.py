@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+
 JsonDict = dict[str, Any]
-IDLE_SECONDS = 15.0
-"""Maximum time until the next look, when nothing is expected to happen."""
 EVENT_LIMIT = 1000
 """Characters of an event's message: the API server refuses more than 1024."""
 
@@ -378,6 +378,6 @@ class Plan:
 
     sentence: str
     actions: tuple[Action, ...] = ()
-    requeue_seconds: float = field(default=IDLE_SECONDS)
+    requeue_seconds: float = field(default=LONGEST_PAUSE_SECONDS)
     failed: tuple[str, ...] = ()
     """Parts of the plan that have a defect; the other parts are still executed."""

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+from hudi_operator.plan.core.actions import Action
 
 LOG = logging.getLogger(__name__)
 
@@ -24,12 +25,12 @@ class PartialPlan:
     actions: tuple[Action, ...] = ()
     late: tuple[Action, ...] = field(default=(), kw_only=True)
     summary: tuple[str, ...] = ()
-    requeue: float = field(default=IDLE_SECONDS)
+    requeue: float = field(default=LONGEST_PAUSE_SECONDS)
     failed: tuple[str, ...] = field(default=(), kw_only=True)
     """Parts with a defect, which planned nothing."""
 
     @classmethod
-    def of(cls, *actions: Action, summary: str = "", requeue: float = IDLE_SECONDS) -> PartialPlan:
+    def of(cls, *actions: Action, summary: str = "", requeue: float = LONGEST_PAUSE_SECONDS) -> PartialPlan:
         """A step from single actions and one phrase."""
         return cls(actions, (summary,) if summary else (), requeue)
 
@@ -40,7 +41,7 @@ def together(steps: Iterable[PartialPlan]) -> PartialPlan:
     summary: list[str] = []
     late: list[Action] = []
     failed: list[str] = []
-    requeue = IDLE_SECONDS
+    requeue = LONGEST_PAUSE_SECONDS
     for step in steps:
         actions.extend(step.actions)
         late.extend(step.late)

@@ -20,7 +20,7 @@ from hudi_operator.plan.core.view import View
 
 def plan_held(view: View) -> PartialPlan:
     """Keep those of pods that may start executors; release those that no pod needs any more."""
-    held = (HoldConfigMap(c.namespace, c.name, c.uid) for c in view.observed.loose_config_maps if _compared(view, c))
+    held = (HoldConfigMap(c.namespace, c.name, c.uid) for c in view.observed.unheld_config_maps if _compared(view, c))
     return PartialPlan((*held, *_released(c for c in view.observed.held_config_maps if not _needed(view, c))))
 
 
@@ -33,10 +33,10 @@ def _released(found: Iterable[HeldConfigMap]) -> tuple[Action, ...]:
     return tuple(ReleaseConfigMap(c.namespace, c.name, c.uid) for c in found)
 
 
-def _compared(view: View, loose: HeldConfigMap) -> bool:
+def _compared(view: View, unheld: HeldConfigMap) -> bool:
     """Whether its pod may start executors: it shares a key of their connections with them."""
-    pod = _pod(view.observed, loose)
-    return pod is not None and naming.spark_key_name(loose.name) in pod.secrets
+    pod = _pod(view.observed, unheld)
+    return pod is not None and naming.spark_key_name(unheld.name) in pod.secrets
 
 
 def _needed(view: View, held: HeldConfigMap) -> bool:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from functools import partial
 
 from hudi_contract import records
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import FENCE_ALONE, Reason, SettleRecord
 from hudi_contract.shape import JsonDict
 from hudi_contract.table_keys import Registration
 from hudi_contract.words import GateState
 from hudi_operator.model import clocks, containers, doubts
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, Fence, StartTimer, StopTimer, UpdateSettle
+from hudi_operator.plan.core.actions import Action, Fence, StartTimer, StopTimer, UpdateSettle
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import Incarnation, View
 
@@ -49,7 +50,7 @@ def _lock_timer(view: View) -> PartialPlan:
     ]
     if current and view.timer(current) is None:
         actions.append(StartTimer(current))
-    return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else IDLE_SECONDS)
+    return PartialPlan(tuple(actions), requeue=LOCK_SHOWN_SECONDS if current else LONGEST_PAUSE_SECONDS)
 
 
 def _forget_timers(view: View) -> PartialPlan:
@@ -106,7 +107,7 @@ def _record(view: View, inc: Incarnation, reason: str) -> JsonDict:
 
 def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
     actions: list[Action] = []
-    requeue = IDLE_SECONDS
+    requeue = LONGEST_PAUSE_SECONDS
     wanted = {
         f"alive/{inc.inc}": inc.alive is None,
         f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid,

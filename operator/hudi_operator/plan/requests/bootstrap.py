@@ -20,6 +20,7 @@ from hudi_contract.words import BootstrapMode, RequestKind, Result
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.status import BootstrapStatus
 from hudi_operator.plan.core.actions import PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
@@ -86,29 +87,26 @@ def blocks(view: View, *, adopted: bool) -> str:
     return _state(view) if unfinished(view, adopted=adopted) else ""
 
 
-def status(view: View) -> JsonDict:
-    """``status.bootstrap``; empty for a table that begins without rows."""
+def status(view: View) -> BootstrapStatus | None:
+    """``status.bootstrap``; None for a table that begins without rows."""
     source = view.table.bootstrap
     if source is None:
-        return {}
+        return None
     found = record(view)
-    shown: JsonDict = {
-        "outcome": str(found.result or Result.PENDING),
-        "mode": found.mode or BootstrapMode.FULL_RECORD.value,
-        "source": source.canonical_path,
-    }
-    said: JsonDict = {
-        "instant": found.instant,
-        "completionTime": found.completion_time,
-        "beginTime": conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
-        "endTime": conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
-        "records": found.records,
-        "files": found.files,
-        "bytes": found.bytes,
-        "failures": found.failures or None,
-        "message": found.message[:1024],
-    }
-    return {**shown, **{field: value for field, value in said.items() if value not in ("", None)}}
+    return BootstrapStatus(
+        outcome=str(found.result or Result.PENDING),
+        mode=found.mode or BootstrapMode.FULL_RECORD.value,
+        source=source.canonical_path,
+        begin_time=conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
+        end_time=conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
+        instant=found.instant,
+        completion_time=found.completion_time,
+        records=found.records,
+        files=found.files,
+        bytes=found.bytes,
+        failures=found.failures,
+        message=found.message[:1024],
+    )
 
 
 def bootstrapped(view: View, *, adopted: bool) -> Condition:
@@ -135,16 +133,16 @@ def _or_unknown(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 
-def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
+def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     """Type, reason and message of the events for a new status."""
-    before, now = old.get("bootstrap") or {}, new.get("bootstrap") or {}
-    if now.get("outcome") == before.get("outcome"):
+    if "bootstrap" not in new:
         return []
-    if now.get("outcome") == Result.COMPLETED:
-        counts = f"{now.get('records', '?')} records in {now.get('files', '?')} files, {now.get('bytes', '?')} bytes"
-        return [("Normal", "Bootstrapped", f"{now['source']} is in commit {now.get('instant', '?')}: {counts}")]
-    return (
-        [("Warning", "BootstrapFailed", f"{now['source']}: {now.get('message', '?')}")]
-        if now.get("outcome") == Result.FAILED
-        else []
-    )
+    before, now = (BootstrapStatus.known(status.get("bootstrap") or {"outcome": ""}) for status in (old, new))
+    if now.outcome == before.outcome:
+        return []
+    if now.outcome == Result.COMPLETED:
+        records, files, size = map(_or_unknown, (now.records, now.files, now.bytes))
+        text = f"{now.source} is in commit {now.instant or '?'}: {records} records in {files} files, {size} bytes"
+        return [("Normal", "Bootstrapped", text)]
+    failed = now.outcome == Result.FAILED
+    return [("Warning", "BootstrapFailed", f"{now.source}: {now.message or '?'}")] if failed else []

@@ -7,15 +7,12 @@ The agent delivers on its own; nothing is decided here.
 
 from __future__ import annotations
 
-from typing import Any
-
 from hudi_contract.keys import CALLBACK
 from hudi_contract.reports import CallbackReport
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.status import CallbackStatus
 from hudi_operator.plan.core.view import View
-
-JsonDict = dict[str, Any]
 
 CONDITION = "CallbackDelivered"
 
@@ -28,25 +25,22 @@ def _report(view: View) -> CallbackReport | None:
     )
 
 
-def status(view: View) -> JsonDict:
-    """``status.commitCallback``; empty when no callback is known."""
+def status(view: View) -> CallbackStatus | None:
+    """``status.commitCallback``; None when no callback is known."""
     report = _report(view)
     if report is None:
-        return {}
-    shown: JsonDict = {
-        "delivered": report.delivered,
-        "undelivered": report.undelivered,
-        "failures": report.failures,
-        "archivedUndelivered": report.lost,
-    }
-    said = {
-        "lastInstant": report.instant,
-        "lastCompletionTime": report.completion_time if report.instant else "",
-        "lastDeliveryTime": conditions.rfc3339(report.at_ms) if report.at_ms else "",
-        "undeliveredSince": conditions.hudi_time(report.oldest),
-        "message": report.message[:512],
-    }
-    return {**shown, **{field: value for field, value in said.items() if value}}
+        return None
+    return CallbackStatus(
+        delivered=report.delivered,
+        undelivered=report.undelivered,
+        undelivered_since=conditions.hudi_time(report.oldest),
+        failures=report.failures,
+        archived_undelivered=report.lost,
+        last_instant=report.instant,
+        last_completion_time=report.completion_time if report.instant else "",
+        last_delivery_time=conditions.rfc3339(report.at_ms) if report.at_ms else "",
+        message=report.message[:512],
+    )
 
 
 def delivered(view: View) -> list[Condition]:
@@ -54,20 +48,17 @@ def delivered(view: View) -> list[Condition]:
     if view.table.callback is None:
         return []
     report, shown = _report(view), status(view)
-    if report is None:
+    if report is None or shown is None:
         return [Condition(CONDITION, "Unknown", "NotReported", "the agent has not begun yet")]
-    waiting = f"{shown['undelivered']} commits wait" + (
-        f" since {shown['undeliveredSince']}" if shown.get("undeliveredSince") else ""
-    )
-    if shown.get("message"):
+    since = f" since {shown.undelivered_since}" if shown.undelivered_since else ""
+    waiting = f"{shown.undelivered} commits wait{since}"
+    if shown.message:
         reason = report.reason
         known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
-        return [
-            condition(CONDITION, False, known, f"{shown['message']} ({shown['failures']} failures in a row); {waiting}")
-        ]
+        return [condition(CONDITION, False, known, f"{shown.message} ({shown.failures} failures in a row); {waiting}")]
     lost = (
-        f"; {shown['archivedUndelivered']} were archived before delivery and reported as lost"
-        if shown["archivedUndelivered"]
+        f"; {shown.archived_undelivered} were archived before delivery and reported as lost"
+        if shown.archived_undelivered
         else ""
     )
-    return [condition(CONDITION, True, "Delivered", f"{shown['delivered']} delivered{lost}")]
+    return [condition(CONDITION, True, "Delivered", f"{shown.delivered} delivered{lost}")]

@@ -16,6 +16,7 @@ from hudi_contract.requests import MetadataDone, MetadataRequest, request_id
 from hudi_contract.words import RequestKind, Result
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.model import conditions
+from hudi_operator.model.status import MetadataTableStatus
 from hudi_operator.plan.core.actions import PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
@@ -79,24 +80,23 @@ def awaited(view: View) -> str:
     return f"the metadata table is changed to {word} when running writers have ended{why}"
 
 
-def status(view: View) -> JsonDict:
-    """``status.metadataTable``: the last change and its outcome; empty when there never was one."""
+def status(view: View) -> MetadataTableStatus | None:
+    """``status.metadataTable``: the last change and its outcome; None when there never was one."""
     record = _record(view)
     word = unfinished(view)
     if record.result is None and not word:
-        return {}
+        return None
     other = word and record.nonce != word
-    shown: JsonDict = {
-        "wanted": wanted(view).nonce,
-        "outcome": str((None if other else record.result) or Result.PENDING),
-    }
-    if record.nonce == wanted(view).nonce:
-        if record.partitions is not None:
-            shown["partitions"] = [name[:64] for name in record.partitions][:16]
-        if record.message:
-            shown["message"] = record.message[:1024]
-        if record.failures:
-            shown["failures"] = record.failures
-    if record.at_ms is not None:
-        shown["lastTime"] = conditions.rfc3339(record.at_ms)
-    return shown
+    shown = MetadataTableStatus(
+        wanted=wanted(view).nonce,
+        outcome=str((None if other else record.result) or Result.PENDING),
+        last_time=conditions.rfc3339(record.at_ms) if record.at_ms is not None else "",
+    )
+    if record.nonce != shown.wanted:
+        return shown
+    names = record.partitions
+    return shown.but(
+        partitions=tuple(name[:64] for name in names[:16]) if names is not None else None,
+        message=record.message[:1024],
+        failures=record.failures,
+    )

@@ -26,6 +26,7 @@ from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import RequestKind, Result
 from hudi_operator.api.restore import Restore
 from hudi_operator.model import conditions
+from hudi_operator.model.status import RestoreStatus
 from hudi_operator.plan.core.actions import Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
@@ -131,50 +132,48 @@ def blocks(view: View, *, adopted: bool) -> str:
     return _state(view, restore, ready=view.gate.restoring == restore.nonce) if restore is not None else ""
 
 
-def status(view: View, *, adopted: bool) -> JsonDict:
+def status(view: View, *, adopted: bool) -> RestoreStatus | None:
     """``status.restore``: the restore in progress, or the one that the spec names.
 
-    Empty when there is none.
+    None when there is none.
     """
     restore = begun(view) or view.table.restore
     if restore is None:
-        return {}
+        return None
     found = _record(view, restore.nonce)
-    shown: JsonDict = {"nonce": restore.nonce, "savepoint": found.savepoint or restore.savepoint}
+    savepoint = found.savepoint or restore.savepoint
     if found.result is None and restore.nonce == baseline(view, adopted=adopted):
         message = "the nonce was set when the HudiTable was created: set a new one to restore the table"
-        return {**shown, "outcome": NOT_EXECUTED, "message": message}
-    shown["outcome"] = str(found.result or Result.PENDING)
-    said: JsonDict = {
-        "instant": found.instant,
-        "completionTime": found.completion_time,
-        "boundaryCompletionTime": found.boundary,
-        "beginTime": conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
-        "endTime": conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
-        "undone": found.undone,
-        "undoneInstants": list(found.undone_instants[:LISTED]),
-        "failures": found.failures or None,
-        "message": found.message[:1024],
-    }
-    return {**shown, **{field: value for field, value in said.items() if value not in ("", None, [])}}
-
-
-def told(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
-    """Type, reason and message of the events for a new status."""
-    before, now = old.get("restore") or {}, new.get("restore") or {}
-    if (now.get("nonce"), now.get("outcome")) == (before.get("nonce"), before.get("outcome")):
-        return []
-    what = f"savepoint {now.get('savepoint')} (nonce {now.get('nonce')})"
-    if now.get("outcome") == Result.COMPLETED:
-        text = (
-            f"{what}: everything that completed after {now.get('boundaryCompletionTime', '?')} is undone, "
-            f"{now.get('undone', 0)} instants"
-        )
-        return [("Normal", "Restored", text)]
-    if now.get("outcome") == Result.RUNNING:
-        return [("Normal", "Restoring", f"{what}: commits are being undone")]
-    return (
-        [("Warning", "RestoreFailed", f"{what}: {now.get('message', '?')}")]
-        if now.get("outcome") == Result.FAILED
-        else []
+        return RestoreStatus(nonce=restore.nonce, savepoint=savepoint, outcome=NOT_EXECUTED, message=message)
+    return RestoreStatus(
+        nonce=restore.nonce,
+        savepoint=savepoint,
+        outcome=str(found.result or Result.PENDING),
+        instant=found.instant,
+        completion_time=found.completion_time,
+        boundary_completion_time=found.boundary,
+        undone=found.undone,
+        undone_instants=found.undone_instants[:LISTED],
+        begin_time=conditions.rfc3339(found.begin_ms) if found.begin_ms is not None else "",
+        end_time=conditions.rfc3339(found.end_ms) if found.end_ms is not None else "",
+        failures=found.failures,
+        message=found.message[:1024],
     )
+
+
+def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
+    """Type, reason and message of the events for a new status."""
+    if "restore" not in new:
+        return []
+    before, now = (RestoreStatus.known(status.get("restore") or {"outcome": ""}) for status in (old, new))
+    if (now.nonce, now.outcome) == (before.nonce, before.outcome):
+        return []
+    what = f"savepoint {now.savepoint} (nonce {now.nonce})"
+    if now.outcome == Result.COMPLETED:
+        boundary = now.boundary_completion_time or "?"
+        text = f"{what}: everything that completed after {boundary} is undone, {now.undone or 0} instants"
+        return [("Normal", "Restored", text)]
+    if now.outcome == Result.RUNNING:
+        return [("Normal", "Restoring", f"{what}: commits are being undone")]
+    failed = now.outcome == Result.FAILED
+    return [("Warning", "RestoreFailed", f"{what}: {now.message or '?'}")] if failed else []

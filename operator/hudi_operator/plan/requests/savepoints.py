@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
 from hudi_contract.requests import SavepointDone, SavepointRequest, named, request_id
 from hudi_contract.words import RequestKind, Result
 from hudi_operator.model import conditions
 from hudi_operator.model.status import SavepointEntry
-from hudi_operator.plan.core.actions import IDLE_SECONDS, Action, PutRequest
+from hudi_operator.plan.core.actions import Action, PutRequest
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 
@@ -60,7 +61,7 @@ def plan_requests(view: View, *, drained: bool) -> PartialPlan:
         if wanted
         else ()
     )
-    return PartialPlan(tuple(actions), summary, 2.0 if wanted else IDLE_SECONDS)
+    return PartialPlan(tuple(actions), summary, 2.0 if wanted else LONGEST_PAUSE_SECONDS)
 
 
 def status(view: View) -> list[JsonDict]:

@@ -13,7 +13,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_contract.backoff import exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.keys import attempt_report
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.records import read
@@ -27,7 +27,6 @@ from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.agent.agents import ensure_namespace
 from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
-    IDLE_SECONDS,
     Action,
     Apply,
     CreatePod,
@@ -64,7 +63,7 @@ class Progress:
     after: tuple[Action, ...] = ()
     ended: AttemptEntry | None = None
     summary: tuple[str, ...] = ()
-    requeue: float = field(default=IDLE_SECONDS)
+    requeue: float = field(default=LONGEST_PAUSE_SECONDS)
 
 
 def stopping(view: View, writer: WriterSpec) -> bool:

@@ -12,10 +12,10 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_contract.words import Role
+from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
-from hudi_operator.control.told import Told
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
@@ -262,11 +262,11 @@ def test_a_config_map_of_ours_that_is_refused_ends_the_plan() -> None:
 
 def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:
     """F274: what is not remembered is copied again at the next look."""
-    told = Told()
+    copied = CopiedAuthorities()
     made = act.Apply(authority_config_map("ns", "new"))
 
     def copy(port: Any) -> None:
-        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, told=told)
+        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, copied=copied)
         perform(actor, made, _config("other"))
 
     class Refusing(Recorder):
@@ -278,6 +278,6 @@ def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -
 
     with pytest.raises(Fatal):
         copy(Refusing())
-    assert told.authority("ns") == ""
+    assert copied.authority("ns") == ""
     copy(Recorder())
-    assert (told.authority("ns"), told.authority("other")) == ("new", "")
+    assert (copied.authority("ns"), copied.authority("other")) == ("new", "")

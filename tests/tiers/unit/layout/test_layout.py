@@ -56,6 +56,17 @@ def test_what_is_not_pure_is_found(code: str) -> None:
     assert impure(ast.parse(code))
 
 
+def test_specs_are_parsed_in_one_place() -> None:
+    """Each spec is parsed once, and what cannot be read is treated in the same way everywhere."""
+    operator_sources = (ROOT / "operator/hudi_operator").rglob("*.py")
+    found = {
+        path.relative_to(ROOT / "operator/hudi_operator").as_posix()
+        for path in operator_sources
+        if re.search(r"\b(?:Table|Writer)Spec\.from_object\(", path.read_text())
+    }
+    assert found == {"api/tolerant.py", "model/objects.py"}
+
+
 def test_the_contract_needs_nothing_but_the_standard_library() -> None:
     """It is in the images of operator and runtime, whose libraries differ."""
     used = set()

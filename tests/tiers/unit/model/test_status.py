@@ -1,5 +1,5 @@
-"""Entries of lists in status have the fields of the CRDs; they are read tolerantly and
-written back.
+"""Sections of status and entries of its lists have the fields of the CRDs; they are read
+tolerantly and written back.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ ENTRIES = {
     ("huditables", "timeline.foreign[]"): status.ForeignEntry,
     ("huditables", "savepoints[]"): status.SavepointEntry,
     ("huditables", "settling[]"): status.SettlingEntry,
+    ("huditables", "bootstrap"): status.BootstrapStatus,
+    ("huditables", "restore"): status.RestoreStatus,
+    ("huditables", "metadataTable"): status.MetadataTableStatus,
+    ("huditables", "commitCallback"): status.CallbackStatus,
+    ("huditables", "services.compaction"): status.ServiceStatus,
+    ("huditables", "lock"): status.LockStatus,
 }
 WORDS = {"phase": "Swept", "outcome": "Completed"}
 TYPES = {"text": "string", "number": "integer", "true | false": "boolean", "[text]": "array"}

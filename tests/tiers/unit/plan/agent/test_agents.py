@@ -162,9 +162,9 @@ def _copied(world: World, **facts: str) -> list[str]:
 def test_pods_that_run_are_told_of_another_authority_of_the_gateway() -> None:
     """F274: also where no pod starts any more; once."""
     world = ready_world()
-    assert _copied(world, etcd_authority="old and new", told_authority="old") == ["old and new"]
+    assert _copied(world, etcd_authority="old and new", copied_authority="old") == ["old and new"]
     assert _copied(world, etcd_authority="old") == ["old"], "this process has copied none yet"
-    assert _copied(world, etcd_authority="old", told_authority="old") == []
+    assert _copied(world, etcd_authority="old", copied_authority="old") == []
     assert _copied(world) == [], "etcd without TLS"
     world.terminating = True
     assert _copied(world, etcd_authority="old") == []

@@ -64,17 +64,17 @@ def held(scene: Scene) -> list[str]:
     return [a.name for a in plan_held(scene.view).actions if isinstance(a, act.HoldConfigMap)]
 
 
-def loosened() -> tuple[Scene, str]:
-    """The same, made by an operator that knew no finalizer for it."""
+def without_finalizer() -> tuple[Scene, str]:
+    """The same, created by an operator from before the finalizer."""
     scene, pod = laid_out()
-    scene.loose[pod] = scene.held.pop(pod)
+    scene.unheld[pod] = scene.held.pop(pod)
     scene.pods[pod].secrets = (naming.spark_key_name(pod), "lake")
     return scene, pod
 
 
 def test_that_of_a_pod_from_before_an_upgrade_is_held() -> None:
     """F271: also when its writer has ended or is gone, while the object of the pod is there."""
-    scene, pod = loosened()
+    scene, pod = without_finalizer()
     assert held(scene) == [pod]
     scene.writers["load"]["status"]["attempts"][0]["class"] = "Cancelled"
     scene.pods[pod].phase = "Succeeded"
@@ -86,16 +86,16 @@ def test_that_of_a_pod_from_before_an_upgrade_is_held() -> None:
 
 
 def test_that_of_a_pod_without_executors_is_not_held() -> None:
-    scene, pod = loosened()
+    scene, pod = without_finalizer()
     scene.pods[pod].secrets = ("lake",)
     assert held(scene) == []
 
 
 def test_what_was_held_at_an_upgrade_goes_when_its_pod_has_ended() -> None:
     world = working()
-    world.loose, world.held = world.held, {}
+    world.unheld, world.held = world.held, {}
     world.run(lambda w: bool(w.held))
-    assert not world.loose
+    assert not world.unheld
     world.delete(world.writers["backfill"])
     world.run(lambda w: not w.writers and not w.held, crash_every=3)
 

@@ -72,12 +72,18 @@ def condition(of: View) -> tuple[str, str, str]:
     return found.status, found.reason, found.message
 
 
+def shown_of(seen: View) -> dict[str, Any]:
+    found = callbacks.status(seen)
+    assert found is not None
+    return found.to_json()
+
+
 def test_a_table_without_a_callback_is_as_it_was() -> None:
     spec = TableSpec.from_object(table())
     assert spec.callback is None
     assert "callback" not in agents.assignment(spec, 0)
     assert callbacks.delivered(view(REPORT)) == []
-    assert callbacks.status(view(REPORT)) == {}, "what is left of one that was withdrawn"
+    assert callbacks.status(view(REPORT)) is None, "what is left of one that was withdrawn"
     volumes = pods.agent_pod(spec, "a", 1, OperatorConfig())["spec"]["volumes"]
     assert "callback" not in {volume["name"] for volume in volumes}
 
@@ -121,7 +127,7 @@ def test_status_and_condition() -> None:
     assert condition(view(None, url=URL)) == ("Unknown", "NotReported", "the agent has not begun yet")
     good = view(REPORT, url=URL)
     assert condition(good) == ("True", "Delivered", "7 delivered")
-    assert callbacks.status(good) == {
+    assert shown_of(good) == {
         "delivered": 7,
         "undelivered": 0,
         "failures": 0,
@@ -136,7 +142,7 @@ def test_status_and_condition() -> None:
         "HTTP503",
         "example.com answered 503 (4 failures in a row); 3 commits wait since 2026-01-01T00:01:00Z",
     )
-    assert callbacks.status(bad)["undeliveredSince"] == "2026-01-01T00:01:00Z"
+    assert shown_of(bad)["undeliveredSince"] == "2026-01-01T00:01:00Z"
     assert "5 were archived" in condition(view({**REPORT, "lost": 5}, url=URL))[2]
     assert condition(view({**FAILING, "reason": "not one word"}, url=URL))[1] == "NotDelivered"
 
@@ -145,7 +151,7 @@ def test_a_receiver_that_fails_is_an_event_once_and_metrics_follow() -> None:
     bad = view(FAILING, url=URL)
     (shown,) = callbacks.delivered(bad)
     told = {"type": shown.type, "status": shown.status, "reason": shown.reason, "message": shown.message}
-    status = {"commitCallback": callbacks.status(bad), "conditions": [told]}
+    status = {"commitCallback": shown_of(bad), "conditions": [told]}
     obj = {**table(url=URL), "status": {}}
     (event,) = table_events.events(obj, status)
     assert (event.reason, event.message) == ("CallbackFailed", shown.message)
@@ -161,11 +167,7 @@ def test_a_receiver_that_fails_is_an_event_once_and_metrics_follow() -> None:
     assert value("undelivered_since_timestamp_seconds") == 1767225660
     metrics.performed(
         observed,
-        [
-            act.UpdateStatus(
-                "HudiTable", "lake", "orders", "1", {"commitCallback": callbacks.status(view(REPORT, url=URL))}
-            )
-        ],
+        [act.UpdateStatus("HudiTable", "lake", "orders", "1", {"commitCallback": shown_of(view(REPORT, url=URL))})],
     )
     assert (value("undelivered"), value("undelivered_since_timestamp_seconds")) == (0, 0)
     metrics.performed(observed, [act.UpdateStatus("HudiTable", "lake", "orders", "1", {})])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe
 from hudi_runtime.agent import assignment as module
@@ -220,7 +221,7 @@ def test_it_is_tried_again_ever_later(world: World) -> None:
         while not world.step(0.5):
             waited += 0.5
         waits.append(waited)
-    assert waits[0] < waits[-1] <= module.MAX_RETRY_SECONDS
+    assert waits[0] < waits[-1] <= LONGEST_PAUSE_SECONDS
     del world.errors["probe"]
     world.step(1000)
     assert world.error == ("", "")
@@ -409,7 +410,7 @@ def test_the_timeline_is_listed_when_etcd_says_that_it_has_changed(world: World)
     world.etcd.put(f"instant/{T3}", {"inc": "other", "action": "commit", "state": "Pending"})
     assert "list" in world.step(1.0)
     assert "list" not in world.step(1.0)
-    assert "list" in world.step(module.IDLE_LIST_SECONDS), "writers without this lock say nothing in etcd"
+    assert "list" in world.step(LONGEST_PAUSE_SECONDS), "writers without this lock say nothing in etcd"
 
 
 def test_it_is_listed_more_often_while_something_is_pending(world: World) -> None:
@@ -423,13 +424,13 @@ def test_it_is_listed_more_often_while_something_is_pending(world: World) -> Non
 def test_a_report_is_repeated_now_and_then_only(world: World) -> None:
     world.step()
     first = world.etcd.get("report/timeline").mod_revision
-    world.step(module.IDLE_LIST_SECONDS)
+    world.step(LONGEST_PAUSE_SECONDS)
     assert world.etcd.get("report/timeline").mod_revision == first
     world.step(reports.REPORT_SECONDS)
     assert world.etcd.get("report/timeline").mod_revision > first
     again = world.etcd.get("report/timeline").mod_revision
     world.names.append(f"{T3}_20260101000000009.commit")
-    world.step(module.IDLE_LIST_SECONDS)
+    world.step(LONGEST_PAUSE_SECONDS)
     assert world.etcd.get("report/timeline").mod_revision > again
     assert world.report["lastInstant"] == T3
 
@@ -441,10 +442,10 @@ def test_what_others_have_completed_stays_known_to_the_next_agent(world: World) 
     world.step()
     assert [item["instant"] for item in world.report["foreign"]] == [T3]
     world.etcd.put("clock", {"value": "20270101000000000"})
-    world.step(module.IDLE_LIST_SECONDS)
+    world.step(LONGEST_PAUSE_SECONDS)
     assert [item["instant"] for item in world.report["foreign"]] == [T3]
     world.names.remove(f"{T3}_{T3}.commit")
-    world.step(module.IDLE_LIST_SECONDS)
+    world.step(LONGEST_PAUSE_SECONDS)
     assert world.report["foreign"] == [], "archived"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hudi_contract.reports import ReadCost
 from hudi_runtime.agent.read_cost import EVERY_SECONDS, Gauge, count
-from hudi_runtime.services.tasks import Look
+from hudi_runtime.services.tasks import Observation
 from hudi_runtime.table import timeline as tl
 from tests.support.world.agent_contexts import NOTHING
 
@@ -93,7 +93,7 @@ def test_it_is_counted_once_for_a_commit_and_not_too_often() -> None:
     gauge = Gauge(table, slot, clock=lambda: now[0])
 
     def consider(timeline: tl.Timeline) -> None:
-        gauge.consider(Look({}, NOTHING, timeline))
+        gauge.consider(Observation({}, NOTHING, timeline))
 
     consider(tl.Timeline())
     assert table.listings == 0, "nothing was committed"

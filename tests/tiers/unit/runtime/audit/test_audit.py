@@ -15,7 +15,7 @@ from hudi_runtime.audit import structure
 from hudi_runtime.audit.command import arguments, hudi_rs_options, pairs
 from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_file, is_metadata_file, left_behind
 from hudi_runtime.audit.keys import from_etcdctl
-from hudi_runtime.audit.look import commit, deleted_by
+from hudi_runtime.audit.reader import commit, deleted_by
 from hudi_runtime.audit.report import TITLES, Outcome, Report, not_asked, ok, unknown, violated
 from hudi_runtime.audit.rows import for_hudi_rs, hudi_rs_cannot, read, retained_from, windows
 from hudi_runtime.table import timeline as tl

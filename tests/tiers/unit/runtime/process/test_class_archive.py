@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hudi_runtime.process import class_archive
 
 
@@ -22,3 +24,19 @@ def test_the_archives_class_path_stands_first(tmp_path: Path) -> None:
     (tmp_path / "class-path").write_text("/jars/a.jar:/jars/b.jar\n")
     assert class_archive.settings(environ, tmp_path) == {"spark.driver.extraClassPath": "/jars/a.jar:/jars/b.jar"}
     assert environ["SPARK_SUBMIT_OPTS"].endswith(f"-XX:SharedArchiveFile={tmp_path}/classes.jsa")
+
+
+def test_a_jvm_that_does_not_use_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JVM itself prints nothing."""
+    monkeypatch.setattr(class_archive, "_PROCESSES", tmp_path)
+    (tmp_path / "7").mkdir()
+    maps = tmp_path / "7" / "maps"
+    archive = tmp_path / "classes.jsa"
+    jdk = "7f00-7f01 r--p 00000000 fe:00 1    /usr/lib/jvm/lib/server/classes.jsa\n"
+    maps.write_text(jdk)
+    assert class_archive.unused(7, tmp_path) == "", "without an archive none is missed"
+    archive.touch()
+    assert str(archive) in class_archive.unused(7, tmp_path)
+    maps.write_text(jdk + f"800000000-8049a8000 rw-p 00001000 fe:00 2    {archive}\n")
+    assert class_archive.unused(7, tmp_path) == ""
+    assert class_archive.unused(8, tmp_path) == "", "the process has ended"

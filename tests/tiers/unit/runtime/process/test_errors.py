@@ -347,3 +347,21 @@ def test_equal_failures_give_equal_messages() -> None:
 def test_ordinary_text_stays() -> None:
     text = "instant 20260101000000001 of s3a://lake/flights conflicts in month=1/fg-1"
     assert redact(text) == text
+
+
+def test_a_message_of_a_record_is_one_short_line_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_PASSWORD", "s3cr3t-of-the-store")
+    text = f"the store refused s3cr3t-of-the-store {'x' * 1000}\n  at line 2"
+    for told in (text, RuntimeError(text), errors.UserCodeError(text)):
+        found = errors.record_message(told)
+        assert "the store refused <redacted>" in found
+        assert len(found) == errors.MESSAGE_LIMIT
+        assert "\n" not in found
+    assert errors.record_message("short") == "short"
+
+
+def test_messages_of_records_are_made_in_one_place() -> None:
+    """Each other place could forget the limit or the secrets."""
+    runtime = Path(errors.__file__).parents[1]
+    named = {path.name for path in runtime.rglob("*.py") if "MESSAGE_LIMIT" in path.read_text(encoding="utf-8")}
+    assert named == {"errors.py"}

@@ -16,9 +16,9 @@ from hudi_runtime.services.partition_backoff import (
     Loss,
     PartitionBackoff,
     changed,
+    described,
     newest,
     planned,
-    told,
 )
 
 NOW, T1 = 1_800_000_000_000, "20270115080000000"
@@ -154,7 +154,7 @@ def test_names_of_any_kind_and_number() -> None:
     odd = ['day="1\\2"', "a,b", "Zürich", "c\nd"]
     value = partition_backoff.option(odd)[partition_backoff.OPTION]
     assert partition_backoff.json.loads(value) == {"partitions": odd}
-    assert told(()) == ""
-    assert told(["p"]) == "1 partition left out because of concurrent writes: p"
-    assert told([f"p{n}" for n in range(7)]).endswith(": p0, p1, p2, p3, p4 and 2 more")
-    assert len(told(["x" * 1000] * 9)) < 400, "status is bounded"
+    assert described(()) == ""
+    assert described(["p"]) == "1 partition left out because of concurrent writes: p"
+    assert described([f"p{n}" for n in range(7)]).endswith(": p0, p1, p2, p3, p4 and 2 more")
+    assert len(described(["x" * 1000] * 9)) < 400, "status is bounded"

@@ -239,7 +239,10 @@ def test_it_is_known_where_a_plan_has_lost(said: dict[str, Any], names: tuple[st
     with pytest.raises(RuntimeFailure) as lost:
         clustering.run({}, planned=lambda *_: None)
     assert known.partitions(tl.milliseconds(R1)) == names
-    assert str(lost.value) == (f"next time {partition_backoff.told(names)}. " if names else "") + "a writer was faster"
+    assert (
+        str(lost.value)
+        == (f"next time {partition_backoff.described(names)}. " if names else "") + "a writer was faster"
+    )
     assert sorted(table.asked) == [C1, C2], "not what was there before, nor what a writer has not said yet"
     assert told == [f"withdrawn {T1}"]
 

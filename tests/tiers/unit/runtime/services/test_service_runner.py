@@ -19,7 +19,7 @@ from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import triggers
 from hudi_runtime.services.partition_backoff import LEAST_MS, PartitionBackoff
 from hudi_runtime.services.services import FORGET_MS, Services
-from hudi_runtime.services.tasks import Look, Slot
+from hudi_runtime.services.tasks import Observation, Slot
 from hudi_runtime.services.triggers import POSTPONED_MS, Done
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
@@ -180,7 +180,7 @@ class World:
     ) -> list[tuple[str, object]]:
         """What is started after these records were read."""
         before = len(self.calls)
-        self.services.consider(Look(asked or {}, records, listing or self.timeline()))
+        self.services.consider(Observation(asked or {}, records, listing or self.timeline()))
         if self.services._running is not None:
             self.services._running.result(10)
         return self.calls[before:]
@@ -489,7 +489,7 @@ def test_the_runner_survives_a_silent_etcd() -> None:
     world.outcome = OSError("x")
     world.session.etcd.range = lambda prefix: (_ for _ in ()).throw(ConnectionError()) if prefix == "instant/" else []  # type: ignore[method-assign]
     records = Records.from_entries([], prefix=PREFIX)
-    world.services.consider(Look({}, records, world.timeline()))
+    world.services.consider(Observation({}, records, world.timeline()))
     assert world.services._running is not None
     assert world.services._running.result(10) is None
     assert world.services.idle

@@ -124,6 +124,17 @@ def test_a_failure_is_counted_and_does_not_stop_the_others(world: World) -> None
     assert "error" not in world.record("dead")["instants"][T1]
 
 
+def test_a_failures_record_has_no_secret_of_the_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_PASSWORD", "s3cr3t-of-the-store")
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.fate[T1] = OutcomeUnknown("the store at https://user:s3cr3t-of-the-store@lake answered 500")
+    world.run()
+    error = world.record("dead")["instants"][T1]["error"]
+    assert "answered 500" in error
+    assert "s3cr3t" not in error
+
+
 def test_a_record_that_cannot_be_read_stays_as_it_is_and_keeps_no_other_waiting(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

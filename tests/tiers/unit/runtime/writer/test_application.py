@@ -172,7 +172,7 @@ class Lake:
 
 def test_its_own_commits_since_it_began_are_counted() -> None:
     lake, tally = Lake(), Tally()
-    session: Any = SimpleNamespace(inc="me", quiet=lambda _ms: True)
+    session: Any = SimpleNamespace(inc="me", quiet=lambda: True)
     application.count_commits(lake, session, tally, base="15")  # type: ignore[arg-type]
     assert [one.requested for one in lake.asked] == ["20", "30", "40"], "what was there before is not read again"
     assert (tally.commits, tally.records, tally.last_instant, tally.last_completion) == (2, 60, "40", "45")
@@ -180,7 +180,7 @@ def test_its_own_commits_since_it_began_are_counted() -> None:
 
 def test_an_unknown_publication_is_not_counted_as_none() -> None:
     lake, tally = Lake(), Tally()
-    session: Any = SimpleNamespace(inc="me", quiet=lambda _ms: False)
+    session: Any = SimpleNamespace(inc="me", quiet=lambda: False)
     with pytest.raises(RuntimeFailure) as caught:
         application.count_commits(lake, session, tally, base="0")  # type: ignore[arg-type]
     assert caught.value.failure is FailureClass.INFRASTRUCTURE

@@ -239,17 +239,17 @@ public class GuardedFileSystem extends FilterFileSystem implements Guarded {
 
     @Override
     public boolean mkdirs(Path path) throws IOException {
-        return FolderRules.comesWithItsFiles(path) || fs.mkdirs(path);
+        return FolderRules.isDeferred(path) || fs.mkdirs(path);
     }
 
     @Override
     public boolean mkdirs(Path path, FsPermission permission) throws IOException {
-        return FolderRules.comesWithItsFiles(path) || fs.mkdirs(path, permission);
+        return FolderRules.isDeferred(path) || fs.mkdirs(path, permission);
     }
 
     @Override
     protected boolean primitiveMkdir(Path path, FsPermission permission) throws IOException {
-        return FolderRules.comesWithItsFiles(path) || super.primitiveMkdir(path, permission);
+        return FolderRules.isDeferred(path) || super.primitiveMkdir(path, permission);
     }
 
     @Override

@@ -171,12 +171,12 @@ public class GuardedLocalFileSystem extends LocalFileSystem implements Guarded {
 
     @Override
     public boolean mkdirs(Path path) throws IOException {
-        return FolderRules.comesWithItsFiles(path) || super.mkdirs(path);
+        return FolderRules.isDeferred(path) || super.mkdirs(path);
     }
 
     @Override
     public boolean mkdirs(Path path, FsPermission permission) throws IOException {
-        return FolderRules.comesWithItsFiles(path) || super.mkdirs(path, permission);
+        return FolderRules.isDeferred(path) || super.mkdirs(path, permission);
     }
 
     @Override

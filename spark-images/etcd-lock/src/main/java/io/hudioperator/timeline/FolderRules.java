@@ -56,13 +56,13 @@ public final class FolderRules {
     }
 
     /**
-     * Whether a folder there comes with its first file only: below a table that this process
-     * writes, beside the timeline. Hudi writes no file there that does not create its folder. What
-     * else makes folders (a job's {@code _temporary}) is refused its files and would leave them
-     * empty: a folder in a partition's folder hides that partition from readers that list folders,
-     * and {@link DataFiles} would refuse every later writer of it (F214).
+     * Whether creation of this folder is deferred until its first file is written: below a table
+     * that this process writes, outside {@code .hoodie}. Hudi creates the folder of each file that
+     * it writes there. Other code (a job's {@code _temporary}) is refused its files and would leave
+     * empty folders: a folder inside a partition hides that partition from readers that list
+     * folders, and {@link DataFiles} would refuse every later file in it (F214).
      */
-    public static boolean comesWithItsFiles(Path named) {
+    public static boolean isDeferred(Path named) {
         Path path = plain(named);
         return isWrittenHere(path) && !isInside(path) && !META.equals(path.getName());
     }

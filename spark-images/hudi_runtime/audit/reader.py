@@ -35,7 +35,7 @@ ARCHIVED = 1000
 T = TypeVar("T")
 
 
-class Look:
+class TableReader:
     """Reads one table."""
 
     def __init__(self, spark: SparkSession, path: str, *, keys: Callable[[str], Keys] | None, open_files: bool) -> None:

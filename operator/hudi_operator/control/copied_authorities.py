@@ -1,6 +1,6 @@
-"""What this process has last copied into each namespace of the gateway's certificate authority.
+"""The certificate authority of the gateway that this process last copied into each namespace.
 
-It is intentionally lost at a failover: it is copied once more then.
+Not kept across a failover: the next leader copies it once more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hudi_operator.manifests.namespace import ETCD_CONFIG_MAP
 JsonDict = dict[str, Any]
 
 
-class Told:
+class CopiedAuthorities:
     """Certificate authorities by namespace."""
 
     def __init__(self) -> None:
