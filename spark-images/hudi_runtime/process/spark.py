@@ -97,18 +97,74 @@ def cancel_jobs(spark: SparkSession) -> None:
 def await_idle(spark: SparkSession, seconds: float) -> bool:
     """Wait until no executor that the driver knows runs a task; False on timeout.
 
-    Spark reports a cancelled job as ended while its tasks still run. Lost executors are not
-    counted: see :func:`lost_executors`.
+    Spark reports a cancelled job as ended while its tasks still run. The scheduler is asked, which
+    knows of the end of a task first; what Spark's status store says comes later, and may not come
+    while nothing else happens. Lost executors are not counted: see :func:`lost_executors`.
     """
-    context: Any = spark.sparkContext
     end = time.monotonic() + seconds
-    while context._jsc is not None:
-        if not any(executor.numRunningTasks() for executor in context._jsc.sc().statusTracker().getExecutorInfos()):
-            return True
+    while _at_work(spark):
         if time.monotonic() >= end:
             return False
         time.sleep(0.1)
     return True
+
+
+def _at_work(spark: SparkSession) -> dict[str, int]:
+    """The executors that run tasks, and how many each."""
+    context: Any = spark.sparkContext
+    if context._jsc is None:
+        return {}
+    running = context._jsc.sc().taskScheduler().runningTasksByExecutors().iterator()
+    found = {}
+    while running.hasNext():
+        executor = running.next()
+        found[str(executor._1())] = int(executor._2())
+    return {executor: tasks for executor, tasks in found.items() if tasks}
+
+
+def running_tasks(spark: SparkSession) -> str:
+    """The tasks that run, for a message: executor, stage, task and attempt of each.
+
+    Where their threads are is written to stderr.
+    """
+    executors = _at_work(spark)
+    context: Any = spark.sparkContext
+    said = []
+    for executor, number in executors.items():
+        said.append(f"executor {executor} runs {number}")
+        with contextlib.suppress(Exception):  # it helps to look for the cause, and nothing depends on it
+            said += _tasks_of(context, executor)
+            _print_threads(context, executor)
+    return ", ".join(said)
+
+
+def _tasks_of(context: Any, executor: str) -> list[str]:
+    """As Spark's status store knows them."""
+    store, said = context._jsc.sc().statusStore(), []
+    stages = store.stageList(None, False, False, context._gateway.new_array(context._jvm.double, 0), None)
+    for stage in (stages.apply(index) for index in range(stages.size())):
+        if not stage.numActiveTasks():
+            continue
+        tasks = store.taskList(stage.stageId(), stage.attemptId(), MAX_TASKS)
+        for task in (tasks.apply(index) for index in range(tasks.size())):
+            if task.status() == "RUNNING" and task.executorId() == executor:
+                said.append(
+                    f"task {task.taskId()} (number {task.index()} of stage {stage.stageId()}.{stage.attemptId()}, "
+                    f"attempt {task.attempt()}, since {task.launchTime().toInstant()})"
+                )
+    return said
+
+
+def _print_threads(context: Any, executor: str) -> None:
+    threads = context._jsc.sc().getExecutorThreadDump(executor)
+    if threads.isDefined():
+        for thread in threads.get():
+            if thread.threadName().startswith("Executor task launch worker"):
+                print(f"{executor}: {thread.toString()}", file=sys.stderr, flush=True)
+
+
+MAX_TASKS = 1000
+"""Of a stage, for a message."""
 
 
 def lost_executors(spark: SparkSession) -> bool:

@@ -284,7 +284,11 @@ class Committer:
             return []
         sp.cancel_jobs(self._spark)
         if not sp.await_idle(self._spark, IDLE_SECONDS):
-            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "tasks of the failed write do not end")
+            running = sp.running_tasks(self._spark)
+            raise RuntimeFailure(
+                FailureClass.INFRASTRUCTURE,
+                f"tasks of the failed write do not end in {IDLE_SECONDS} s: {running or 'they have ended since'}",
+            )
         self.gave_up = True
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]

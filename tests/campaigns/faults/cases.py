@@ -195,7 +195,7 @@ CASES = (
     Case(
         12,
         "loss of an executor only",
-        "no fence, the job succeeds",
+        "no attempt is lost and the job succeeds; then it is fenced and settled, its instant stays Completed (F36)",
         "availability",
         (
             f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
