@@ -102,10 +102,10 @@ class Observer:
         so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
-        table, everyone, terminating = await asyncio.gather(
+        table, everyone, (namespace_uid, terminating) = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
             self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
-            self._namespace_terminating(namespace),
+            self._namespace(namespace),
         )
         writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
         objects = Objects(table, writers)
@@ -155,6 +155,7 @@ class Observer:
             consents=consents,
             revocations=self._revocations(key),
             namespace_terminating=terminating,
+            namespace_uid=namespace_uid,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),
             told_authority=self._told.authority(namespace),
@@ -219,16 +220,18 @@ class Observer:
             folders, namespace=namespace, index=self._index, etcd=self._etcd, config=self._config
         )
 
-    async def _namespace_terminating(self, namespace: str) -> bool:
-        """Also False when the operator may not read namespaces.
+    async def _namespace(self, namespace: str) -> tuple[str, bool]:
+        """Its uid, and whether it is being deleted.
 
-        The objects' own deletion then follows a moment later.
+        Unknown and False when the operator may not read namespaces: the objects' own deletion then
+        follows a moment later.
         """
         try:
             found = await self._kubernetes.get("Namespace", "", namespace)
         except Fatal:
-            return False
-        return bool(found and found["metadata"].get("deletionTimestamp"))
+            found = None
+        meta = found["metadata"] if found else {}
+        return str(meta.get("uid") or ""), bool(meta.get("deletionTimestamp"))
 
     async def _config_maps(
         self, namespace: str, table: str

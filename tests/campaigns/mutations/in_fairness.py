@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, a
 from tests.campaigns.mutations.in_jvm import j, t
-from tests.campaigns.mutations.in_settling import ATTEMPTS, o
+from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import mutation
 
 YIELDING = f"{RUNTIME}/writer/test_yielding.py"
@@ -76,24 +76,6 @@ FAIRNESS = (
         "a stream of important writers keeps a modest one out for ever",
         o("plan/writers/admission", "since_ms=since) < overlaps.MAX_OVERTAKES", "since_ms=since) >= 0"),
         f"{OVERLAPS}::test_a_modest_writer_is_not_starved",
-    ),
-    mutation(
-        "backs-off-from-a-lost-node",
-        "F260",
-        "the attempt after a killed driver or a lost node waits for a back-off",
-        o("plan/writers/attempts", "last.class_ in classify.LOST_WITH_ITS_PLACE", "not last.class_"),
-        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
-    ),
-    mutation(
-        "killed-as-fast-as-it-starts",
-        "F260",
-        "attempts that are killed as soon as they have started follow each other without a pause",
-        o(
-            "plan/writers/attempts",
-            "since = ended if began is None else began",
-            "since = ended if began is None else 0",
-        ),
-        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
     ),
     mutation(
         "slips-past",

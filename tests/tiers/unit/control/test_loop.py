@@ -15,7 +15,7 @@ from hudi_contract.words import Role
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
-from hudi_operator.control.told import Told
+from hudi_operator.control.told import KEPT_SECONDS, Told
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
@@ -281,3 +281,89 @@ def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -
     assert told.authority("ns") == ""
     copy(Recorder())
     assert (told.authority("ns"), told.authority("other")) == ("new", "")
+
+
+class Shared(Recorder):
+    """A namespace: what was applied to it, and the ConfigMaps that are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.applied: list[str] = []
+        self.there: dict[str, dict[str, Any]] = {}
+        self.account = True
+
+    async def apply(self, manifest: dict[str, Any]) -> None:
+        self.applied.append(manifest["metadata"]["name"])
+        self.there[manifest["metadata"]["name"]] = manifest
+
+    async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        return self.there.get(name)
+
+    async def create(self, manifest: dict[str, Any]) -> bool:
+        if not self.account:
+            raise Fatal('error looking up service account ns/hudi-driver: serviceaccount "hudi-driver" not found')
+        return True
+
+
+def _ensured(port: Shared, told: Told, *actions: act.Action, uid: str = "uid-1") -> list[str]:
+    """What is applied of what all pods of a namespace share."""
+    port.applied.clear()
+    actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, told=told)  # type: ignore[arg-type]
+    made = [act.Ensure(authority_config_map("ns", "ca")), act.Ensure(_account("hudi-driver")), *actions]
+    asyncio.run(
+        actor.perform(("ns", "t"), Observed(Objects(None), (), {}, None, namespace_uid=uid), act.Plan("", tuple(made)))
+    )
+    return list(port.applied)
+
+
+def _account(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "metadata": {"namespace": "ns", "name": name}, **more}
+
+
+def test_what_a_namespace_shares_is_written_when_it_changes() -> None:
+    """F261: and not for each pod."""
+    now = [0.0]
+    port, told = Shared(), Told(clock=lambda: now[0])
+    both = ["hudi-operator-etcd", "hudi-driver"]
+    assert _ensured(port, told) == both
+    assert _ensured(port, told) == []
+    changed = act.Ensure(_account("hudi-driver", automountServiceAccountToken=False))
+    assert _ensured(port, told, changed) == ["hudi-driver"], "it changed"
+    assert _ensured(port, told, uid="uid-2") == both, "the namespace was made anew under its name"
+    now[0] = KEPT_SECONDS
+    assert _ensured(port, told, uid="uid-2") == both, "somebody may have deleted it"
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [{}, {"hudi-operator-etcd": {**authority_config_map("ns", "ca"), "data": {"ca.crt": "theirs"}}}],
+    ids=["gone", "another"],
+)
+def test_no_pod_starts_without_the_gateways_authority(lost: dict[str, Any]) -> None:
+    """F261: a pod that mounts a ConfigMap that is not there waits for it for ever."""
+    port, told = Shared(), Told()
+    _ensured(port, told)
+    port.there = lost
+    assert _ensured(port, told) == ["hudi-operator-etcd"]
+
+
+def test_a_refused_pod_has_its_namespace_made_again() -> None:
+    """F261: its ServiceAccount is gone."""
+    port, told = Shared(), Told()
+    _ensured(port, told)
+    port.account = False
+    with pytest.raises(Fatal, match="not found"):
+        _ensured(port, told, _pod("b-1"))
+    port.account = True
+    assert _ensured(port, told, _pod("b-1")) == ["hudi-operator-etcd", "hudi-driver"]
+
+
+def test_what_was_refused_is_applied_again() -> None:
+    class Refusing(Shared):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            raise Fatal("refused")
+
+    told = Told()
+    with pytest.raises(Fatal, match="refused"):
+        _ensured(Refusing(), told)
+    assert len(_ensured(Shared(), told)) == 2

@@ -1,0 +1,66 @@
+"""Mutations of what the operator reads and writes, and when: nothing for nothing, and nothing too
+late.
+"""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_settling import ATTEMPTS, o
+from tests.campaigns.mutations.mutation import mutation
+
+LOOP = "tests/tiers/unit/control/test_loop.py"
+
+SCALE = (
+    mutation(
+        "backs-off-from-a-lost-node",
+        "F260",
+        "the attempt after a killed driver or a lost node waits for a back-off",
+        o("plan/writers/attempts", "last.class_ in classify.LOST_WITH_ITS_PLACE", "not last.class_"),
+        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
+    ),
+    mutation(
+        "killed-as-fast-as-it-starts",
+        "F260",
+        "attempts that are killed as soon as they have started follow each other without a pause",
+        o(
+            "plan/writers/attempts",
+            "since = ended if began is None else began",
+            "since = ended if began is None else 0",
+        ),
+        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
+    ),
+    mutation(
+        "shared-objects-for-each-pod",
+        "F261",
+        "what pods of a namespace share is applied again for each of them",
+        o("control/told", "self._clock() - at < KEPT_SECONDS", "self._clock() < at"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "once-is-for-ever",
+        "F261",
+        "what pods of a namespace share is never applied again, although somebody may have deleted it",
+        o("control/told", "self._clock() - at < KEPT_SECONDS", "self._clock() >= at"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "another-namespace-of-that-name",
+        "F261",
+        "a namespace that was made anew is taken for the one of that name before it",
+        o("control/told", "(uid, known) == (namespace_uid, manifest)", "known == manifest"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "the-authority-is-believed-to-be-there",
+        "F261",
+        "a pod is made that waits for a ConfigMap that somebody has deleted",
+        o("control/executor", " and await self._is_there(manifest):", ":"),
+        f"{LOOP}::test_no_pod_starts_without_the_gateways_authority",
+    ),
+    mutation(
+        "a-refusal-teaches-nothing",
+        "F261",
+        "pods are refused until what they miss in their namespace is applied for another reason",
+        o("control/executor", '            self._told.forget(meta["namespace"])\n'),
+        f"{LOOP}::test_a_refused_pod_has_its_namespace_made_again",
+    ),
+)
