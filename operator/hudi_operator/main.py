@@ -29,6 +29,7 @@ from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesSto
 from hudi_operator.adapters.leader import Leader
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.executor import Executor
+from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.observe import Observer
@@ -71,6 +72,7 @@ class Operator:
         self.probes = observability.Probes()
         self.index = TableIndex(config.spark_image)
         self.queue = WorkQueue()
+        self.held_locks = HeldLocks(config.etcd.prefix)
         self.revisions = Revisions()
         self._leading = asyncio.Event()
 
@@ -161,6 +163,7 @@ class Operator:
         def changed(changes: list[Change]) -> None:
             times.take(changes)
             _hand_over(loop, lambda: router.route(changes))
+            _hand_over(loop, lambda: self.held_locks.take(changes))
 
         def lost() -> None:
             times.lost()
@@ -212,6 +215,9 @@ class Operator:
         while True:
             self.probes.beat()
             began = time.monotonic()
+            for table_id in self.held_locks.long():
+                for key in self.index.of_id(table_id):
+                    self.queue.add(key)
             await asyncio.sleep(1.0)
             self.metrics.lagged(time.monotonic() - began - 1.0)
 

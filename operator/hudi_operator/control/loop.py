@@ -27,8 +27,8 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""Maximum time between two looks at an idle table without events (12 ms of CPU
-per look, measured).
+"""Maximum time between two looks at a table at rest without events: what a lost event would have
+told is found after it.
 """
 
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
@@ -135,37 +135,45 @@ class Reconciler:
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when no writer runs or is about to, nothing is being settled and no timer runs.
+    """True when no writer is about to start or to end, nothing is being settled and no timer runs.
 
-    Then every change comes with an event.
+    Then every change comes with an event: also the end of a lease and of a pod, and a lock that is
+    held for long (`held_locks`).
     """
     settling = observed.etcd is None or any(
         stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
     )
-    drivers = any(
-        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers
+    moving = any(
+        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT
+        and naming.EVIDENCE_FINALIZER in pod.finalizers
+        and (pod.phase != "Running" or pod.deleting)
         for pod in observed.pods
     )
-    return not (settling or drivers or observed.timers) and all(
+    return not (settling or moving or observed.timers or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
     )
 
 
+def _service_due(observed: Observed) -> bool:
+    """True when the schedule of a table service has a tick soon."""
+    services = ((observed.table or {}).get("status") or {}).get("services") or {}
+    ticks = (conditions.from_rfc3339(str(service.get("nextTime") or "")) for service in services.values())
+    return any(tick is not None and tick - observed.now_ms <= QUIET_SECONDS * 1000 for tick in ticks)
+
+
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
-    """True when the writer is suspended or finished, and no retry or run is due.
+    """True when the writer is suspended, runs or has finished, and no retry or run is due.
 
     Those come without an event.
     """
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
-    finished = conditions.is_true(status, "Finished")
+    calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
     if not spec.get("schedule"):
-        return finished
+        return calm
     tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
-    return (
-        (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
-    )
+    return (calm or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
 
 
 def quiet_interval(seconds: float, looks: int) -> float:

@@ -8,6 +8,7 @@ from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
 LOOP = "tests/tiers/unit/control/test_loop.py"
+ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
     mutation(
@@ -62,5 +63,37 @@ SCALE = (
         "pods are refused until what they miss in their namespace is applied for another reason",
         o("control/executor", '            self._told.forget(meta["namespace"])\n'),
         f"{LOOP}::test_a_refused_pod_has_its_namespace_made_again",
+    ),
+    mutation(
+        "running-is-polled",
+        "F262",
+        "a table whose writers run is looked at every 15 s",
+        o("control/loop", ' or conditions.is_true(status, "Running")'),
+        f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
+    ),
+    mutation(
+        "ending-is-at-rest",
+        "F262",
+        "a table with a pod that is about to start or to end is looked at every four minutes",
+        o("control/loop", 'and (pod.phase != "Running" or pod.deleting)', 'and pod.phase == "Unknown"'),
+        f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
+    ),
+    mutation(
+        "held-unseen",
+        "F262",
+        "how long a lock is held is measured from the next look on, which may be minutes away",
+        o("control/held_locks", "if since <= until]", "if since > until + 1e9]"),
+        f"{ROUTING}::test_a_lock_that_stays_leads_to_its_table_once",
+    ),
+    mutation(
+        "a-look-for-each-commit",
+        "F262",
+        "a lock that was given back leads to a look",
+        o(
+            "control/held_locks",
+            "            if match and change.deleted:\n",
+            "            if match and change.deleted is None:\n",
+        ),
+        f"{ROUTING}::test_a_lock_that_stays_leads_to_its_table_once",
     ),
 )

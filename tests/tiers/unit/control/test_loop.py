@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.control.told import KEPT_SECONDS, Told
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
+from hudi_operator.model import conditions
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
@@ -33,9 +35,11 @@ def observed(
     settles: dict[str, Stored] | None = None,
     timers: dict[str, float] | None = None,
     writers: Sequence[Any] = (),
+    status: dict[str, Any] | None = None,
 ) -> Observed:
     etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {})
-    return Observed(Objects(TABLE, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
+    table = TABLE if status is None else {**TABLE, "status": status}
+    return Observed(Objects(table, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
 
 
 def pod(role: str) -> PodFacts:
@@ -133,7 +137,9 @@ def test_timers_start_once_and_are_forgotten() -> None:
 
 def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
     assert is_quiet(observed(pods=[pod("agent")]))
-    assert not is_quiet(observed(pods=[pod("driver")]))
+    assert is_quiet(observed(pods=[pod("driver")])), "its end is an event"
+    for other in (replace(pod("driver"), phase="Pending"), replace(pod("executor"), deleting=True)):
+        assert not is_quiet(observed(pods=[other])), "it is about to start or to end"
     assert not is_quiet(observed(timers={"drain": 1.0}))
     assert not is_quiet(observed(settles={"i": Stored({"phase": "Terminating"}, 1, 1)}))
     assert is_quiet(observed(settles={"i": Stored({"phase": "Settled"}, 1, 1)}))
@@ -147,8 +153,23 @@ def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
         "spec": {},
         "status": {"conditions": [{"type": "Finished", "status": "True"}]},
     }
+    running = {
+        "metadata": {"name": "w"},
+        "spec": {},
+        "status": {"conditions": [{"type": "Running", "status": "True"}]},
+    }
     assert not is_quiet(observed(writers=[waiting])), "its next attempt has a time"
     assert is_quiet(observed(writers=[finished]))
+    assert is_quiet(observed(writers=[running, finished])), "F262: nothing is polled that comes with an event"
+    for minutes, quiet in ((4, False), (5, True)):
+        tick = conditions.rfc3339(minutes * 60_000)
+        scheduled = {
+            **running,
+            "spec": {"schedule": {"cron": "@daily"}},
+            "status": {**running["status"], "nextScheduleTime": tick},
+        }
+        assert is_quiet(observed(writers=[scheduled])) is quiet
+        assert is_quiet(observed(status={"services": {"clean": {"nextTime": tick}, "ttl": {}}})) is quiet
     assert [quiet_interval(15, looks) for looks in (-1, 0, 1, 2, 3, 50)] == [
         15,
         30,
