@@ -102,12 +102,12 @@ class Observer:
         so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
-        table, everyone, (namespace_uid, terminating) = await asyncio.gather(
+        table, named, (namespace_uid, terminating) = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
-            self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
+            self._kubernetes.writers(namespace, name),
             self._namespace(namespace),
         )
-        writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
+        writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
         objects = Objects(table, writers)
         spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
@@ -173,12 +173,12 @@ class Observer:
         An attempt is in status before it is admitted, so a list that is read after etcd names every
         admitted attempt.
         """
-        if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
-            again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
-            # Another HudiTable may have the same path: attempts of its writers do not belong to
-            # this table.
-            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
-                raise Conflict(f"attempt {begun[0]} began while the table was read")
+        unnamed = _attempts_of_etcd(etcd) - _attempts_of(writers)
+        # Another HudiTable may have the same path: attempts of its writers do not belong to this
+        # table.
+        begun = sorted(unnamed & _attempts_of(await self._kubernetes.writers(*key))) if unnamed else []
+        if begun:
+            raise Conflict(f"attempt {begun[0]} began while the table was read")
 
     async def _source_tables(self, namespace: str, objects: Objects) -> Mapping[str, JsonDict]:
         names = sorted(_sources_of(objects))
@@ -334,10 +334,6 @@ def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
     """Attempts named in status."""
     found = ((w["metadata"]["namespace"], entry) for w in writers for entry in attempt_entries(w.get("status") or {}))
     return {naming.attempt_id(namespace, entry.pod) for namespace, entry in found if entry.pod}
-
-
-def _table_of(writer: JsonDict) -> str:
-    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
 
 
 def _sources_of(objects: Objects) -> set[str]:

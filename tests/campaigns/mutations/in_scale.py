@@ -8,6 +8,7 @@ from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
 LOOP = "tests/tiers/unit/control/test_loop.py"
+LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
 ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
@@ -95,5 +96,19 @@ SCALE = (
             "            if match and change.deleted is None:\n",
         ),
         f"{ROUTING}::test_a_lock_that_stays_leads_to_its_table_once",
+    ),
+    mutation(
+        "writers-of-the-whole-namespace",
+        "F263",
+        "each look lists the writers of all tables of the namespace",
+        o("adapters/kubernetes", 'if self._selectable else ""', 'if self._selectable is None else ""'),
+        f"{LISTS}::test_a_look_asks_for_the_writers_of_its_table_only",
+    ),
+    mutation(
+        "writers-of-others",
+        "F263",
+        "where the API server cannot select, the writers of all tables are taken for the table's",
+        o("adapters/kubernetes", "if _table_of(writer) == table]", "if writer]"),
+        f"{LISTS}::test_where_fields_cannot_be_selected_all_are_listed",
     ),
 )

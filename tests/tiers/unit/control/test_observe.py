@@ -46,7 +46,11 @@ class Ports:
         return TABLE if kind == naming.TABLE_KIND else None
 
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
-        return [TABLE] if kind == naming.TABLE_KIND else self._lists.pop(0)
+        assert kind == naming.TABLE_KIND, "no list of a namespace's writers"
+        return [TABLE]
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        return [w for w in self._lists.pop(0) if w["spec"]["tableRef"]["name"] == table]
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         return []
