@@ -32,6 +32,7 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
+from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
 from hudi_operator.control.timers import Timers
@@ -71,6 +72,7 @@ class Operator:
         self.metrics.certificates(certificates.files(config))
         self.probes = observability.Probes()
         self.index = TableIndex(config.spark_image)
+        self.memory = Memory()
         self.queue = WorkQueue()
         self.held_locks = HeldLocks(config.etcd.prefix)
         self.revisions = Revisions()
@@ -124,6 +126,7 @@ class Operator:
                 etcd=etcd,
                 index=self.index,
                 timers=timers,
+                memory=self.memory,
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 told=told,
@@ -187,7 +190,7 @@ class Operator:
         waiter = asyncio.get_running_loop().create_task(self._when(ready))
         try:
             await kopf.operator(
-                registry=handlers.registry(self.index, self.queue.add),
+                registry=handlers.registry(self.index, self.memory, self.queue.add),
                 settings=handlers.settings(),
                 standalone=True,
                 clusterwide=not namespaces,

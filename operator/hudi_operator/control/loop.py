@@ -60,7 +60,10 @@ class Reconciler:
         timers: Timers,
         config: OperatorConfig,
         meter: Meter,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``clock``: by which looks are due."""
+        self._clock = clock
         self._queue = queue
         self._observer = observer
         self._executor = executor
@@ -70,6 +73,8 @@ class Reconciler:
         self._meter = meter
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
+        self._live_at: dict[Key, float] = {}
+        """When a table at rest is looked at live again, whatever the watches tell."""
 
     async def work(self) -> None:
         """One worker; runs until cancelled."""
@@ -103,6 +108,10 @@ class Reconciler:
 
     async def _reconcile(self, key: Key) -> tuple[str, float | None]:
         """Outcome, and the delay until the next look (None: only after an event)."""
+        left = await self._still_at_rest(key)
+        if left is not None:
+            return "rest", left
+        self._live_at.pop(key, None)
         observed = await self._observer.observe(key)
         plan = self._planner(observed, self._config)
         done: list[act.Action] = []
@@ -119,6 +128,7 @@ class Reconciler:
             self._meter.forget(key)
         if observed.table is None and not observed.writers:
             self._timers.forget(key)
+            self._observer.forget(key)
             self._sentences.pop(key, None)
             self._quiet.pop(key, None)
             return "ok", None
@@ -131,7 +141,23 @@ class Reconciler:
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
-        return ("changed" if done else "ok"), quiet_interval(plan.requeue_seconds, self._quiet[key])
+        interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
+        if quiet:
+            self._live_at[key] = self._clock() + interval
+        return ("changed" if done else "ok"), interval
+
+    async def _still_at_rest(self, key: Key) -> float | None:
+        """Seconds until the next live look at a table for which there is nothing to do.
+
+        None: look now. The last live look found the table at rest, and so do the watches and etcd.
+        """
+        left = self._live_at.get(key, 0.0) - self._clock()
+        seen = await self._observer.glance(key) if left > 0 else None
+        if seen is None:
+            return None
+        plan = self._planner(seen, self._config)
+        same = plan.requeue_seconds >= act.IDLE_SECONDS and plan.sentence == self._sentences.get(key)
+        return left if same and is_quiet(seen) and not (plan.actions or plan.failed) else None
 
 
 def is_quiet(observed: Observed) -> bool:

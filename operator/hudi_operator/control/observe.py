@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import naming
@@ -19,6 +19,7 @@ from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.memory import Memory
 from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
@@ -78,12 +79,14 @@ class Observer:
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
         told: Told | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
         says what was seen of the storage credentials of a table's attempts. ``told`` is the
-        executor's note of the authority that it has copied into namespaces.
+        executor's note of the authority that it has copied into namespaces. ``memory`` has what
+        the watches bring.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -94,6 +97,7 @@ class Observer:
         self._fitness = fitness
         self._revocations = revocations
         self._told = told or Told()
+        self._memory = memory or Memory()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -102,6 +106,7 @@ class Observer:
         so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
+        began = self._memory.clock()
         table, named, (namespace_uid, terminating) = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
             self._kubernetes.writers(namespace, name),
@@ -135,7 +140,7 @@ class Observer:
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
-        return Observed(
+        observed = Observed(
             objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
             nodes=await self._nodes(pods.values(), read.facts),
@@ -164,6 +169,45 @@ class Observer:
             revision_floor=read.floor,
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
+        self._memory.learn(key, observed, began=began)
+        return observed
+
+    async def glance(self, key: Key) -> Observed | None:
+        """The table as the watches tell of it, beside its keys in etcd, which are read.
+
+        The API server is asked for nothing. All that may follow is that nothing is to be done, or
+        that a live look is needed (I11). None: one is needed.
+        """
+        seen = self._memory.recall(key)
+        spec = seen.objects.table_spec.spec if seen is not None else None
+        if seen is None or seen.table is None or spec is None:
+            return None
+        agent = agent_of(seen.table, spec, seen.objects.table_spec.error, self._config.spark_image)
+        read = await self._read_etcd(spec, agent)
+        if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
+            return None
+        if worth_knowing(spec, agent, seen.pods):
+            return None
+        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        return replace(
+            seen,
+            etcd=read.facts,
+            etcd_error=read.error,
+            etcd_fitness=read.fitness,
+            timers=self._timers.ages(key),
+            now_ms=now_ms,
+            api_now_ms=None if offset is None else now_ms + offset,
+            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            revocations=self._revocations(key),
+            etcd_authority=self._authority(),
+            told_authority=self._told.authority(key[0]),
+            revision_floor=read.floor,
+            known_cluster_id=read.facts.cluster_id,
+        )
+
+    def forget(self, key: Key) -> None:
+        """Nobody looks at this table any more."""
+        self._memory.forget(key)
 
     async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
         """Raise Conflict when another operator began an attempt after the writers were read.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
+MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
 LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
 ROUTING = "tests/tiers/unit/control/test_routing.py"
@@ -110,5 +111,70 @@ SCALE = (
         "where the API server cannot select, the writers of all tables are taken for the table's",
         o("adapters/kubernetes", "if _table_of(writer) == table]", "if writer]"),
         f"{LISTS}::test_where_fields_cannot_be_selected_all_are_listed",
+    ),
+    mutation(
+        "memory-is-acted-upon",
+        "I11 F264",
+        "a plan made of what the watches have brought is performed",
+        o(
+            "control/loop",
+            "        observed = await self._observer.observe(key)\n",
+            "        observed = await self._observer.glance(key) or await self._observer.observe(key)\n",
+        ),
+        f"{MEMORY}::test_nobody_is_fenced_for_what_was_not_heard",
+    ),
+    mutation(
+        "at-rest-for-ever",
+        "F264",
+        "a table at rest has no live look while the watches tell nothing",
+        o("control/loop", "if left > 0 else None", "if key in self._live_at else None"),
+        f"{MEMORY}::test_what_was_not_heard_is_found_after_a_few_minutes",
+    ),
+    mutation(
+        "a-whole-look-for-each-event",
+        "F264",
+        "an event that changes nothing leads to a live look",
+        o("control/loop", "if left > 0 else None", "if left > 1e9 else None"),
+        f"{MEMORY}::test_a_table_at_rest_costs_nothing",
+    ),
+    mutation(
+        "what-was-deleted-stays",
+        "F264",
+        "an object whose deletion was lost is remembered for ever",
+        o("control/memory", "if self._noted[name].at < began:", "if self._noted[name].at < 0:"),
+        f"{MEMORY}::test_what_a_look_does_not_find_is_gone",
+        f"{MEMORY}::test_what_was_not_heard_is_found_after_a_few_minutes",
+    ),
+    mutation(
+        "a-look-covers-the-news",
+        "F264",
+        "an event that came during a look is overwritten by what the look had read before it",
+        o("control/memory", "(noted is None or noted.at < began)", "(noted is None or noted.at)"),
+        f"{MEMORY}::test_what_was_heard_during_a_look_stands",
+    ),
+    mutation(
+        "a-look-brings-back-what-is-gone",
+        "F264",
+        "an object that was deleted during a look is remembered as it was before",
+        o("control/memory", "if gone < began and (", "if ("),
+        f"{MEMORY}::test_what_was_heard_during_a_look_stands",
+    ),
+    mutation(
+        "gone-under-its-name",
+        "F264",
+        "the deletion of a pod takes its successor of the same name out of memory",
+        o("control/memory", "if noted is not None and self._uid(noted.value) == uid:", "if noted is not None:"),
+        f"{MEMORY}::test_the_deletion_of_a_predecessor_is_none_of_its_successor",
+    ),
+    mutation(
+        "etcd-names-nobody",
+        "F264",
+        "a pod that etcd names and no watch has told of is not looked for",
+        o(
+            "control/observe",
+            "if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:",
+            "if read.facts is None:",
+        ),
+        f"{MEMORY}::test_a_pod_that_etcd_names_and_nobody_has_heard_of_is_read",
     ),
 )
