@@ -98,6 +98,7 @@ class Observer:
         self._revocations = revocations
         self._told = told or Told()
         self._memory = memory or Memory()
+        self._holders: set[str] = set()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -306,7 +307,12 @@ class Observer:
         if spec is None or not worth_knowing(spec, agent, pods):
             return SiblingTables()
         return await read_sibling_tables(
-            key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image
+            key,
+            pods,
+            kubernetes=self._kubernetes,
+            etcd=self._etcd,
+            default_image=self._config.spark_image,
+            holders=self._holders,
         )
 
     async def _pods_of_etcd(

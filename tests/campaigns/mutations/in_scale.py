@@ -7,6 +7,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
+OBSERVE = "tests/tiers/unit/control/test_observe.py"
 MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
 LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
@@ -176,5 +177,30 @@ SCALE = (
             "if read.facts is None:",
         ),
         f"{MEMORY}::test_a_pod_that_etcd_names_and_nobody_has_heard_of_is_read",
+    ),
+    mutation(
+        "the-first-tables-decide",
+        "F265 F14",
+        "the evidence of an agent is dropped when a few of its tables do not need it any more",
+        o(
+            "control/sibling_tables",
+            "    while left and not asked <= found:\n",
+            "    while left and not found and not asked <= found:\n        found.add('')\n",
+        ),
+        f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
+    ),
+    mutation(
+        "n-times-n",
+        "F265",
+        "each look at a table of a dead agent reads the keys of all its other tables",
+        o("control/sibling_tables", "while left and not asked <= found:", "while left:"),
+        f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
+    ),
+    mutation(
+        "who-cannot-be-read-needs-nothing",
+        "I11 F265",
+        "a table whose keys cannot be read does not keep the evidence of an agent",
+        o("control/sibling_tables", "        if len(known) < len(read):\n            return None\n"),
+        f"{OBSERVE}::test_a_table_that_cannot_be_read_keeps_every_pod",
     ),
 )
