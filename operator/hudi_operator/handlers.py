@@ -16,7 +16,9 @@ from hudi_contract import naming
 from hudi_contract.keys import Kind
 from hudi_operator.adapters.etcd_watch import Change
 from hudi_operator.adapters.kubernetes import PAGE
+from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.memory import Memory, slim
 from hudi_operator.control.queue import Key
 
 JsonDict = dict[str, Any]
@@ -44,10 +46,11 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
+def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.OperatorRegistry:
     """Handlers for tables, writers and pods.
 
-    ``enqueue`` must be cheap and callable from the event loop.
+    What an event brings is in ``memory`` before its table is looked at. ``enqueue`` must be cheap
+    and callable from the event loop.
     """
     handlers = kopf.OperatorRegistry()
 
@@ -59,6 +62,7 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
     async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:
         table = dict(body)
         key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
+        memory.table(slim(table), deleted=type == "DELETED")
         if type == "DELETED":
             siblings = index.of_id(index.table_id(key))
             index.remove(key)
@@ -69,13 +73,15 @@ def registry(index: TableIndex, enqueue: Enqueue) -> kopf.OperatorRegistry:
             enqueue(other)
 
     @kopf.on.event(naming.GROUP, naming.VERSION, "hudiwriters", registry=handlers)
-    async def writer_event(body: kopf.Body, **_: Any) -> None:
+    async def writer_event(body: kopf.Body, type: str | None, **_: Any) -> None:
+        memory.writer(slim(dict(body)), deleted=type == "DELETED")
         table = ((dict(body).get("spec") or {}).get("tableRef") or {}).get("name")
         if table:
             enqueue((str(body["metadata"]["namespace"]), str(table)))
 
     @kopf.on.event("", "v1", "pods", labels=naming.MANAGED, registry=handlers)
-    async def pod_event(body: kopf.Body, **_: Any) -> None:
+    async def pod_event(body: kopf.Body, type: str | None, **_: Any) -> None:
+        memory.pod(pod_facts(dict(body)), deleted=type == "DELETED")
         for key in tables_of_pod(dict(body), index):
             enqueue(key)
 

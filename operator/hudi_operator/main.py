@@ -27,11 +27,13 @@ from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.adapters.identity import pods_authority
 from hudi_operator.adapters.kubernetes import ApiError, ApiServer, KubernetesStore, load_configuration, own_namespace
 from hudi_operator.adapters.leader import Leader
+from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
-from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.executor import Executor
+from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
+from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
 from hudi_operator.control.timers import Timers
@@ -70,7 +72,9 @@ class Operator:
         self.metrics.certificates(certificates.files(config))
         self.probes = observability.Probes()
         self.index = TableIndex(config.spark_image)
+        self.memory = Memory()
         self.queue = WorkQueue()
+        self.held_locks = HeldLocks(config.etcd.prefix)
         self.revisions = Revisions()
         self._leading = asyncio.Event()
 
@@ -112,7 +116,7 @@ class Operator:
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
-        timers, copied = Timers(), CopiedAuthorities()
+        timers, applied = Timers(), AppliedObjects()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -122,9 +126,10 @@ class Operator:
                 etcd=etcd,
                 index=self.index,
                 timers=timers,
+                memory=self.memory,
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
-                copied=copied,
+                applied=applied,
                 fitness=FitnessCheck(
                     connection,
                     allow_unauthenticated=self.config.etcd.allow_unauthenticated,
@@ -141,7 +146,7 @@ class Operator:
                 timers=timers,
                 check_leader=leader.check,
                 credentials=credentials,
-                copied=copied,
+                applied=applied,
             ),
             planner=plan_table,
             timers=timers,
@@ -161,6 +166,7 @@ class Operator:
         def changed(changes: list[Change]) -> None:
             times.take(changes)
             _hand_over(loop, lambda: router.route(changes))
+            _hand_over(loop, lambda: self.held_locks.take(changes))
 
         def lost() -> None:
             times.lost()
@@ -184,7 +190,7 @@ class Operator:
         waiter = asyncio.get_running_loop().create_task(self._when(ready))
         try:
             await kopf.operator(
-                registry=handlers.registry(self.index, self.queue.add),
+                registry=handlers.registry(self.index, self.memory, self.queue.add),
                 settings=handlers.settings(),
                 standalone=True,
                 clusterwide=not namespaces,
@@ -212,6 +218,9 @@ class Operator:
         while True:
             self.probes.beat()
             began = time.monotonic()
+            for table_id in self.held_locks.long():
+                for key in self.index.of_id(table_id):
+                    self.queue.add(key)
             await asyncio.sleep(1.0)
             self.metrics.lagged(time.monotonic() - began - 1.0)
 

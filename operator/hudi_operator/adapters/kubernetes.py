@@ -202,6 +202,10 @@ class ApiServer:
                 )
 
 
+def _table_of(writer: JsonDict) -> str:
+    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
+
+
 def _message(raw: bytes) -> str:
     try:
         return str(json.loads(raw).get("message", ""))
@@ -237,6 +241,7 @@ class KubernetesStore:
         """``instance`` names this replica in events."""
         self._api = api
         self._instance = instance
+        self._selectable = True
 
     # ---- reads
 
@@ -283,6 +288,23 @@ class KubernetesStore:
         """
         query = {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
         return [{**item, "kind": item.get("kind", kind)} async for item in self._listed(kind, namespace, query)]
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        """HudiWriters of one table: the API server is asked for no others.
+
+        One that cannot select by the CRD's field (Kubernetes 1.30, an older CRD) is asked for all.
+        """
+        fields = f"spec.tableRef.name={table}" if self._selectable else ""
+        try:
+            found = await self.list_objects(naming.WRITER_KIND, namespace, fields=fields)
+        except Fatal as error:
+            answer = error.__cause__
+            if not (fields and isinstance(answer, ApiError) and answer.status == 400):
+                raise
+            LOG.warning("each look lists the HudiWriters of a whole namespace: %s", error)
+            self._selectable = False
+            found = await self.list_objects(naming.WRITER_KIND, namespace)
+        return [writer for writer in found if _table_of(writer) == table]
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         """Metadata of objects by label selector: their content never comes here."""

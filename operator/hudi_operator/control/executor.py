@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import naming
+from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
-from hudi_operator.control.copied_authorities import CopiedAuthorities
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort
+from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
@@ -57,20 +57,21 @@ class Executor:
         timers: Timers,
         check_leader: Callable[[], None],
         credentials: AttemptCredentials | None = None,
-        copied: CopiedAuthorities | None = None,
+        applied: AppliedObjects | None = None,
     ) -> None:
-        """``credentials`` None: there is no broker. ``told``: shared with the observer."""
+        """``credentials`` None: there is no broker. ``applied``: shared with the observer."""
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._timers = timers
         self._check_leader = check_leader
         self._credentials = credentials
-        self._copied = copied or CopiedAuthorities()
+        self._applied = applied or AppliedObjects()
         self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
             act.Apply: self._apply,
+            act.Ensure: self._ensure,
             act.CreatePod: self._create_pod,
             act.CreateKey: self._create_key,
             act.GiveCredentials: self._give_credentials,
@@ -176,8 +177,31 @@ class Executor:
             if not await self._foreign_file(context, action.manifest):
                 raise
         else:
-            self._copied.applied(action.manifest)
+            self._applied.applied(action.manifest)
             context.done.append(action)
+
+    async def _ensure(self, context: Context, action: act.Ensure) -> None:
+        """Apply what all pods of a namespace share, unless it is known to be there."""
+        manifest, uid = action.manifest, context.observed.namespace_uid
+        if self._applied.is_ensured(manifest, namespace_uid=uid) and await self._is_there(manifest):
+            return
+        done = len(context.done)
+        await self._apply(context, action)
+        if len(context.done) > done:
+            self._applied.ensured(manifest, namespace_uid=uid)
+
+    async def _is_there(self, manifest: JsonDict) -> bool:
+        """Whether the gateway's authority is where pods read it: without it they start for ever.
+
+        Of the other objects the creation of the pod says so, or nobody needs them at once.
+        """
+        if manifest["kind"] != "ConfigMap":
+            return True
+        meta = manifest["metadata"]
+        found = await self._kubernetes.get("ConfigMap", meta["namespace"], meta["name"])
+        if found is None or found.get("data") != manifest["data"]:
+            return False
+        return set(meta["labels"].items()) <= set((found["metadata"].get("labels") or {}).items())
 
     async def _foreign_file(self, context: Context, manifest: JsonDict) -> bool:
         """Whether somebody else has made the ConfigMap of an attempt or agent, which then waits.
@@ -223,10 +247,16 @@ class Executor:
         return "" if owners is None or pod_uid in owners else _foreign("Secret", namespace, name)
 
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
-        if await self._kubernetes.create(action.manifest):
+        meta = action.manifest["metadata"]
+        try:
+            created = await self._kubernetes.create(action.manifest)
+        except (Fatal, Retryable):
+            # Its ServiceAccount may be gone.
+            self._applied.forget(meta["namespace"])
+            raise
+        if created:
             context.done.append(action)
             return
-        meta = action.manifest["metadata"]
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None and not _is(found, action.manifest):
             table, _ = context.observed.objects.table_spec

@@ -28,8 +28,8 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""Maximum time between two looks at an idle table without events (12 ms of CPU
-per look, measured).
+"""Maximum time between two looks at a table at rest without events: what a lost event would have
+told is found after it.
 """
 
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
@@ -61,7 +61,10 @@ class Reconciler:
         timers: Timers,
         config: OperatorConfig,
         meter: Meter,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``clock``: by which looks are due."""
+        self._clock = clock
         self._queue = queue
         self._observer = observer
         self._executor = executor
@@ -71,6 +74,8 @@ class Reconciler:
         self._meter = meter
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
+        self._live_at: dict[Key, float] = {}
+        """When a table at rest is looked at live again, whatever the watches tell."""
 
     async def work(self) -> None:
         """One worker; runs until cancelled."""
@@ -104,6 +109,10 @@ class Reconciler:
 
     async def _reconcile(self, key: Key) -> tuple[str, float | None]:
         """Outcome, and the delay until the next look (None: only after an event)."""
+        left = await self._still_at_rest(key)
+        if left is not None:
+            return "rest", left
+        self._live_at.pop(key, None)
         observed = await self._observer.observe(key)
         plan = self._planner(observed, self._config)
         done: list[act.Action] = []
@@ -120,6 +129,7 @@ class Reconciler:
             self._meter.forget(key)
         if observed.table is None and not observed.writers:
             self._timers.forget(key)
+            self._observer.forget(key)
             self._sentences.pop(key, None)
             self._quiet.pop(key, None)
             return "ok", None
@@ -132,41 +142,65 @@ class Reconciler:
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
-        return ("changed" if done else "ok"), quiet_interval(plan.requeue_seconds, self._quiet[key])
+        interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
+        if quiet:
+            self._live_at[key] = self._clock() + interval
+        return ("changed" if done else "ok"), interval
+
+    async def _still_at_rest(self, key: Key) -> float | None:
+        """Seconds until the next live look at a table for which there is nothing to do.
+
+        None: look now. The last live look found the table at rest, and so do the watches and etcd.
+        """
+        left = self._live_at.get(key, 0.0) - self._clock()
+        seen = await self._observer.glance(key) if left > 0 else None
+        if seen is None:
+            return None
+        plan = self._planner(seen, self._config)
+        same = plan.requeue_seconds >= LONGEST_PAUSE_SECONDS and plan.sentence == self._sentences.get(key)
+        return left if same and is_quiet(seen) and not (plan.actions or plan.failed) else None
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when no writer runs or is about to, nothing is being settled and no timer runs.
+    """True when no writer is about to start or to end, nothing is being settled and no timer runs.
 
-    Then every change comes with an event.
+    Then every change comes with an event: also the end of a lease and of a pod, and a lock that is
+    held for long (`held_locks`).
     """
     settling = observed.etcd is None or any(
         stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
     )
-    drivers = any(
-        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT and naming.EVIDENCE_FINALIZER in pod.finalizers
+    moving = any(
+        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT
+        and naming.EVIDENCE_FINALIZER in pod.finalizers
+        and (pod.phase != "Running" or pod.deleting)
         for pod in observed.pods
     )
-    return not (settling or drivers or observed.timers) and all(
+    return not (settling or moving or observed.timers or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
     )
 
 
+def _service_due(observed: Observed) -> bool:
+    """True when the schedule of a table service has a tick soon."""
+    services = ((observed.table or {}).get("status") or {}).get("services") or {}
+    ticks = (conditions.from_rfc3339(str(service.get("nextTime") or "")) for service in services.values())
+    return any(tick is not None and tick - observed.now_ms <= QUIET_SECONDS * 1000 for tick in ticks)
+
+
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
-    """True when the writer is suspended or finished, and no retry or run is due.
+    """True when the writer is suspended, runs or has finished, and no retry or run is due.
 
     Those come without an event.
     """
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
-    finished = conditions.is_true(status, "Finished")
+    calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
     if not spec.get("schedule"):
-        return finished
+        return calm
     tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
-    return (
-        (finished or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
-    )
+    return (calm or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
 
 
 def quiet_interval(seconds: float, looks: int) -> float:

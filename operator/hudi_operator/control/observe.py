@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import naming
@@ -18,8 +18,9 @@ from hudi_operator.api import references
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import agent_of
-from hudi_operator.control.copied_authorities import CopiedAuthorities
+from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.memory import Memory
 from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
@@ -77,13 +78,15 @@ class Observer:
         authority: Callable[[], str],
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
-        copied: CopiedAuthorities | None = None,
+        applied: AppliedObjects | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
-        says what was seen of the storage credentials of a table's attempts. ``told`` is the
-        executor's note of the authority that it has copied into namespaces.
+        says what was seen of the storage credentials of a table's attempts. ``applied`` is the
+        executor's note of the authority that it has copied into namespaces. ``memory`` has what
+        the watches bring.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -93,7 +96,9 @@ class Observer:
         self._authority = authority
         self._fitness = fitness
         self._revocations = revocations
-        self._copied = copied or CopiedAuthorities()
+        self._applied = applied or AppliedObjects()
+        self._memory = memory or Memory()
+        self._holders: set[str] = set()
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -102,12 +107,13 @@ class Observer:
         so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
-        table, everyone, terminating = await asyncio.gather(
+        began = self._memory.clock()
+        table, named, (namespace_uid, terminating) = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
-            self._kubernetes.list_objects(naming.WRITER_KIND, namespace),
-            self._namespace_terminating(namespace),
+            self._kubernetes.writers(namespace, name),
+            self._namespace(namespace),
         )
-        writers = tuple(sorted((w for w in everyone if _table_of(w) == name), key=lambda w: str(w["metadata"]["name"])))
+        writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
         objects = Objects(table, writers)
         spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
@@ -135,7 +141,7 @@ class Observer:
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
-        return Observed(
+        observed = Observed(
             objects=objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
             nodes=await self._nodes(pods.values(), read.facts),
@@ -155,14 +161,54 @@ class Observer:
             consents=consents,
             revocations=self._revocations(key),
             namespace_terminating=terminating,
+            namespace_uid=namespace_uid,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),
-            copied_authority=self._copied.authority(namespace),
+            copied_authority=self._applied.authority(namespace),
             agents_in_use=siblings.agents_in_use,
             evidence_needed=siblings.evidence_needed,
             revision_floor=read.floor,
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
+        self._memory.learn(key, observed, began=began)
+        return observed
+
+    async def glance(self, key: Key) -> Observed | None:
+        """The table as the watches tell of it, beside its keys in etcd, which are read.
+
+        The API server is asked for nothing. All that may follow is that nothing is to be done, or
+        that a live look is needed (I11). None: one is needed.
+        """
+        seen = self._memory.recall(key)
+        spec = seen.objects.table_spec.spec if seen is not None else None
+        if seen is None or seen.table is None or spec is None:
+            return None
+        agent = agent_of(seen.table, spec, seen.objects.table_spec.error, self._config.spark_image)
+        read = await self._read_etcd(spec, agent)
+        if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
+            return None
+        if worth_knowing(spec, agent, seen.pods):
+            return None
+        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        return replace(
+            seen,
+            etcd=read.facts,
+            etcd_error=read.error,
+            etcd_fitness=read.fitness,
+            timers=self._timers.ages(key),
+            now_ms=now_ms,
+            api_now_ms=None if offset is None else now_ms + offset,
+            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            revocations=self._revocations(key),
+            etcd_authority=self._authority(),
+            copied_authority=self._applied.authority(key[0]),
+            revision_floor=read.floor,
+            known_cluster_id=read.facts.cluster_id,
+        )
+
+    def forget(self, key: Key) -> None:
+        """Nobody looks at this table any more."""
+        self._memory.forget(key)
 
     async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
         """Raise Conflict when another operator began an attempt after the writers were read.
@@ -172,12 +218,12 @@ class Observer:
         An attempt is in status before it is admitted, so a list that is read after etcd names every
         admitted attempt.
         """
-        if unnamed := _attempts_of_etcd(etcd) - _attempts_of(writers):
-            again = await self._kubernetes.list_objects(naming.WRITER_KIND, key[0])
-            # Another HudiTable may have the same path: attempts of its writers do not belong to
-            # this table.
-            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):
-                raise Conflict(f"attempt {begun[0]} began while the table was read")
+        unnamed = _attempts_of_etcd(etcd) - _attempts_of(writers)
+        # Another HudiTable may have the same path: attempts of its writers do not belong to this
+        # table.
+        begun = sorted(unnamed & _attempts_of(await self._kubernetes.writers(*key))) if unnamed else []
+        if begun:
+            raise Conflict(f"attempt {begun[0]} began while the table was read")
 
     async def _source_tables(self, namespace: str, objects: Objects) -> Mapping[str, JsonDict]:
         names = sorted(_sources_of(objects))
@@ -219,16 +265,18 @@ class Observer:
             folders, namespace=namespace, index=self._index, etcd=self._etcd, config=self._config
         )
 
-    async def _namespace_terminating(self, namespace: str) -> bool:
-        """Also False when the operator may not read namespaces.
+    async def _namespace(self, namespace: str) -> tuple[str, bool]:
+        """Its uid, and whether it is being deleted.
 
-        The objects' own deletion then follows a moment later.
+        Unknown and False when the operator may not read namespaces: the objects' own deletion then
+        follows a moment later.
         """
         try:
             found = await self._kubernetes.get("Namespace", "", namespace)
         except Fatal:
-            return False
-        return bool(found and found["metadata"].get("deletionTimestamp"))
+            found = None
+        meta = found["metadata"] if found else {}
+        return str(meta.get("uid") or ""), bool(meta.get("deletionTimestamp"))
 
     async def _config_maps(
         self, namespace: str, table: str
@@ -259,7 +307,12 @@ class Observer:
         if spec is None or not worth_knowing(spec, agent, pods):
             return SiblingTables()
         return await read_sibling_tables(
-            key, pods, kubernetes=self._kubernetes, etcd=self._etcd, default_image=self._config.spark_image
+            key,
+            pods,
+            kubernetes=self._kubernetes,
+            etcd=self._etcd,
+            default_image=self._config.spark_image,
+            holders=self._holders,
         )
 
     async def _pods_of_etcd(
@@ -331,10 +384,6 @@ def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
     """Attempts named in status."""
     found = ((w["metadata"]["namespace"], entry) for w in writers for entry in attempt_entries(w.get("status") or {}))
     return {naming.attempt_id(namespace, entry.pod) for namespace, entry in found if entry.pod}
-
-
-def _table_of(writer: JsonDict) -> str:
-    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
 
 
 def _sources_of(objects: Objects) -> set[str]:

@@ -22,6 +22,7 @@ from hudi_operator.plan.requests import restores
 
 JsonDict = dict[str, Any]
 _PARALLEL_READS = 8
+_MOST_HOLDERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,19 @@ def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> boo
 
 
 async def read_sibling_tables(
-    key: Key, pods: Iterable[PodFacts], *, kubernetes: KubernetesPort, etcd: EtcdPort, default_image: str
+    key: Key,
+    pods: Iterable[PodFacts],
+    *,
+    kubernetes: KubernetesPort,
+    etcd: EtcdPort,
+    default_image: str,
+    holders: set[str] | None = None,
 ) -> SiblingTables:
     """Read the other HudiTables of the namespace.
 
-    While an ended agent pod carries evidence, their keys in etcd are read, too.
+    While an ended agent pod carries evidence, their keys in etcd are read, too, until each such pod
+    is known to be needed. ``holders``: ids of tables that needed one when they were last read,
+    which are read first; it is brought up to date.
     """
     specs: list[TableSpec] = []
     restoring: set[str] = set()
@@ -58,28 +67,47 @@ async def read_sibling_tables(
     in_use = frozenset(
         spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring
     )
-    asked = any(
-        _ended(pod) and naming.EVIDENCE_FINALIZER in pod.finalizers
+    asked = {
+        pod.uid
         for pod in pods
         if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT
-    )
-    return SiblingTables(in_use, await _evidence(specs, etcd) if asked else frozenset())
+        and _ended(pod)
+        and naming.EVIDENCE_FINALIZER in pod.finalizers
+    }
+    ids = {spec.table_id for spec in specs} if asked else set[str]()
+    return SiblingTables(in_use, await _evidence(ids, etcd, asked, holders if holders is not None else set()))
 
 
-async def _evidence(specs: Iterable[TableSpec], etcd: EtcdPort) -> frozenset[str] | None:
-    permits = asyncio.Semaphore(_PARALLEL_READS)
+async def _evidence(ids: Iterable[str], etcd: EtcdPort, asked: set[str], holders: set[str]) -> frozenset[str] | None:
+    """Those of the ``asked`` uids that tables need, and others; None: unknown.
+
+    What one table needs no other one gives free: of N tables that an agent has served, each look
+    reads the few that still hold its pod, and all of them only once none of these does (F265).
+    """
 
     async def uids(table_id: str) -> frozenset[str] | None:
-        async with permits:
-            facts = await etcd.read_table(table_id, "")
+        facts = await etcd.read_table(table_id, "")
         return None if doubts.unplaced(facts) else unproven_uids(facts)
 
-    try:
-        found = await asyncio.gather(*(uids(spec.table_id) for spec in specs))
-    except (Retryable, Fatal):
-        return None
-    known = [each for each in found if each is not None]
-    return frozenset().union(*known) if len(known) == len(found) else None
+    if len(holders) > _MOST_HOLDERS:
+        holders.clear()
+    left, found = sorted(ids, key=lambda table_id: (table_id not in holders, table_id)), set[str]()
+    while left and not asked <= found:
+        some, left = left[:_PARALLEL_READS], left[_PARALLEL_READS:]
+        try:
+            read = await asyncio.gather(*(uids(table_id) for table_id in some))
+        except (Retryable, Fatal):
+            return None
+        for table_id, needed in zip(some, read, strict=True):
+            if needed is None or needed & asked:
+                holders.add(table_id)
+            else:
+                holders.discard(table_id)
+        known = [needed for needed in read if needed is not None]
+        if len(known) < len(read):
+            return None
+        found.update(*known)
+    return frozenset(found)
 
 
 def _ended(pod: PodFacts) -> bool:

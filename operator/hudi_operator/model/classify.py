@@ -33,6 +33,10 @@ CLOCK_SKEW = FailureClass.CLOCK_SKEW
 """The host's wall clock is wrong: retried with back-off, and not counted against the
 retry limit (F47).
 """
+LOST_WITH_ITS_PLACE = frozenset(
+    {FailureClass.INFRASTRUCTURE.value, FailureClass.HEARTBEAT_LOST.value, EVICTION, NODE_LOST}
+)
+"""Something around the process ended it, not what it was doing: it may do better elsewhere."""
 NOT_RETRIED = frozenset(kind for kind, code in EXIT_CODES.items() if code == EXIT_CODES[FailureClass.USER_ERROR])
 """The same input would fail again: only a changed spec or a new restartNonce helps. All of these
 classes have the same exit code.

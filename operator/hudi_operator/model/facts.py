@@ -202,6 +202,8 @@ class Observed:
     revocations: Mapping[str, Revocation] = field(default_factory=dict)
     """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
     namespace_terminating: bool = False
+    namespace_uid: str = ""
+    """Empty when it is unknown."""
     fresh_uuid: str = ""
     """A new random UUID for this reconcile: the lock authority of a gate that is created in it."""
     etcd_authority: str = field(default="", repr=False)

@@ -143,6 +143,9 @@ class KubernetesPort(Protocol):
     async def list_objects(self, kind: str, namespace: str, *, labels: str = "", fields: str = "") -> list[JsonDict]:
         """Objects of one namespace (empty: of all), optionally by label and field selector."""
 
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        """HudiWriters of a namespace that reference this HudiTable."""
+
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         """Metadata of objects by label selector, without their content."""
 

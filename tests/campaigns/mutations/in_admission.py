@@ -238,8 +238,8 @@ GATES = (
         "an attempt that another operator begins during a look counts as one that nobody names",
         o(
             "control/observe",
-            "            if begun := sorted(unnamed & _attempts_of(w for w in again if _table_of(w) == key[1])):\n",
-            "            if begun := sorted(unnamed & _attempts_of(again) & {key[0]}):\n",
+            "        begun = sorted(unnamed & _attempts_of(await self._kubernetes.writers(*key))) if unnamed else []\n",
+            "        begun = sorted(unnamed & {key[0]}) if unnamed else []\n",
         ),
         (
             "tests/tiers/unit/control/"

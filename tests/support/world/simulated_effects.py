@@ -77,6 +77,9 @@ class Effects(Store):
             writer = meta["labels"].get(naming.LABEL_WRITER, "")
             self.held[meta["name"]] = HeldConfigMap(NAMESPACE, meta["name"], f"uid-of-{meta['name']}", writer)
 
+    def _do_Ensure(self, a: act.Ensure) -> None:
+        self._do_Apply(a)
+
     def _do_HoldConfigMap(self, a: act.HoldConfigMap) -> None:
         assert self.unheld[a.name].uid == a.uid
         self.held[a.name] = self.unheld.pop(a.name)

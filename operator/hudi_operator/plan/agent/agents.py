@@ -28,6 +28,7 @@ from hudi_operator.plan.core.actions import (
     Apply,
     CreatePod,
     DeleteAdmit,
+    Ensure,
     PutAdmit,
     PutAssignment,
     StartTimer,
@@ -174,10 +175,10 @@ def _create(view: View, generation: int) -> list[Action]:
 
 
 def ensure_namespace(view: View) -> list[Action]:
-    """Objects that pods in this namespace require, applied before a pod is created."""
+    """Objects that pods in this namespace require, there before a pod is created."""
     accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
     made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
-    return [Apply(manifest) for manifest in made]
+    return [Ensure(manifest) for manifest in made]
 
 
 def _copy_authority(view: View) -> list[Action]:

@@ -66,6 +66,14 @@ class Apply(Action):
 
 
 @dataclass(frozen=True)
+class Ensure(Apply):
+    """Apply an object that all pods of a namespace share.
+
+    Not sent when the executor has applied the very same a short while ago.
+    """
+
+
+@dataclass(frozen=True)
 class CreatePod(Action):
     """Create a pod.
 

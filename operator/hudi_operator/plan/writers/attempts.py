@@ -321,7 +321,9 @@ def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
 def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
     """When the next attempt may start, Unix milliseconds.
 
-    Exponential with a cap and a little jitter; 0 = now.
+    Exponential with a cap and a little jitter; 0 = now. The first retry of an attempt that
+    something around it has ended waits only as far as attempts would follow each other faster than
+    its back-off: from its start, not from its end (F260).
     """
     last = entries[-1] if entries else AttemptEntry()
     ended = conditions.from_rfc3339(last.end_time)
@@ -331,4 +333,8 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEn
     count = max(1, skewed or failures(status, entries))
     delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(last.number).encode()).digest()
-    return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))
+    began = (
+        conditions.from_rfc3339(last.start_time) if count == 1 and last.class_ in classify.LOST_WITH_ITS_PLACE else None
+    )
+    since = ended if began is None else began
+    return max(ended, since + int(1000 * delay * (1 + JITTER * digest[0] / 255)))

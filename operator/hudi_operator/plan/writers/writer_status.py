@@ -260,7 +260,7 @@ def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | N
 def events(
     view: View, writer: WriterView, progress: Progress, decision: Decision, status: JsonDict
 ) -> tuple[EmitEvent, ...]:
-    """Events of this look: started and ended attempts, and why a writer is stuck."""
+    """Events of this look: ended attempts, and why a writer is stuck. Status says what starts."""
     meta = writer.obj["metadata"]
 
     def event(kind: str, reason: str, message: str, attempt: int = 0) -> EmitEvent:
@@ -281,15 +281,6 @@ def events(
         good = kind in (classify.SUCCEEDED, *classify.STOPPED)
         text = f"attempt {progress.ended.number} ended: {kind}: {progress.ended.message}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, progress.ended.number))
-    if decision.kind is Kind.START:
-        found.append(
-            event(
-                "Normal",
-                "AttemptStarted",
-                f"attempt {decision.number} starts as pod {status['attempts'][-1]['pod']}",
-                decision.number,
-            )
-        )
     if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
     if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):

@@ -16,17 +16,18 @@ from kubernetes.aio import client
 
 from hudi_operator import handlers
 from hudi_operator.adapters.kubernetes import RESOURCES, ApiServer, KubernetesStore
-from hudi_operator.model.ports import Retryable
+from hudi_operator.model.ports import Fatal, Retryable
 
 FIRST_PAGE = {"metadata": {"continue": "next"}, "items": []}
 LAST_PAGE = {"metadata": {}, "items": []}
 
 
 @contextmanager
-def api_server(*answers: int, asked: list[str] | None = None) -> Iterator[str]:
+def api_server(*answers: int, asked: list[str] | None = None, items: list[object] | None = None) -> Iterator[str]:
     """URL of a server that gives these statuses, one after the other; 0: it never answers.
 
-    ``asked``: where it notes the paths of requests. After the first page comes the last one.
+    ``asked``: where it notes the paths of requests. After the first page comes the last one;
+    ``items``: of the only one.
     """
     left, end = list(answers), threading.Event()
 
@@ -38,7 +39,9 @@ def api_server(*answers: int, asked: list[str] | None = None) -> Iterator[str]:
             if status == 0:
                 end.wait(10)
                 return
-            page = LAST_PAGE if "continue=" in self.path and not left else FIRST_PAGE
+            page: object = LAST_PAGE if "continue=" in self.path and not left else FIRST_PAGE
+            if items is not None:
+                page = {"metadata": {}, "items": items}
             body = json.dumps(page if status == 200 else {"message": "away"}).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
@@ -108,6 +111,42 @@ def test_no_answer_has_more_than_fifty_objects(kind: str) -> None:
         assert asyncio.run(listed(url)) == []
     query = f"{RESOURCES[kind].path('ns')}?limit=50&labelSelector=a%3Db"
     assert asked == [query, f"{query}&continue=next"]
+
+
+def writers(url: str, looks: int) -> list[object]:
+    async def listed() -> list[object]:
+        api = ApiServer(client.Configuration(host=url), timeout=5)
+        store = KubernetesStore(api, instance="one")
+        try:
+            return [await store.writers("ns", "flights") for _ in range(looks)]
+        finally:
+            await api.close()
+
+    return asyncio.run(listed())
+
+
+def test_a_look_asks_for_the_writers_of_its_table_only() -> None:
+    """F263"""
+    asked: list[str] = []
+    with api_server(200, 200, asked=asked) as url:
+        assert writers(url, 1) == [[]]
+    mine = f"{RESOURCES['HudiWriter'].path('ns')}?limit=50&fieldSelector=spec.tableRef.name%3Dflights"
+    assert asked == [mine, f"{mine}&continue=next"]
+
+
+def test_where_fields_cannot_be_selected_all_are_listed() -> None:
+    """F263: Kubernetes 1.30, or a CRD of before; it is asked once."""
+    asked: list[str] = []
+    theirs = {"spec": {"tableRef": {"name": "other"}}}
+    mine = {"spec": {"tableRef": {"name": "flights"}}}
+    with api_server(400, 200, 200, asked=asked, items=[mine, theirs, {}]) as url:
+        assert writers(url, 2) == [[{**mine, "kind": "HudiWriter"}]] * 2
+    assert ["fieldSelector" in path for path in asked] == [True, False, False]
+
+
+def test_another_refusal_is_none_of_the_selector() -> None:
+    with api_server(403) as url, pytest.raises(Fatal):
+        writers(url, 1)
 
 
 def test_kopf_asks_for_no_more() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_contract.words import Role
-from hudi_operator.control.copied_authorities import CopiedAuthorities
+from hudi_operator.control.applied_objects import KEPT_SECONDS, AppliedObjects
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
 from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
+from hudi_operator.model import conditions
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
@@ -33,9 +35,11 @@ def observed(
     settles: dict[str, Stored] | None = None,
     timers: dict[str, float] | None = None,
     writers: Sequence[Any] = (),
+    status: dict[str, Any] | None = None,
 ) -> Observed:
     etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {})
-    return Observed(Objects(TABLE, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
+    table = TABLE if status is None else {**TABLE, "status": status}
+    return Observed(Objects(table, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
 
 
 def pod(role: str) -> PodFacts:
@@ -133,7 +137,9 @@ def test_timers_start_once_and_are_forgotten() -> None:
 
 def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
     assert is_quiet(observed(pods=[pod("agent")]))
-    assert not is_quiet(observed(pods=[pod("driver")]))
+    assert is_quiet(observed(pods=[pod("driver")])), "its end is an event"
+    for other in (replace(pod("driver"), phase="Pending"), replace(pod("executor"), deleting=True)):
+        assert not is_quiet(observed(pods=[other])), "it is about to start or to end"
     assert not is_quiet(observed(timers={"drain": 1.0}))
     assert not is_quiet(observed(settles={"i": Stored({"phase": "Terminating"}, 1, 1)}))
     assert is_quiet(observed(settles={"i": Stored({"phase": "Settled"}, 1, 1)}))
@@ -147,8 +153,23 @@ def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
         "spec": {},
         "status": {"conditions": [{"type": "Finished", "status": "True"}]},
     }
+    running = {
+        "metadata": {"name": "w"},
+        "spec": {},
+        "status": {"conditions": [{"type": "Running", "status": "True"}]},
+    }
     assert not is_quiet(observed(writers=[waiting])), "its next attempt has a time"
     assert is_quiet(observed(writers=[finished]))
+    assert is_quiet(observed(writers=[running, finished])), "F262: nothing is polled that comes with an event"
+    for minutes, quiet in ((4, False), (5, True)):
+        tick = conditions.rfc3339(minutes * 60_000)
+        scheduled = {
+            **running,
+            "spec": {"schedule": {"cron": "@daily"}},
+            "status": {**running["status"], "nextScheduleTime": tick},
+        }
+        assert is_quiet(observed(writers=[scheduled])) is quiet
+        assert is_quiet(observed(status={"services": {"clean": {"nextTime": tick}, "ttl": {}}})) is quiet
     assert [quiet_interval(15, looks) for looks in (-1, 0, 1, 2, 3, 50)] == [
         15,
         30,
@@ -262,11 +283,11 @@ def test_a_config_map_of_ours_that_is_refused_ends_the_plan() -> None:
 
 def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:
     """F274: what is not remembered is copied again at the next look."""
-    copied = CopiedAuthorities()
+    copied = AppliedObjects()
     made = act.Apply(authority_config_map("ns", "new"))
 
     def copy(port: Any) -> None:
-        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, copied=copied)
+        actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, applied=copied)
         perform(actor, made, _config("other"))
 
     class Refusing(Recorder):
@@ -281,3 +302,89 @@ def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -
     assert copied.authority("ns") == ""
     copy(Recorder())
     assert (copied.authority("ns"), copied.authority("other")) == ("new", "")
+
+
+class Shared(Recorder):
+    """A namespace: what was applied to it, and the ConfigMaps that are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.applied: list[str] = []
+        self.there: dict[str, dict[str, Any]] = {}
+        self.account = True
+
+    async def apply(self, manifest: dict[str, Any]) -> None:
+        self.applied.append(manifest["metadata"]["name"])
+        self.there[manifest["metadata"]["name"]] = manifest
+
+    async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        return self.there.get(name)
+
+    async def create(self, manifest: dict[str, Any]) -> bool:
+        if not self.account:
+            raise Fatal('error looking up service account ns/hudi-driver: serviceaccount "hudi-driver" not found')
+        return True
+
+
+def _ensured(port: Shared, told: AppliedObjects, *actions: act.Action, uid: str = "uid-1") -> list[str]:
+    """What is applied of what all pods of a namespace share."""
+    port.applied.clear()
+    actor = Executor(kubernetes=port, etcd=port, timers=Timers(), check_leader=lambda: None, applied=told)  # type: ignore[arg-type]
+    made = [act.Ensure(authority_config_map("ns", "ca")), act.Ensure(_account("hudi-driver")), *actions]
+    asyncio.run(
+        actor.perform(("ns", "t"), Observed(Objects(None), (), {}, None, namespace_uid=uid), act.Plan("", tuple(made)))
+    )
+    return list(port.applied)
+
+
+def _account(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "metadata": {"namespace": "ns", "name": name}, **more}
+
+
+def test_what_a_namespace_shares_is_written_when_it_changes() -> None:
+    """F261: and not for each pod."""
+    now = [0.0]
+    port, told = Shared(), AppliedObjects(clock=lambda: now[0])
+    both = ["hudi-operator-etcd", "hudi-driver"]
+    assert _ensured(port, told) == both
+    assert _ensured(port, told) == []
+    changed = act.Ensure(_account("hudi-driver", automountServiceAccountToken=False))
+    assert _ensured(port, told, changed) == ["hudi-driver"], "it changed"
+    assert _ensured(port, told, uid="uid-2") == both, "the namespace was made anew under its name"
+    now[0] = KEPT_SECONDS
+    assert _ensured(port, told, uid="uid-2") == both, "somebody may have deleted it"
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [{}, {"hudi-operator-etcd": {**authority_config_map("ns", "ca"), "data": {"ca.crt": "theirs"}}}],
+    ids=["gone", "another"],
+)
+def test_no_pod_starts_without_the_gateways_authority(lost: dict[str, Any]) -> None:
+    """F261: a pod that mounts a ConfigMap that is not there waits for it for ever."""
+    port, told = Shared(), AppliedObjects()
+    _ensured(port, told)
+    port.there = lost
+    assert _ensured(port, told) == ["hudi-operator-etcd"]
+
+
+def test_a_refused_pod_has_its_namespace_made_again() -> None:
+    """F261: its ServiceAccount is gone."""
+    port, told = Shared(), AppliedObjects()
+    _ensured(port, told)
+    port.account = False
+    with pytest.raises(Fatal, match="not found"):
+        _ensured(port, told, _pod("b-1"))
+    port.account = True
+    assert _ensured(port, told, _pod("b-1")) == ["hudi-operator-etcd", "hudi-driver"]
+
+
+def test_what_was_refused_is_applied_again() -> None:
+    class Refusing(Shared):
+        async def apply(self, manifest: dict[str, Any]) -> None:
+            raise Fatal("refused")
+
+    told = AppliedObjects()
+    with pytest.raises(Fatal, match="refused"):
+        _ensured(Refusing(), told)
+    assert len(_ensured(Shared(), told)) == 2

@@ -13,9 +13,10 @@ from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.observe import Observer
+from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.ports import Conflict
 
 JsonDict = dict[str, Any]
@@ -46,7 +47,11 @@ class Ports:
         return TABLE if kind == naming.TABLE_KIND else None
 
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
-        return [TABLE] if kind == naming.TABLE_KIND else self._lists.pop(0)
+        assert kind == naming.TABLE_KIND, "no list of a namespace's writers"
+        return [TABLE]
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        return [w for w in self._lists.pop(0) if w["spec"]["tableRef"]["name"] == table]
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         return []
@@ -146,3 +151,62 @@ def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(mon
     index = TableIndex("image")
     index.put(torn)
     assert index.of_id(whole.table_id) == index.of_agent("ns", "hudi-agent-x") == {("ns", "flights")}
+
+
+AGENT_LABELS = {**naming.MANAGED, naming.LABEL_ROLE: naming.ROLE_AGENT, naming.LABEL_AGENT: "hudi-agent-a"}
+ENDED = PodFacts("ns", "hudi-agent-a-1", "dead", AGENT_LABELS, "Failed", "n", False, (naming.EVIDENCE_FINALIZER,), ())
+SIBLINGS = [
+    {
+        "metadata": {"namespace": "ns", "name": f"t{n}", "uid": f"u{n}"},
+        "spec": {"path": f"s3a://lake/t{n}", "recordKeyFields": ["id"]},
+    }
+    for n in range(40)
+]
+
+
+class Tables:
+    """Both ports: HudiTables of a namespace, and ids of those that need the dead agent's pod."""
+
+    def __init__(self, *holding: int) -> None:
+        self.holding = {TableSpec.from_object(SIBLINGS[n]).table_id for n in holding}
+        self.unreadable = set[str]()
+        self.read: list[str] = []
+
+    async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+        return SIBLINGS
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        self.read.append(table_id)
+        if table_id in self.unreadable:
+            return EtcdFacts(1, "c", settles={"i": Stored({}, 1, 1, unreadable="no JSON")})
+        registered = {"i": Stored({"podUID": "dead"}, 1, 1)} if table_id in self.holding else {}
+        return EtcdFacts(1, "c", writers=registered)
+
+    def needed(self, holders: set[str]) -> frozenset[str] | None:
+        self.read.clear()
+        ports: Any = self
+        found = asyncio.run(
+            read_sibling_tables(("ns", "x"), [ENDED], kubernetes=ports, etcd=ports, default_image="i", holders=holders)
+        )
+        return found.evidence_needed
+
+
+def test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes() -> None:
+    """F265, I11: no table's keys are remembered; only where to begin."""
+    tables, holders = Tables(17, 35), set[str]()
+    assert tables.needed(holders) == {"dead"}
+    assert tables.needed(holders) == {"dead"}
+    assert len(tables.read) == 8, "those that are known to hold it, and who comes with them"
+    tables.holding.clear()
+    assert tables.needed(holders) == frozenset()
+    assert len(set(tables.read)) == 40, "each is read before nobody needs it"
+    tables.holding = {max(tables.read)}
+    assert tables.needed(holders) == {"dead"}, "the last one"
+
+
+def test_a_table_that_cannot_be_read_keeps_every_pod() -> None:
+    tables, holders = Tables(), set[str]()
+    tables.unreadable = {TableSpec.from_object(SIBLINGS[20]).table_id}
+    assert tables.needed(holders) is None
+    assert tables.needed(holders) is None
+    assert len(tables.read) == 8

@@ -6,6 +6,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.adapters.etcd_watch import Change
+from hudi_operator.control.held_locks import LONG_SECONDS, HeldLocks
 from hudi_operator.control.index import TableIndex
 from hudi_operator.handlers import EtcdRouter, tables_of_pod
 
@@ -68,3 +69,23 @@ def test_pods_lead_to_their_tables() -> None:
     assert tables_of_pod(agent, index) == {("ns", "a")}
     unused = {"metadata": {"namespace": "ns", "labels": {naming.LABEL_AGENT: "hudi-agent-unused"}}}
     assert tables_of_pod(unused, index) == {("ns", "a")}, "somebody has to end it"
+
+
+def test_a_lock_that_stays_leads_to_its_table_once() -> None:
+    """F262: how long it is held is measured by looks; each commit takes it and gives it back."""
+    now = [0.0]
+    locks = HeldLocks("/hudi", clock=lambda: now[0])
+    other = naming.table_id("s3a://lake/other")
+
+    def lock(table_id: str, revision: int, *, deleted: bool = False) -> Change:
+        return Change(f"/hudi/tables/{table_id}/lock", deleted, revision)
+
+    locks.take([lock(T, 1), lock(other, 2), Change(f"/hudi/tables/{T}/lock-like", False, 3)])
+    now[0] = LONG_SECONDS - 1
+    assert locks.long() == []
+    locks.take([lock(other, 4, deleted=True), lock(other, 5)])
+    now[0] = LONG_SECONDS
+    assert (locks.long(), locks.long()) == ([T], [])
+    locks.take([lock(other, 6, deleted=True)])
+    now[0] = 100.0
+    assert locks.long() == []

@@ -280,6 +280,9 @@ class Ports:
     async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
         return []
 
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        return []
+
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         return []
 

@@ -48,8 +48,23 @@ def status(
 
 @pytest.mark.parametrize(("failed", "seconds"), [(1, 10), (2, 20), (3, 40), (4, 60), (9, 60)])
 def test_backoff_doubles_up_to_its_cap(failed: int, seconds: int) -> None:
-    delay = attempts.next_retry_ms(writer(), status(), entries(*["Infrastructure"] * failed)) - ENDED_MS
+    delay = attempts.next_retry_ms(writer(), status(), entries(*["LockTimeout"] * failed)) - ENDED_MS
     assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
+
+
+@pytest.mark.parametrize("kind", ["Infrastructure", "HeartbeatLost", "Eviction", "NodeLost"])
+def test_who_was_ended_from_outside_is_followed_at_once(kind: str) -> None:
+    """F260: but for the second time in a row not, and not faster than its back-off."""
+    assert attempts.next_retry_ms(writer(), status(), entries(kind)) == ENDED_MS
+    assert attempts.next_retry_ms(writer(), status(), entries(kind, kind)) >= ENDED_MS + 20_000
+    (last,) = entries(kind)
+    young = last.but(start_time="2026-01-01T00:09:57Z")
+    assert 7_000 <= attempts.next_retry_ms(writer(), status(), (young,)) - ENDED_MS <= 8_000
+
+
+@pytest.mark.parametrize("kind", ["OutOfMemory", "LockTimeout", "WriteConflict", "StorageUnreachable", "Fenced"])
+def test_who_failed_at_its_work_backs_off(kind: str) -> None:
+    assert attempts.next_retry_ms(writer(), status(), entries(kind)) >= ENDED_MS + 10_000
 
 
 def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:

@@ -1,0 +1,57 @@
+"""What this process has last applied to each namespace.
+
+It is intentionally lost at a failover: everything is applied once more then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hudi_operator.manifests.namespace import ETCD_CONFIG_MAP
+
+JsonDict = dict[str, Any]
+KEPT_SECONDS = 300.0
+"""How long an object that was applied is taken for being there."""
+_MOST = 10_000
+"""Objects that are remembered; then all are forgotten."""
+
+
+class AppliedObjects:
+    """Objects of namespaces, and certificate authorities by namespace."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing was applied by this process."""
+        self._clock = clock
+        self._authorities: dict[str, str] = {}
+        self._objects: dict[tuple[str, str, str], tuple[str, JsonDict, float]] = {}
+
+    def applied(self, manifest: JsonDict) -> None:
+        """Note an object that was applied."""
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("ConfigMap", ETCD_CONFIG_MAP):
+            self._authorities[manifest["metadata"]["namespace"]] = manifest["data"]["ca.crt"]
+
+    def authority(self, namespace: str) -> str:
+        """Empty when this process has copied none."""
+        return self._authorities.get(namespace, "")
+
+    def ensured(self, manifest: JsonDict, *, namespace_uid: str) -> None:
+        """Note that an object of a namespace was applied. The uid may be unknown, then empty."""
+        if len(self._objects) >= _MOST:
+            self._objects.clear()
+        self._objects[_name(manifest)] = (namespace_uid, manifest, self._clock())
+
+    def is_ensured(self, manifest: JsonDict, *, namespace_uid: str) -> bool:
+        """Whether the very same was applied to this namespace a short while ago."""
+        uid, known, at = self._objects.get(_name(manifest), ("", {}, 0.0))
+        return (uid, known) == (namespace_uid, manifest) and self._clock() - at < KEPT_SECONDS
+
+    def forget(self, namespace: str) -> None:
+        """Something is missing in a namespace: apply everything again."""
+        self._objects = {name: noted for name, noted in self._objects.items() if name[0] != namespace}
+
+
+def _name(manifest: JsonDict) -> tuple[str, str, str]:
+    meta = manifest["metadata"]
+    return (meta["namespace"], manifest["kind"], meta["name"])

@@ -1,0 +1,196 @@
+"""What the watches have brought, by table, beside what the last live look at each table has read.
+
+It answers one question: could a look at this table find something to do? Where a plan made of it is
+empty, nothing is read from the API server. Whatever else it says is left to a live look (I11): what
+is old here, or missing, is never acted upon. It can only let something wait, until the next live
+look.
+
+A live look leaves here what it has read, and takes out what it has not found: an object whose
+deletion was lost stays until then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from hudi_contract import naming
+from hudi_operator.control.queue import Key
+from hudi_operator.model.facts import Observed, PodFacts
+from hudi_operator.model.objects import Objects
+
+JsonDict = dict[str, Any]
+T = TypeVar("T")
+_TABLE, _AGENTS, _OTHERS = "table", "agents", "others"
+GONE_SECONDS = 600.0
+"""How long a deletion is remembered: longer than a look lasts, which may still bring the object."""
+
+
+@dataclass(frozen=True)
+class _Noted(Generic[T]):
+    value: T
+    at: float
+    groups: frozenset[Hashable]
+
+
+class _Shelf(Generic[T]):
+    """Objects of one kind by namespace and name, each in groups."""
+
+    def __init__(self, uid: Callable[[T], str]) -> None:
+        self._uid = uid
+        self._noted: dict[Key, _Noted[T]] = {}
+        self._members: defaultdict[Hashable, set[Key]] = defaultdict(set)
+        self._gone: dict[tuple[Key, str], float] = {}
+
+    def put(self, name: Key, value: T, groups: Iterable[Hashable], now: float) -> None:
+        self._take(name)
+        self._noted[name] = noted = _Noted(value, now, frozenset(groups))
+        for group in noted.groups:
+            self._members[group].add(name)
+
+    def drop(self, name: Key, value: T, now: float) -> None:
+        """Take this object out; another one of its name stays."""
+        noted, uid = self._noted.get(name), self._uid(value)
+        if noted is not None and self._uid(noted.value) == uid:
+            self._take(name)
+        self._gone = {other: at for other, at in self._gone.items() if now - at < GONE_SECONDS}
+        self._gone[name, uid] = now
+
+    def _take(self, name: Key) -> None:
+        noted = self._noted.pop(name, None)
+        for group in noted.groups if noted is not None else ():
+            self._members[group].discard(name)
+            if not self._members[group]:
+                del self._members[group]
+
+    def of(self, group: Hashable) -> list[T]:
+        return [self._noted[name].value for name in sorted(self._members.get(group, ()))]
+
+    def read(self, groups: Iterable[Hashable], found: Mapping[Key, tuple[T, Iterable[Hashable]]], began: float) -> None:
+        """What a live read of whole groups, which began then, has found. Later events stand."""
+        known = {name for group in groups for name in self._members.get(group, ())}
+        for name in known - found.keys():
+            if self._noted[name].at < began:
+                self._take(name)
+        for name, (value, its_groups) in found.items():
+            noted = self._noted.get(name)
+            gone = self._gone.get((name, self._uid(value)), float("-inf"))
+            if gone < began and (noted is None or noted.at < began):
+                self.put(name, value, its_groups, began)
+
+
+class Memory:
+    """HudiTables, HudiWriters and pods of all tables; belongs to one event loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` orders events and looks."""
+        self.clock = clock
+        self._tables = _Shelf[JsonDict](_uid)
+        self._writers = _Shelf[JsonDict](_uid)
+        self._pods = _Shelf[PodFacts](lambda pod: pod.uid)
+        self._looks: dict[Key, Observed] = {}
+
+    # ---- events
+
+    def table(self, obj: JsonDict, *, deleted: bool) -> None:
+        """A HudiTable as an event brings it."""
+        self._event(self._tables, _name(obj), obj, [(_TABLE, _name(obj))], deleted=deleted)
+
+    def writer(self, obj: JsonDict, *, deleted: bool) -> None:
+        """A HudiWriter as an event brings it."""
+        self._event(self._writers, _name(obj), obj, [(_TABLE, _table_of(obj))], deleted=deleted)
+
+    def pod(self, pod: PodFacts, *, deleted: bool) -> None:
+        """A pod with the operator's labels as an event brings it."""
+        self._event(self._pods, (pod.namespace, pod.name), pod, _groups(pod), deleted=deleted)
+
+    def _event(self, shelf: _Shelf[T], name: Key, value: T, groups: Iterable[Hashable], *, deleted: bool) -> None:
+        now = self.clock()
+        if deleted:
+            shelf.drop(name, value, now)
+        else:
+            shelf.put(name, value, groups, now)
+
+    # ---- looks
+
+    def learn(self, key: Key, observed: Observed, *, began: float) -> None:
+        """What a live look has read, which began then (on this object's clock)."""
+        mine, table = (_TABLE, key), observed.table
+        self._tables.read([mine], {key: (_slim(table), [mine])} if table is not None else {}, began)
+        self._writers.read([mine], {_name(obj): (_slim(obj), [mine]) for obj in observed.writers}, began)
+        others = (_OTHERS, key)
+        groups = [(_TABLE, key[0], naming.label_value(key[1])), (_AGENTS, key[0]), others]
+        found = {
+            (pod.namespace, pod.name): (pod, its if (its := _groups(pod)) and {*its} & {*groups} else [*its, others])
+            for pod in observed.pods
+        }
+        self._pods.read(groups, found, began)
+        self._looks[key] = replace(observed, pods=(), etcd=None)
+
+    def forget(self, key: Key) -> None:
+        """Nobody looks at this table any more."""
+        self._looks.pop(key, None)
+
+    def recall(self, key: Key) -> Observed | None:
+        """The last live look with the objects and pods that are known now, and without etcd's keys.
+
+        None when there was none.
+        """
+        look = self._looks.get(key)
+        if look is None:
+            return None
+        mine = (_TABLE, key)
+        objects = Objects(next(iter(self._tables.of(mine)), None), tuple(self._writers.of(mine)))
+        groups = ((_TABLE, key[0], naming.label_value(key[1])), (_AGENTS, key[0]), (_OTHERS, key))
+        pods = {pod.uid: pod for group in groups for pod in self._pods.of(group)}
+        return replace(
+            look,
+            # What is parsed already is not parsed again.
+            objects=look.objects if _same(look.objects, objects) else objects,
+            pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
+        )
+
+
+def _same(one: Objects, other: Objects) -> bool:
+    return (
+        one.table is other.table
+        and len(one.writers) == len(other.writers)
+        and all(a is b for a, b in zip(one.writers, other.writers, strict=True))
+    )
+
+
+def _name(obj: JsonDict) -> Key:
+    return str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])
+
+
+def _uid(obj: JsonDict) -> str:
+    return str(obj["metadata"].get("uid") or "")
+
+
+def _table_of(writer: JsonDict) -> Key:
+    table = ((writer.get("spec") or {}).get("tableRef") or {}).get("name")
+    return str(writer["metadata"]["namespace"]), str(table or "")
+
+
+def _groups(pod: PodFacts) -> list[Hashable]:
+    """Pods of one table and agents of one namespace, as a look selects them."""
+    found: list[Hashable] = []
+    if pod.labels.get(naming.LABEL_TABLE):
+        found.append((_TABLE, pod.namespace, pod.labels[naming.LABEL_TABLE]))
+    if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT:
+        found.append((_AGENTS, pod.namespace))
+    return found
+
+
+def _slim(obj: JsonDict) -> JsonDict:
+    """Without what only the API server needs; the object itself is changed."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+def slim(obj: JsonDict) -> JsonDict:
+    """The same of an object that is not ours to change."""
+    return {**obj, "metadata": {name: value for name, value in obj["metadata"].items() if name != "managedFields"}}

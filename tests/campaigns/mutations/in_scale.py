@@ -1,0 +1,206 @@
+"""Mutations of what the operator reads and writes, and when: nothing for nothing, and nothing too
+late.
+"""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_settling import ATTEMPTS, o
+from tests.campaigns.mutations.mutation import mutation
+
+OBSERVE = "tests/tiers/unit/control/test_observe.py"
+MEMORY = "tests/tiers/unit/control/test_memory.py"
+LOOP = "tests/tiers/unit/control/test_loop.py"
+LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
+ROUTING = "tests/tiers/unit/control/test_routing.py"
+
+SCALE = (
+    mutation(
+        "backs-off-from-a-lost-node",
+        "F260",
+        "the attempt after a killed driver or a lost node waits for a back-off",
+        o("plan/writers/attempts", "last.class_ in classify.LOST_WITH_ITS_PLACE", "not last.class_"),
+        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
+    ),
+    mutation(
+        "killed-as-fast-as-it-starts",
+        "F260",
+        "attempts that are killed as soon as they have started follow each other without a pause",
+        o(
+            "plan/writers/attempts",
+            "since = ended if began is None else began",
+            "since = ended if began is None else 0",
+        ),
+        f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
+    ),
+    mutation(
+        "shared-objects-for-each-pod",
+        "F261",
+        "what pods of a namespace share is applied again for each of them",
+        o("control/applied_objects", "self._clock() - at < KEPT_SECONDS", "self._clock() < at"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "once-is-for-ever",
+        "F261",
+        "what pods of a namespace share is never applied again, although somebody may have deleted it",
+        o("control/applied_objects", "self._clock() - at < KEPT_SECONDS", "self._clock() >= at"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "another-namespace-of-that-name",
+        "F261",
+        "a namespace that was made anew is taken for the one of that name before it",
+        o("control/applied_objects", "(uid, known) == (namespace_uid, manifest)", "known == manifest"),
+        f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
+    ),
+    mutation(
+        "the-authority-is-believed-to-be-there",
+        "F261",
+        "a pod is made that waits for a ConfigMap that somebody has deleted",
+        o("control/executor", " and await self._is_there(manifest):", ":"),
+        f"{LOOP}::test_no_pod_starts_without_the_gateways_authority",
+    ),
+    mutation(
+        "a-refusal-teaches-nothing",
+        "F261",
+        "pods are refused until what they miss in their namespace is applied for another reason",
+        o("control/executor", '            self._applied.forget(meta["namespace"])\n'),
+        f"{LOOP}::test_a_refused_pod_has_its_namespace_made_again",
+    ),
+    mutation(
+        "running-is-polled",
+        "F262",
+        "a table whose writers run is looked at every 15 s",
+        o("control/loop", ' or conditions.is_true(status, "Running")'),
+        f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
+    ),
+    mutation(
+        "ending-is-at-rest",
+        "F262",
+        "a table with a pod that is about to start or to end is looked at every four minutes",
+        o("control/loop", 'and (pod.phase != "Running" or pod.deleting)', 'and pod.phase == "Unknown"'),
+        f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
+    ),
+    mutation(
+        "held-unseen",
+        "F262",
+        "how long a lock is held is measured from the next look on, which may be minutes away",
+        o("control/held_locks", "if since <= until]", "if since > until + 1e9]"),
+        f"{ROUTING}::test_a_lock_that_stays_leads_to_its_table_once",
+    ),
+    mutation(
+        "a-look-for-each-commit",
+        "F262",
+        "a lock that was given back leads to a look",
+        o(
+            "control/held_locks",
+            "            if match and change.deleted:\n",
+            "            if match and change.deleted is None:\n",
+        ),
+        f"{ROUTING}::test_a_lock_that_stays_leads_to_its_table_once",
+    ),
+    mutation(
+        "writers-of-the-whole-namespace",
+        "F263",
+        "each look lists the writers of all tables of the namespace",
+        o("adapters/kubernetes", 'if self._selectable else ""', 'if self._selectable is None else ""'),
+        f"{LISTS}::test_a_look_asks_for_the_writers_of_its_table_only",
+    ),
+    mutation(
+        "writers-of-others",
+        "F263",
+        "where the API server cannot select, the writers of all tables are taken for the table's",
+        o("adapters/kubernetes", "if _table_of(writer) == table]", "if writer]"),
+        f"{LISTS}::test_where_fields_cannot_be_selected_all_are_listed",
+    ),
+    mutation(
+        "memory-is-acted-upon",
+        "I11 F264",
+        "a plan made of what the watches have brought is performed",
+        o(
+            "control/loop",
+            "        observed = await self._observer.observe(key)\n",
+            "        observed = await self._observer.glance(key) or await self._observer.observe(key)\n",
+        ),
+        f"{MEMORY}::test_nobody_is_fenced_for_what_was_not_heard",
+    ),
+    mutation(
+        "at-rest-for-ever",
+        "F264",
+        "a table at rest has no live look while the watches tell nothing",
+        o("control/loop", "if left > 0 else None", "if key in self._live_at else None"),
+        f"{MEMORY}::test_what_was_not_heard_is_found_after_a_few_minutes",
+    ),
+    mutation(
+        "a-whole-look-for-each-event",
+        "F264",
+        "an event that changes nothing leads to a live look",
+        o("control/loop", "if left > 0 else None", "if left > 1e9 else None"),
+        f"{MEMORY}::test_a_table_at_rest_costs_nothing",
+    ),
+    mutation(
+        "what-was-deleted-stays",
+        "F264",
+        "an object whose deletion was lost is remembered for ever",
+        o("control/memory", "if self._noted[name].at < began:", "if self._noted[name].at < 0:"),
+        f"{MEMORY}::test_what_a_look_does_not_find_is_gone",
+        f"{MEMORY}::test_what_was_not_heard_is_found_after_a_few_minutes",
+    ),
+    mutation(
+        "a-look-covers-the-news",
+        "F264",
+        "an event that came during a look is overwritten by what the look had read before it",
+        o("control/memory", "(noted is None or noted.at < began)", "(noted is None or noted.at)"),
+        f"{MEMORY}::test_what_was_heard_during_a_look_stands",
+    ),
+    mutation(
+        "a-look-brings-back-what-is-gone",
+        "F264",
+        "an object that was deleted during a look is remembered as it was before",
+        o("control/memory", "if gone < began and (", "if ("),
+        f"{MEMORY}::test_what_was_heard_during_a_look_stands",
+    ),
+    mutation(
+        "gone-under-its-name",
+        "F264",
+        "the deletion of a pod takes its successor of the same name out of memory",
+        o("control/memory", "if noted is not None and self._uid(noted.value) == uid:", "if noted is not None:"),
+        f"{MEMORY}::test_the_deletion_of_a_predecessor_is_none_of_its_successor",
+    ),
+    mutation(
+        "etcd-names-nobody",
+        "F264",
+        "a pod that etcd names and no watch has told of is not looked for",
+        o(
+            "control/observe",
+            "if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:",
+            "if read.facts is None:",
+        ),
+        f"{MEMORY}::test_a_pod_that_etcd_names_and_nobody_has_heard_of_is_read",
+    ),
+    mutation(
+        "the-first-tables-decide",
+        "F265 F14",
+        "the evidence of an agent is dropped when a few of its tables do not need it any more",
+        o(
+            "control/sibling_tables",
+            "    while left and not asked <= found:\n",
+            "    while left and not found and not asked <= found:\n        found.add('')\n",
+        ),
+        f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
+    ),
+    mutation(
+        "n-times-n",
+        "F265",
+        "each look at a table of a dead agent reads the keys of all its other tables",
+        o("control/sibling_tables", "while left and not asked <= found:", "while left:"),
+        f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
+    ),
+    mutation(
+        "who-cannot-be-read-needs-nothing",
+        "I11 F265",
+        "a table whose keys cannot be read does not keep the evidence of an agent",
+        o("control/sibling_tables", "        if len(known) < len(read):\n            return None\n"),
+        f"{OBSERVE}::test_a_table_that_cannot_be_read_keeps_every_pod",
+    ),
+)
