@@ -33,6 +33,7 @@ from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.told import Told
 from hudi_operator.metrics import certificates
@@ -112,7 +113,7 @@ class Operator:
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
-        timers, told = Timers(), Told()
+        timers, told, refusals = Timers(), Told(), Refusals()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -125,6 +126,7 @@ class Operator:
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 told=told,
+                refusals=refusals.facts,
                 fitness=FitnessCheck(
                     connection,
                     allow_unauthenticated=self.config.etcd.allow_unauthenticated,
@@ -142,6 +144,7 @@ class Operator:
                 check_leader=leader.check,
                 credentials=credentials,
                 told=told,
+                refusals=refusals,
             ),
             planner=plan_table,
             timers=timers,

@@ -31,6 +31,9 @@ QUIET_SECONDS = 240.0
 per look, measured).
 """
 
+NEWS_SECONDS = 0.5
+"""Time until a refusal that nobody has planned with is in status."""
+
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
 
@@ -128,6 +131,9 @@ class Reconciler:
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < act.IDLE_SECONDS
+        if self._executor.has_news(key, observed):
+            # Status says at the next look what was refused.
+            return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence

@@ -25,7 +25,7 @@ from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tab
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.told import Told
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
@@ -59,6 +59,10 @@ def _none_seen(key: Key) -> Mapping[str, Revocation]:
     return {}
 
 
+def _none_refused(key: Key) -> Mapping[str, Refusal]:
+    return {}
+
+
 class Observer:
     """Reads tables.
 
@@ -78,12 +82,14 @@ class Observer:
         fitness: Callable[[], Awaitable[EtcdFitness]] = _unasked,
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
         told: Told | None = None,
+        refusals: Callable[[Key], Mapping[str, Refusal]] = _none_refused,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
         says what was seen of the storage credentials of a table's attempts. ``told`` is the
-        executor's note of the authority that it has copied into namespaces.
+        executor's note of the authority that it has copied into namespaces. ``refusals`` says what
+        the API server has refused to make for a table's attempts.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -94,6 +100,7 @@ class Observer:
         self._fitness = fitness
         self._revocations = revocations
         self._told = told or Told()
+        self._refusals = refusals
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -154,6 +161,7 @@ class Observer:
             tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
             revocations=self._revocations(key),
+            refusals=self._refusals(key),
             namespace_terminating=terminating,
             fresh_uuid=str(uuid.uuid4()),
             etcd_authority=self._authority(),

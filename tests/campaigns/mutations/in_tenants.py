@@ -256,10 +256,30 @@ TENANTS = (
         "a pod of the operator's mounts files, or trusts a gateway, that somebody else has chosen",
         o(
             "control/executor",
-            "not in taken and not context.foreign_files & files.get(attempt, frozenset()):",
-            "not in taken:",
+            "                    and not context.foreign_files & files.get(attempt, frozenset())\n",
         ),
         f"{LOOP}::test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it",
+    ),
+    mutation(
+        "what-is-refused-to-one-writer-ends-the-plan",
+        "F245 availability",
+        "a quota or a policy that refuses one writer's pod stops the table's other writers",
+        o("control/executor", "            if not attempt:\n", "            if context:\n"),
+        f"{LOOP}::test_what_is_refused_to_one_attempt_stops_no_other",
+    ),
+    mutation(
+        "a-refused-pod-is-tried-at-each-look",
+        "F245 availability",
+        "the operator asks the API server for a refused pod without any back-off",
+        o("control/refusals", "known.digest == digest and self._clock() < known.due", "known.due < 0"),
+        f"{LOOP}::test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_another_one",
+    ),
+    mutation(
+        "nobody-says-what-was-refused",
+        "F245 availability",
+        "a writer whose pod is refused waits, and its status does not say for what",
+        o("plan/writers/writer_status", "view.observed.refusals.get(writer.active.id) if", "None if"),
+        "tests/tiers/unit/plan/writers/test_refused_starts.py::test_a_refusal_is_a_condition_of_its_writer_and_no_failure",
     ),
     mutation(
         "any-pod-has-a-role",

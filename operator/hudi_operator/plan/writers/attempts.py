@@ -102,8 +102,10 @@ def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: Attem
         return ()
     number = entry.number
     return (
-        *ensure_namespace(view),
-        Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
+        *ensure_namespace(view, writer.attempt_id(number)),
+        Apply(
+            configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry)), writer.attempt_id(number)
+        ),
         PutAdmit(table.table_id, writer.attempt_id(number), Role.WRITER),
         CreatePod(pods.driver_pod(table, writer, number, view.config)),
     )
