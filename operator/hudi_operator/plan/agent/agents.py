@@ -175,17 +175,17 @@ def plan_agent(view: View) -> PartialPlan:
 def _create(view: View, generation: int) -> list[Action]:
     attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
     return [
-        *ensure_namespace(view, attempt),
+        *ensure_namespace(view, view.table, attempt),
         Apply(configmaps.agent_config(view.table, view.agent, generation, view.config), attempt),
         PutAdmit(view.table.table_id, attempt, Role.AGENT),
         CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
     ]
 
 
-def ensure_namespace(view: View, attempt: str) -> list[Action]:
-    """Objects that pods in this namespace require, applied before ``attempt`` has a pod."""
-    accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
-    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
+def ensure_namespace(view: View, table: TableSpec, attempt: str) -> list[Action]:
+    """Objects that pods of ``table`` require, applied before ``attempt`` has one."""
+    accounts = [table.storage.service_account_name] if table.storage.service_account_name else []
+    made = namespace.namespace_objects(table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
     return [Apply(manifest, attempt) for manifest in made]
 
 
