@@ -170,6 +170,7 @@ def agent_name(
     image: str,
     own: Mapping[str, Any] | None = None,
     callback_secret: str = "",
+    pull_secrets: Sequence[str] = (),
 ) -> str:
     """Name of the agent that serves tables with this access to storage.
 
@@ -187,6 +188,7 @@ def agent_name(
         image,
     ]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
+    access += [{"imagePullSecrets": sorted(pull_secrets)}] if pull_secrets else []
     key = json.dumps(access, sort_keys=True, separators=(",", ":"))
     return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:_AGENT_DIGITS]}"
 

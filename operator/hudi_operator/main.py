@@ -36,6 +36,7 @@ from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
 from hudi_operator.metrics import certificates
 from hudi_operator.metrics.lock_times import LockTimes
@@ -116,7 +117,7 @@ class Operator:
     def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
-        timers, applied = Timers(), AppliedObjects()
+        timers, applied, refusals = Timers(), AppliedObjects(), Refusals()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -130,6 +131,7 @@ class Operator:
                 config=self.config,
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 applied=applied,
+                refusals=refusals.facts,
                 fitness=FitnessCheck(
                     connection,
                     allow_unauthenticated=self.config.etcd.allow_unauthenticated,
@@ -147,6 +149,7 @@ class Operator:
                 check_leader=leader.check,
                 credentials=credentials,
                 applied=applied,
+                refusals=refusals,
             ),
             planner=plan_table,
             timers=timers,

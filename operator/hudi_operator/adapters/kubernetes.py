@@ -30,7 +30,7 @@ from kubernetes.aio import client, config
 from hudi_contract import naming
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
 from hudi_operator.model.facts import NodeFacts, PodFacts
-from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
+from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger(__name__)
@@ -221,9 +221,11 @@ def _seconds(value: str | None) -> float | None:
 def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
     """The exception of :mod:`hudi_operator.model.ports` for an error status."""
     message = f"{what}: {error} ({error.status})"
+    if writes and (reason := _refusal(error)):
+        return Refused(message, reason=reason)
     if error.status == 409:
         return Conflict(message)
-    if error.status in (401, 408, 410, 429) or (error.status == 403 and "exceeded quota" in str(error)):
+    if error.status in (401, 408, 410, 429):
         return Retryable(message, delay=error.retry_after)
     if error.status == 403 and "being terminated" in str(error):
         return Retryable(message, delay=10.0)
@@ -231,7 +233,30 @@ def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
         return (
             OutcomeUnknown(message, delay=error.retry_after) if writes else Retryable(message, delay=error.retry_after)
         )
+    if writes and error.status in (403, 422):
+        return Refused(message, reason="Forbidden" if error.status == 403 else "Invalid")
     return Fatal(message)
+
+
+_REFUSALS = (
+    ("exceeded quota", "QuotaExceeded"),
+    ("failed quota", "QuotaExceeded"),
+    ("status unknown for quota", "QuotaExceeded"),
+    ("violates PodSecurity", "PodSecurity"),
+    ("ValidatingAdmissionPolicy", "AdmissionPolicy"),
+    ("admission webhook", "AdmissionWebhook"),
+    ("failed calling webhook", "AdmissionWebhook"),
+    ("usage per Container", "LimitRange"),
+    ("usage per Pod", "LimitRange"),
+)
+"""What the API server's admission says of an object. A webhook chooses its status itself, and one
+that does not answer is an error 500: in each case the object was definitely not made.
+"""
+
+
+def _refusal(error: ApiError) -> str:
+    """The reason of a refusal by admission; empty for every other answer."""
+    return next((reason for words, reason in _REFUSALS if words in str(error)), "")
 
 
 class KubernetesStore:
@@ -354,7 +379,7 @@ class KubernetesStore:
             path, query = RESOURCES[kind].path(meta.get("namespace", "")), {"fieldManager": FIELD_MANAGER}
             await self._api.request("POST", path, body=manifest, query=query, timeout=timeout)
         except ApiError as error:
-            if error.status == 409:
+            if error.status == 409 and not _refusal(error):
                 return False
             raise translate(error, f"create {kind} {_name(meta)}") from error
         return True

@@ -7,12 +7,12 @@ enough: a GitOps tool has every verb, whoever wrote what it applies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hudi_contract import naming
-from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.spec import PullSecret, TableSpec, WriterSpec
 
 ANNOTATION = f"{naming.GROUP}/allowed-tables"
 """Names of HudiTables, separated by commas, or ``*``."""
@@ -75,14 +75,22 @@ def of_table(table: TableSpec) -> tuple[Reference, ...]:
         found.append(Reference("spec.storage.serviceAccountName", Named(ACCOUNT, storage.service_account_name)))
     if table.callback is not None and table.callback.secret:
         found.append(Reference("spec.commitCallback.secretRef", Named(SECRET, table.callback.secret), optional=True))
+    found.extend(_pulled_with(table.image_pull_secrets))
     return tuple(found)
 
 
 def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
-    """Every Secret that a HudiWriter names."""
-    if writer.kafka is None or not writer.kafka.security.secret:
-        return ()
-    return (Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)),)
+    """Every Secret and ServiceAccount that a HudiWriter names."""
+    found = list(_pulled_with(writer.image_pull_secrets))
+    if writer.kafka is not None and writer.kafka.security.secret:
+        found.append(Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)))
+    if writer.service_account_name:
+        found.append(Reference("spec.serviceAccountName", Named(ACCOUNT, writer.service_account_name)))
+    return tuple(found)
+
+
+def _pulled_with(secrets: Sequence[PullSecret]) -> Iterator[Reference]:
+    return (Reference("spec.imagePullSecrets", Named(SECRET, secret.name)) for secret in secrets)
 
 
 def problem(
@@ -119,7 +127,7 @@ def problem(
 
 
 def image_problem(image: str, own: str, allowed: Sequence[str]) -> str:
-    """Why a HudiTable may not name this image; empty when it may, or names none.
+    """Why a HudiTable or a HudiWriter may not name this image; empty when it may, or names none.
 
     ``own``: the operator's Spark image. A final ``*`` of an allowed one stands for anything.
     """

@@ -10,11 +10,21 @@ from __future__ import annotations
 import re
 
 from hudi_contract.words import FencingMode
-from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.spec import TableSpec, WriterSpec
 
 FIELD = "spec.fencing.mode: Credentials"
 OTHER_ACCESS = r"fs\.s3a\.(bucket\.|assumed\.|security\.|delegation\.|.*credential|.*provider)"
 """Options that would give S3A other credentials, or other settings for one bucket."""
+
+
+def account_problem(table: TableSpec, writer: WriterSpec) -> str:
+    """Why a writer of this table may have no account of its own; empty: it may, or has none."""
+    if table.fencing.mode != FencingMode.CREDENTIALS or not writer.service_account_name:
+        return ""
+    return (
+        f"spec.serviceAccountName: {writer.service_account_name} would give the writer an access that cannot be "
+        f"revoked: HudiTable {table.ref.name} has {FIELD}"
+    )
 
 
 def problem(table: TableSpec, store_endpoint: str) -> str:

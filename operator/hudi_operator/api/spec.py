@@ -40,6 +40,8 @@ JsonDict = dict[str, Any]
 
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
+IMAGE = "^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
+"""Pattern of an image's name."""
 _COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
 
 
@@ -148,6 +150,13 @@ class SecretRef:
 
 
 @dataclass(frozen=True)
+class PullSecret:
+    """A Secret with which images are pulled."""
+
+    name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
+
+
+@dataclass(frozen=True)
 class StorageSpec:
     """Access of a table's pods to its storage."""
 
@@ -186,7 +195,8 @@ class TableSpec:
     """Which of two versions of a record is kept."""
     missing_columns: str = text("Null", at="schema.missingColumns", choices=("Null", "Refuse"))
     """How a batch that lacks a column of the table is handled."""
-    image: str = text(at_least=1, at_most=512, matches="^[A-Za-z0-9][A-Za-z0-9._:/@-]*$")
+    image: str = text(at_least=1, at_most=512, matches=IMAGE)
+    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8)
     hudi_version: str = text(HUDI_VERSION, at_most=32, matches="^1[.]2[.][0-9]+$")
     """Required release of Hudi in the image."""
     concurrency_mode: str = text(
@@ -310,6 +320,22 @@ class TableSpec:
             image=self.image or default_image,
             own=None if self.agent is None else self.agent.key(self.ref.name),
             callback_secret=self.callback.secret if self.callback is not None else "",
+            pull_secrets=self.pull_secrets,
+        )
+
+    @property
+    def pull_secrets(self) -> tuple[str, ...]:
+        """Names of the Secrets with which images are pulled."""
+        return tuple(dict.fromkeys(secret.name for secret in self.image_pull_secrets))
+
+    def as_run_by(self, writer: WriterSpec) -> TableSpec:
+        """The table with a writer's own image, account and pull secrets."""
+        account = writer.service_account_name or self.storage.service_account_name
+        return replace(
+            self,
+            image=writer.image or self.image,
+            storage=replace(self.storage, service_account_name=account),
+            image_pull_secrets=(*self.image_pull_secrets, *writer.image_pull_secrets),
         )
 
 
@@ -361,6 +387,12 @@ class WriterSpec:
     duplicates: str = text(unset="Fail", choices=("Fail", "Drop", "Allow"))
     """How ``Insert`` and ``BulkInsert`` handle an existing key."""
     application: Application | None = record(Application, optional=True)
+    image: str = text(at_least=1, at_most=512, matches=IMAGE)
+    """Image of driver and executors; empty: the table's."""
+    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8)
+    """In addition to the table's."""
+    service_account_name: str = text(at_least=1, at_most=63, matches=NAME)
+    """ServiceAccount of driver and executors; empty: the table's."""
     priority: int = number(0, at_least=-1000, at_most=1000)
     partitions: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 128))
     """Patterns of the partitions that it writes; empty: any."""

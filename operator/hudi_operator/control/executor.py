@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
+import json
 import logging
 import re
 import secrets
@@ -18,9 +20,10 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.queue import Key
+from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
+from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
@@ -42,6 +45,8 @@ class Context:
     done: list[act.Action] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     """What could not be done; the rest of the plan was."""
+    waiting: set[str] = field(default_factory=set)
+    """Attempts for which the API server does not make something: nothing of them is done."""
     foreign_files: set[str] = field(default_factory=set)
     """ConfigMaps of others under names of the operator's: no pod is created that mounts one."""
 
@@ -58,14 +63,19 @@ class Executor:
         check_leader: Callable[[], None],
         credentials: AttemptCredentials | None = None,
         applied: AppliedObjects | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
-        """``credentials`` None: there is no broker. ``applied``: shared with the observer."""
+        """``credentials`` None: there is no broker.
+
+        ``applied`` and ``refusals`` are shared with the observer.
+        """
         self._kubernetes = kubernetes
         self._etcd = etcd
         self._timers = timers
         self._check_leader = check_leader
         self._credentials = credentials
         self._applied = applied or AppliedObjects()
+        self._refusals = refusals or Refusals()
         self._events: set[tuple[str, str, str]] = set()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -110,18 +120,46 @@ class Executor:
         try:
             taken, files = await self._taken_names(plan), _files_of_attempts(plan)
             context.refused.extend(taken.values())
+            begun = _begun(plan)
+            self._refusals.keep(key, begun)
+            context.waiting.update(a for a, digest in begun.items() if self._refusals.wait(key, a, digest))
             for action in plan.actions:
                 self._check_leader()
                 attempt = _attempt_of(action)
                 if isinstance(action, act.EmitEvent):
                     events.append(action)
-                elif attempt not in taken and not context.foreign_files & files.get(attempt, frozenset()):
-                    await self._perform[type(action)](context, action)
+                elif (
+                    attempt not in taken
+                    and attempt not in context.waiting
+                    and not context.foreign_files & files.get(attempt, frozenset())
+                ):
+                    await self._attempted(context, action, attempt, begun.get(attempt, ""))
+            for attempt in begun.keys() - context.waiting:
+                self._refusals.passed(key, attempt)
         finally:
             await self._tell(context, events)
         if context.refused:
             raise Fatal("; ".join(context.refused))
         return context.done
+
+    async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
+        """Perform one action.
+
+        What the API server does not make for one attempt stops this attempt: everything else in the
+        plan goes on (F245).
+        """
+        try:
+            await self._perform[type(action)](context, action)
+        except Refused as error:
+            if not attempt:
+                raise
+            delay = self._refusals.refused(context.key, attempt, digest, error)
+            context.waiting.add(attempt)
+            LOG.warning("%s: attempt %s waits: %s; again in %.0f s", "/".join(context.key), attempt, error, delay)
+
+    def has_news(self, key: Key, observed: Observed) -> bool:
+        """Whether something was refused, or is no more, since a table was observed."""
+        return self._refusals.facts(key) != observed.refusals
 
     async def _taken_names(self, plan: act.Plan) -> dict[str, str]:
         """Attempts whose names somebody else's objects have, with what is to be said of that.
@@ -461,13 +499,28 @@ def _is(found: JsonDict, manifest: JsonDict) -> bool:
 
 
 def _attempt_of(action: act.Action) -> str:
-    """The attempt that an action begins; empty for others."""
-    if isinstance(action, act.PutAdmit):
+    """The attempt that an action begins, or whose pod needs what it makes; empty for others."""
+    if isinstance(action, act.PutAdmit | act.Apply | act.GiveCredentials):
         return action.attempt
     if isinstance(action, act.CreatePod):
         meta = action.manifest["metadata"]
         return naming.attempt_id(meta["namespace"], meta["name"])
+    if isinstance(action, act.CreateKey):
+        meta = action.manifest["metadata"]
+        (pod,) = meta["ownerReferences"]
+        return naming.attempt_id(meta["namespace"], pod["name"])
     return ""
+
+
+def _begun(plan: act.Plan) -> dict[str, str]:
+    """By attempt, a digest of what the plan makes for it."""
+    made: dict[str, list[JsonDict]] = {}
+    for action in plan.actions:
+        if isinstance(action, act.Apply | act.CreatePod | act.CreateKey | act.GiveCredentials) and (
+            attempt := _attempt_of(action)
+        ):
+            made.setdefault(attempt, []).append(action.manifest)
+    return {a: hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for a, each in made.items()}
 
 
 def _files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:

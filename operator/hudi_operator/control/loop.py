@@ -32,6 +32,9 @@ QUIET_SECONDS = 240.0
 told is found after it.
 """
 
+NEWS_SECONDS = 0.5
+"""Time until a refusal that nobody has planned with is in status."""
+
 Planner = Callable[[Observed, OperatorConfig], act.Plan]
 
 
@@ -139,6 +142,9 @@ class Reconciler:
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
+        if self._executor.has_news(key, observed):
+            # Status says at the next look what was refused.
+            return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence

@@ -26,7 +26,7 @@ from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
@@ -60,6 +60,10 @@ def _none_seen(key: Key) -> Mapping[str, Revocation]:
     return {}
 
 
+def _none_refused(key: Key) -> Mapping[str, Refusal]:
+    return {}
+
+
 class Observer:
     """Reads tables.
 
@@ -80,13 +84,15 @@ class Observer:
         revocations: Callable[[Key], Mapping[str, Revocation]] = _none_seen,
         applied: AppliedObjects | None = None,
         memory: Memory | None = None,
+        refusals: Callable[[Key], Mapping[str, Refusal]] = _none_refused,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
         says what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what
-        the watches bring.
+        the watches bring. ``refusals`` says what the API server has
+        refused to make for a table's attempts.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -99,6 +105,7 @@ class Observer:
         self._applied = applied or AppliedObjects()
         self._memory = memory or Memory()
         self._holders: set[str] = set()
+        self._refusals = refusals
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -160,6 +167,7 @@ class Observer:
             tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
             revocations=self._revocations(key),
+            refusals=self._refusals(key),
             namespace_terminating=terminating,
             namespace_uid=namespace_uid,
             fresh_uuid=str(uuid.uuid4()),
@@ -200,6 +208,7 @@ class Observer:
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
             revocations=self._revocations(key),
+            refusals=self._refusals(key),
             etcd_authority=self._authority(),
             copied_authority=self._applied.authority(key[0]),
             revision_floor=read.floor,

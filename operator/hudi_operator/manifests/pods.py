@@ -212,6 +212,7 @@ def _pod(
             },
             "containers": [container],
             "volumes": volumes,
+            **({"imagePullSecrets": [{"name": name} for name in table.pull_secrets]} if table.pull_secrets else {}),
         },
     }
 

@@ -74,6 +74,17 @@ class PodFacts:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What the API server said when it was to make an object of an attempt.
+
+    ``reason`` and ``message`` as in a condition.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
 class HeldConfigMap:
     """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
 
@@ -201,6 +212,8 @@ class Observed:
     """
     revocations: Mapping[str, Revocation] = field(default_factory=dict)
     """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """What the API server has refused this process, by attempt. Lost at failover."""
     namespace_terminating: bool = False
     namespace_uid: str = ""
     """Empty when it is unknown."""

@@ -46,6 +46,17 @@ class Fatal(Exception):
     """Refused for a reason that does not resolve itself; a person has to act."""
 
 
+class Refused(Fatal):
+    """The API server does not make or change an object.
+
+    ``reason``: why, as in a condition (``QuotaExceeded``, for example). It may resolve itself.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class LeaseLost(Exception):
     """This replica is not the leader any more and must not act."""
 

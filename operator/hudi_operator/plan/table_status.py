@@ -323,6 +323,7 @@ def _agent_is_not_ready(r: _Readiness) -> Condition | None:
         return None
     pod = agents.current_pod(r.view)
     why = (pod.waiting or pod.unschedulable) if pod is not None else agents.last_failure(r.view)
+    why = agents.refusal(r.view) or why
     return _not_ready("AgentNotReady", f"waiting for agent {r.view.agent}{': ' + why if why else ''}")
 
 

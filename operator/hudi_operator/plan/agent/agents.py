@@ -113,6 +113,14 @@ def last_failure(view: View) -> str:
     return f"{newest.name} failed: {classify.classify(newest).message}" if newest is not None else ""
 
 
+def refusal(view: View) -> str:
+    """What the API server does not make for the agent, or the next one; empty when nothing."""
+    pod = current_pod(view)
+    name = pod.name if pod is not None else naming.agent_pod_name(view.agent, _next_generation(view))
+    found = view.observed.refusals.get(naming.attempt_id(view.table.ref.namespace, name))
+    return f"{found.reason}: {found.message}" if found is not None else ""
+
+
 def executor_waits(view: View) -> str:
     """Why an executor of the table's own agent has no node.
 
@@ -167,18 +175,18 @@ def plan_agent(view: View) -> PartialPlan:
 def _create(view: View, generation: int) -> list[Action]:
     attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
     return [
-        *ensure_namespace(view),
-        Apply(configmaps.agent_config(view.table, view.agent, generation, view.config)),
+        *ensure_namespace(view, view.table, attempt),
+        Apply(configmaps.agent_config(view.table, view.agent, generation, view.config), attempt),
         PutAdmit(view.table.table_id, attempt, Role.AGENT),
         CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
     ]
 
 
-def ensure_namespace(view: View) -> list[Action]:
-    """Objects that pods in this namespace require, there before a pod is created."""
-    accounts = [view.table.storage.service_account_name] if view.table.storage.service_account_name else []
-    made = namespace.namespace_objects(view.table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
-    return [Ensure(manifest) for manifest in made]
+def ensure_namespace(view: View, table: TableSpec, attempt: str) -> list[Action]:
+    """Objects that pods of ``table`` require, applied before ``attempt`` has one."""
+    accounts = [table.storage.service_account_name] if table.storage.service_account_name else []
+    made = namespace.namespace_objects(table.ref.namespace, view.config, view.observed.etcd_authority, accounts)
+    return [Ensure(manifest, attempt) for manifest in made]
 
 
 def _copy_authority(view: View) -> list[Action]:

@@ -63,6 +63,8 @@ class Apply(Action):
     """
 
     manifest: JsonDict
+    attempt: str = ""
+    """Attempt that needs it; empty: no single one. A refusal stops this attempt only (F245)."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,26 @@ def problem(view: View) -> str:
     return image_problem(view) or table_problem(view) or mode_problem(view)
 
 
+def writer_image_problem(view: View, writer: WriterSpec) -> str:
+    """Why no driver may start with the HudiWriter's own image; empty when it may, or has none."""
+    return references.image_problem(writer.image, view.config.spark_image, view.config.allowed_images)
+
+
+def writer_account_problem(view: View, writer: WriterSpec) -> str:
+    """Why no driver may start with the HudiWriter's own account; empty when it may, or has none."""
+    return revocable.account_problem(view.table, writer)
+
+
+def may_not_start(view: View, writer: WriterSpec) -> str:
+    """Why no driver of a HudiWriter may start; empty when one may."""
+    return (
+        problem(view)
+        or writer_image_problem(view, writer)
+        or writer_account_problem(view, writer)
+        or writer_problem(view, writer)
+    )
+
+
 def writer_problem(view: View, writer: WriterSpec) -> str:
     """Why no driver may start with what the HudiWriter names; empty when it may."""
     return references.problem(

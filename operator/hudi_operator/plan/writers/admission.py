@@ -247,6 +247,14 @@ def _reference_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled(launch.REFERENCE_NOT_ALLOWED, launch.writer_problem(c.view, c.spec))
 
 
+def _image_is_not_allowed(c: _Candidate) -> Decision | None:
+    return _stalled(launch.IMAGE_NOT_ALLOWED, launch.writer_image_problem(c.view, c.spec))
+
+
+def _account_is_not_possible(c: _Candidate) -> Decision | None:
+    return _stalled(launch.FENCING_MODE_NOT_POSSIBLE, launch.writer_account_problem(c.view, c.spec))
+
+
 def _partitions_are_wrong(c: _Candidate) -> Decision | None:
     return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec))
 
@@ -273,6 +281,8 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _option_is_not_allowed,
     _event_log_is_not_allowed,
     _source_is_not_allowed,
+    _image_is_not_allowed,
+    _account_is_not_possible,
     _reference_is_not_allowed,
     _partitions_are_wrong,
     _backs_off,

@@ -19,7 +19,7 @@ from hudi_contract.outcomes import FailureClass
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, TerminationMessage
 from hudi_contract.words import Role
-from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.facts import PodFacts
@@ -90,19 +90,21 @@ def run_of(entry: AttemptEntry) -> int:
     return entry.run or 1
 
 
-def start_actions(view: View, table: TableSpec, wanted: WriterSpec, entry: AttemptEntry) -> tuple[Action, ...]:
+def start_actions(view: View, wanted: WriterSpec, entry: AttemptEntry) -> tuple[Action, ...]:
     """Create the objects of an attempt whose entry is in status.
 
     None while its source is missing, the table is unreadable, or what they name may not be used.
     Admission precedes the pod (F23).
     """
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
-    if writer is None or launch.problem(view) or launch.writer_problem(view, writer):
+    if writer is None or launch.may_not_start(view, writer):
         return ()
-    number = entry.number
+    table, number = view.table.as_run_by(writer), entry.number
     return (
-        *ensure_namespace(view),
-        Apply(configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry))),
+        *ensure_namespace(view, table, writer.attempt_id(number)),
+        Apply(
+            configmaps.attempt_config(table, writer, number, view.config, run=run_of(entry)), writer.attempt_id(number)
+        ),
         PutAdmit(table.table_id, writer.attempt_id(number), Role.WRITER),
         CreatePod(pods.driver_pod(table, writer, number, view.config)),
     )
@@ -235,9 +237,7 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         )
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
-    return Progress(
-        tuple(entries), after=start_actions(view, view.table, writer, attempt.entry), summary=(summary,), requeue=5
-    )
+    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=5)
 
 
 # ---- stopping

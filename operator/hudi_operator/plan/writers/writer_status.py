@@ -10,6 +10,7 @@ from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
+from hudi_operator.model.facts import Refusal
 from hudi_operator.model.status import AttemptEntry, ConflictEntry, Counts
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
@@ -213,16 +214,21 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
     stalled = decision.kind is Kind.STALLED or over == "Failed"
     reason = decision.reason or "Unknown"
     busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
-    waiting = (
-        writer.active.pod.waiting or writer.active.pod.unschedulable
-        if writer.active is not None and writer.active.pod is not None
-        else ""
-    )
+    refused = _refusal(view, writer)
+    waiting = no_start = f"{refused.reason}: {refused.message}" if refused is not None else ""
+    if writer.active is not None and writer.active.pod is not None:
+        waiting = waiting or writer.active.pod.waiting or writer.active.pod.unschedulable
     ready = state in _AS_ASKED
     return [
-        condition("Ready", ready, state, "" if ready else failure or decision.message or waiting),
+        condition("Ready", ready, state, "" if ready else failure or no_start or decision.message or waiting),
         condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
         condition("Running", state == "Running", state, "" if state == "Running" else waiting),
+        condition(
+            "StartRefused",
+            refused is not None,
+            refused.reason if refused is not None else "NotRefused",
+            refused.message if refused is not None else "",
+        ),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
         condition(
@@ -245,6 +251,11 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
             (failure or decision.message) if stalled else "",
         ),
     ]
+
+
+def _refusal(view: View, writer: WriterView) -> Refusal | None:
+    """What the API server does not make for the active attempt; None: nothing."""
+    return view.observed.refusals.get(writer.active.id) if writer.active is not None else None
 
 
 def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | None:
@@ -281,6 +292,9 @@ def events(
         good = kind in (classify.SUCCEEDED, *classify.STOPPED)
         text = f"attempt {progress.ended.number} ended: {kind}: {progress.ended.message}".strip(": ")
         found.append(event("Normal" if good else "Warning", f"Attempt{kind}", text, progress.ended.number))
+    refused = _refusal(view, writer)
+    if refused is not None and not conditions.is_true(writer.status, "StartRefused") and writer.active is not None:
+        found.append(event("Warning", "StartRefused", f"{refused.reason}: {refused.message}", writer.active.number))
     if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
     if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):

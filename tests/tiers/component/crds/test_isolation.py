@@ -76,6 +76,8 @@ ASKED: dict[str, Any] = {
     "create a table with an image that is not allowed": _apply(table(NAMESPACE, "mine", image="evil:1")),
     "create a writer of the table": _apply(writer(NAMESPACE, "mine")),
     "create a writer with code": _apply(writer(NAMESPACE, "mine", source=PYTHON)),
+    "create a writer with another account": _apply(writer(NAMESPACE, "mine", serviceAccountName="rights")),
+    "create a writer with an image that is not allowed": _apply(writer(NAMESPACE, "mine", image="evil:1")),
     "create a writer of another table": _apply(writer(NAMESPACE, "mine", tableRef={"name": "orders"})),
     "suspend the table": _patch("huditable", "flights", {"spec": {"suspend": True}}),
     "fence by lease alone": _patch("huditable", "flights", {"spec": {"fencing": {"mode": "LeaseOnly"}}}),

@@ -39,6 +39,9 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
     "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
+    "a table's pull secret": ("huditables", {"imagePullSecrets": [{"name": "registry"}]}, "secrets", "registry"),
+    "a writer's pull secret": ("hudiwriters", {"imagePullSecrets": [{"name": "registry"}]}, "secrets", "registry"),
+    "a writer's account": ("hudiwriters", {"serviceAccountName": "cloud"}, "serviceaccounts", "cloud"),
     "table": ("hudiwriters", {"tableRef": {"name": "lake"}}, "huditables", "lake"),
 }
 MAKE = {"huditables": table, "hudiwriters": writer}
@@ -118,6 +121,9 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: s
     )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
     assert "are those of the operator's own" in light_cluster.refused(writer(author, source={"kafka": kafka}))
+    for made in (table, writer):
+        pulled = made(author, imagePullSecrets=[{"name": "registry"}, {"name": name}])
+        assert f"Secret '{name}': names that begin" in light_cluster.refused(pulled)
 
 
 @pytest.mark.parametrize(("plural", "policy"), [("huditables", "table"), ("hudiwriters", "writer")])
@@ -142,6 +148,8 @@ def test_an_image_must_be_allowed(light_cluster: Cluster, namespace: str) -> Non
         in message
     )
     light_cluster.apply(table(namespace, image="localhost/hudi-operator/spark:dev"))
+    assert "spec.image: 'evil:1' is none of the images" in light_cluster.refused(writer(namespace, image="evil:1"))
+    light_cluster.apply(writer(namespace, image="localhost/hudi-operator/spark:dev"))
 
 
 def test_images_are_allowed_by_pattern(bare_cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ from hudi_operator.main import check_version
 from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
-from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Retryable
+from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
 from hudi_operator.observability import Probes
 from hudi_operator.plan.core import actions as act
 
@@ -45,14 +45,48 @@ def test_a_write_that_may_have_happened_is_told_from_one_that_has_not(
         (429, "slow down", True, Retryable),
         (500, "oops", True, OutcomeUnknown),
         (503, "oops", False, Retryable),
-        (403, "forbidden", True, Fatal),
-        (403, "exceeded quota: x", True, Retryable),
+        (403, "forbidden", True, Refused),
+        (403, "forbidden", False, Fatal),
+        (404, "the server could not find the requested resource", True, Fatal),
+        (403, "exceeded quota: x", True, Refused),
         (403, "namespace is being terminated", True, Retryable),
-        (422, "invalid", True, Fatal),
+        (422, "invalid", True, Refused),
     ],
 )
 def test_answers_of_the_api_server(status: int, message: str, writes: bool, expected: type[Exception]) -> None:
     assert type(translate(ApiError(status, message, retry_after=None), "x", writes=writes)) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "reason"),
+    [
+        (
+            403,
+            'pods "a" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2',
+            "QuotaExceeded",
+        ),
+        (403, 'pods "a" is forbidden: failed quota: few: must specify limits.cpu', "QuotaExceeded"),
+        (403, 'pods "a" is forbidden: status unknown for quota: few, resources: pods', "QuotaExceeded"),
+        (403, 'pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged', "PodSecurity"),
+        (
+            422,
+            "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+            "AdmissionPolicy",
+        ),
+        (400, 'admission webhook "w.example" denied the request: no', "AdmissionWebhook"),
+        (409, 'admission webhook "w.example" denied the request: no', "AdmissionWebhook"),
+        (500, 'Internal error occurred: failed calling webhook "w.example": timeout', "AdmissionWebhook"),
+        (403, 'pods "a" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi', "LimitRange"),
+        (403, 'pods "a" is forbidden: no PriorityClass with name x was found', "Forbidden"),
+        (422, 'Pod "a" is invalid: spec.tolerations', "Invalid"),
+    ],
+)
+def test_why_the_api_server_makes_no_object(status: int, message: str, reason: str) -> None:
+    """F245: each of them was definitely not made, whatever the status."""
+    error = translate(ApiError(status, message, retry_after=None), "create Pod lake/a")
+    assert isinstance(error, Refused)
+    assert error.reason == reason
+    assert message in str(error)
 
 
 def test_a_wish_to_wait_is_passed_on() -> None:

@@ -87,8 +87,12 @@ def test_agents_are_shared_by_equal_access_in_one_namespace_only() -> None:
         name(storage_options={}),
         name(image="j"),
         name(secret_refs=[]),
+        name(pull_secrets=["a"]),
+        name(callback_secret="a"),
+        name(own={}),
     ]
-    assert len({name(), *others}) == 6
+    assert len({name(), *others}) == 9
+    assert name(pull_secrets=["a", "b"]) == name(pull_secrets=["b", "a"])
     assert len(naming.agent_pod_name(name(), 12345)) <= 63
 
 

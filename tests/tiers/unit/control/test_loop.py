@@ -16,13 +16,14 @@ from hudi_contract.words import Role
 from hudi_operator.control.applied_objects import KEPT_SECONDS, AppliedObjects
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
+from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model import conditions
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
-from hudi_operator.model.ports import Conflict, Fatal, LeaseLost
+from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused
 from hudi_operator.plan.core import actions as act
 
 KEY = ("ns", "t")
@@ -267,10 +268,89 @@ def test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it(*
     assert [call for call in cluster.calls if call != "owners"] == ["put_admit", "delete"]
 
 
-def test_a_config_map_of_ours_that_is_refused_ends_the_plan() -> None:
+class Refusing(Recorder):
+    """Makes nothing of these names."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self.names, self.made, self.tried = set(names), list[str](), list[str]()
+
+    async def _make(self, manifest: dict[str, Any]) -> bool:
+        name = manifest["metadata"]["name"]
+        self.tried.append(name)
+        if name in self.names:
+            raise Refused(f"create {name}: exceeded quota", reason="QuotaExceeded")
+        self.made.append(name)
+        return True
+
+    create = apply = _make
+
+    async def get(self, kind: str, namespace: str, name: str) -> None:
+        return None
+
+    async def owners(self, kind: str, namespace: str, name: str) -> None:
+        return None
+
+
+def _start(name: str) -> tuple[act.Action, ...]:
+    file = act.Apply({"kind": "ConfigMap", "metadata": {"namespace": "ns", "name": f"{name}-conf"}}, f"ns.{name}")
+    return file, act.PutAdmit("t", f"ns.{name}", Role.WRITER), _pod(name)
+
+
+def _key(name: str) -> act.CreateKey:
+    meta = {"namespace": "ns", "name": f"{name}-key", "ownerReferences": [{"name": name, "uid": f"uid-{name}"}]}
+    return act.CreateKey({"kind": "Secret", "metadata": meta}, "key")
+
+
+@pytest.mark.parametrize("refused", ["a-1", "a-1-conf", "a-1-key"])
+def test_what_is_refused_to_one_attempt_stops_no_other(refused: str) -> None:
+    """F245: quota, admission policies and PodSecurity may let some pods pass and others not."""
+    refusals, cluster = Refusals(), Refusing(refused)
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None, refusals=refusals)
+    actions = (*_start("a-1"), *_start("b-1"), _key("a-1"), _key("c-1"), DELETE)
+    perform(made, *actions)
+    assert {"b-1-conf", "b-1", "c-1-key"} <= set(cluster.made)
+    assert cluster.calls[-1] == "delete"
+    assert refusals.facts(KEY) == {"ns.a-1": Refusal("QuotaExceeded", f"create {refused}: exceeded quota")}
+    assert made.has_news(KEY, observed())
+    cluster.tried.clear()
+    perform(made, *actions)
+    assert not [name for name in cluster.tried if name.startswith("a-1")], "it waits"
+    assert "b-1" in cluster.tried
+
+
+def test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_another_one() -> None:
+    now = [0.0]
+    refusals, cluster = Refusals(lambda: now[0]), Refusing("a-1")
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None, refusals=refusals)
+    tries = []
+    for second in range(400):
+        now[0], before = float(second), len(cluster.tried)
+        perform(made, _pod("a-1"))
+        if len(cluster.tried) > before:
+            tries.append(second)
+    assert tries == [0, 5, 15, 35, 75, 155, 275, 395]
+    perform(made, _pod("a-1", {"emptyDir": {}}))
+    assert len(cluster.tried) == len(tries) + 1, "the user has changed the pod"
+    cluster.names.clear()
+    perform(made, _pod("a-1"))
+    assert cluster.made == ["a-1"]
+    assert refusals.facts(KEY) == {}
+
+
+def test_an_attempt_that_is_not_begun_any_more_is_forgotten() -> None:
+    refusals, cluster = Refusals(), Refusing("a-1")
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None, refusals=refusals)
+    perform(made, _pod("a-1"))
+    assert refusals.facts(KEY)
+    perform(made)
+    assert refusals.facts(KEY) == {}
+
+
+def test_what_is_refused_to_all_ends_the_plan() -> None:
     class Cluster(Recorder):
         async def apply(self, manifest: dict[str, Any]) -> None:
-            raise Fatal("quota")
+            raise Refused("quota", reason="QuotaExceeded")
 
         async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
             return {"metadata": {"labels": dict(naming.MANAGED)}}

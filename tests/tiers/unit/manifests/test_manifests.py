@@ -502,6 +502,39 @@ def test_executors_may_mount_what_they_do_mount() -> None:
         assert config["data"]["executor-labels"].split(",") == sorted(ours)
 
 
+def test_a_writers_own_image_account_and_pull_secrets_are_those_of_driver_and_executors() -> None:
+    shared = table(image="lake:1", imagePullSecrets=[{"name": "a"}], storage={"serviceAccountName": "ours"})
+    for load, image, account, secrets in (
+        (writer(**EXECUTORS), "lake:1", "ours", ["a"]),
+        (
+            writer(
+                **EXECUTORS,
+                image="own:1",
+                serviceAccountName="mine",
+                imagePullSecrets=[{"name": "b"}, {"name": "a"}],
+            ),
+            "own:1",
+            "mine",
+            ["a", "b"],
+        ),
+    ):
+        seen = shared.as_run_by(load)
+        for pod in (
+            pods.driver_pod(seen, load, 3, CONFIG),
+            yaml.safe_load(pods.executor_template(seen, load, 3, CONFIG)),
+        ):
+            assert pod["spec"]["containers"][0]["image"] == image
+            assert pod["spec"]["imagePullSecrets"] == [{"name": name} for name in secrets]
+        assert pods.driver_pod(seen, load, 3, CONFIG)["spec"]["serviceAccountName"] == account
+        data = configmaps.attempt_config(seen, load, 3, CONFIG, run=1)["data"]
+        assert (data["executor-image"], data["executor-account"]) == (image, account)
+        assert f"spark.kubernetes.container.image={image}" in data["spark-defaults.conf"]
+        assert f"executor.serviceAccountName={account}" in data["spark-defaults.conf"]
+    agent = pods.agent_pod(shared, "hudi-agent-0", 1, CONFIG)
+    assert agent["spec"]["imagePullSecrets"] == [{"name": "a"}]
+    assert "imagePullSecrets" not in pods.agent_pod(table(), "hudi-agent-0", 1, CONFIG)["spec"]
+
+
 def test_what_executors_are_compared_with_is_held() -> None:
     """F200: no cascade takes it from a pod that may start executors."""
     own, agent = table(agent={"executors": {"instances": 1}}), "hudi-agent-0123456789"

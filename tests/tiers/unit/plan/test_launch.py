@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.api import references
+from hudi_operator.api import references, revocable
 from hudi_operator.api.references import Consent, Named
-from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.model.config import ConsentConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.status import attempt_entries
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.gate.stalled import path_problem
+from hudi_operator.plan.writers import attempts
 from tests.support.world import simulated_world
 from tests.support.world.simulated_world import World, finished
 
@@ -138,6 +142,87 @@ def test_an_image_that_is_not_allowed_starts_nothing(world: Owners) -> None:
     assert not world.pods
     world.edit(world.table, image="lake/spark:1")
     world.run(lambda w: w.is_true(w.table, "Ready"))
+
+
+OWN = {"image": "lake/own:1", "serviceAccountName": "cloud", "imagePullSecrets": [{"name": "registry"}]}
+OWN_ALLOWED = {
+    Named("ServiceAccount", "cloud"): Consent(True, ("*",)),
+    Named("Secret", "registry"): Consent(True, ("*",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "said", "reason", "message"),
+    [
+        ({**OWN, "image": "evil:1"}, {}, "ImageNotAllowed", "spec.image: evil:1 is none of the allowed images"),
+        (
+            OWN,
+            {Named("ServiceAccount", "cloud"): Consent(True)},
+            "ReferenceNotAllowed",
+            "spec.serviceAccountName: ServiceAccount cloud allows no table",
+        ),
+        (
+            OWN,
+            {Named("Secret", "registry"): Consent(True, ("orders",))},
+            "ReferenceNotAllowed",
+            "spec.imagePullSecrets: Secret registry allows only orders",
+        ),
+    ],
+)
+def test_a_writers_own_image_account_and_pull_secret(
+    world: Owners, spec: dict[str, Any], said: dict[Named, Consent], reason: str, message: str
+) -> None:
+    world.make_table(storage=STORAGE)
+    world.make_writer("load", **spec)
+    world.make_writer("other")
+    world.said = {**ALLOWED, **OWN_ALLOWED, **said}
+    world.run(finished("other"))
+    found = stalled(world, world.writers["load"])
+    assert found[0] == reason
+    assert message in found[1]
+    assert not any(name.startswith("load") for name in world.created)
+    world.said = {**ALLOWED, **OWN_ALLOWED}
+    world.edit(world.writers["load"], **OWN)
+    world.run(finished("load"))
+
+
+def test_a_word_that_is_withdrawn_before_the_pod_is_there_counts(world: Owners) -> None:
+    """Status and admission came first: it is asked once more, whatever was said then."""
+    world.make_table(storage=STORAGE)
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    world.make_writer("load", **OWN)
+    world.said = {**ALLOWED, **OWN_ALLOWED}
+    world.run(finished("load"))
+    (attempt,) = attempt_entries(world.writers["load"]["status"])
+    for fields, said in (
+        ({**OWN, "image": "evil:1"}, world.said),
+        (OWN, {**world.said, Named("Secret", "registry"): Consent(True)}),
+        (OWN, {**world.said, Named("ServiceAccount", "cloud"): Consent(exists=False)}),
+        (OWN, world.said),
+    ):
+        world.said = said
+        obj = {**world.writers["load"], "spec": {**world.writers["load"]["spec"], **fields}}
+        view = build_view(world.observe(), simulated_world.CONFIG)
+        made = attempts.start_actions(view, WriterSpec.from_object(obj), attempt)
+        assert bool(made) == (fields is OWN and said == {**ALLOWED, **OWN_ALLOWED})
+    (pod,) = [action.manifest for action in made if isinstance(action, act.CreatePod)]
+    assert pod["spec"]["containers"][0]["image"] == "lake/own:1"
+    assert pod["spec"]["serviceAccountName"] == "cloud"
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+    bound = [a.manifest["subjects"][0]["name"] for a in made if isinstance(a, act.Apply) and "subjects" in a.manifest]
+    assert "cloud" in bound, "it starts executors"
+
+
+def test_an_account_of_a_writers_own_would_not_be_revoked() -> None:
+    """Its cloud identity reaches the store after the attempt is fenced."""
+    load = WriterSpec.from_object(
+        {"metadata": {"name": "load"}, "spec": {"tableRef": {"name": "flights"}, "serviceAccountName": "cloud"}}
+    )
+    assert not revocable.account_problem(spec(), load)
+    revoked = spec(fencing={"mode": "Credentials"})
+    found = revocable.account_problem(revoked, load)
+    assert found.startswith("spec.serviceAccountName: cloud would give the writer an access that cannot be revoked")
+    assert "HudiTable flights" in found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""F245: what the API server does not make for an attempt is said of its writer, and no failure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.model.facts import Refusal
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.core.view import build_view
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_world import CONFIG, NAMESPACE, World, ready_world
+
+QUOTA = Refusal("QuotaExceeded", "create Pod lake/load-1: exceeded quota: few (403)")
+
+
+def waiting_world() -> tuple[World, str]:
+    """A writer whose first attempt is in status and admitted, and has no pod."""
+    world = ready_world()
+    world.make_writer("load")
+    world.run(lambda w: any(pod.startswith("load-") for pod in w.pods))
+    (name,) = [pod for pod in world.pods if pod.startswith("load-")]
+    del world.pods[name]
+    world.processes = [process for process in world.processes if process.pod != name]
+    world.writers["load"]["status"]["attempts"][-1].pop("podUID", None)
+    return world, naming.attempt_id(NAMESPACE, name)
+
+
+def look(world: World, **refusals: Any) -> act.Plan:
+    return plan_table(replace(world.observe(), **refusals), CONFIG)
+
+
+def status_of(plan: act.Plan, kind: str) -> dict[str, Any]:
+    (found,) = [a.status for a in plan.actions if isinstance(a, act.UpdateStatus) and a.kind == kind]
+    return {each["type"]: each for each in found["conditions"]} | {"attempts": found.get("attempts")}
+
+
+def test_a_refusal_is_a_condition_of_its_writer_and_no_failure() -> None:
+    world, attempt = waiting_world()
+    plan = look(world, refusals={attempt: QUOTA})
+    said = status_of(plan, naming.WRITER_KIND)
+    refused = said["StartRefused"]
+    assert (refused["status"], refused["reason"], refused["message"]) == ("True", QUOTA.reason, QUOTA.message)
+    assert said["Ready"]["status"] == "False"
+    assert QUOTA.message in said["Ready"]["message"]
+    assert said["Finished"]["status"] == "False"
+    assert [entry.get("class") for entry in said["attempts"]] == [None], "it has not ended"
+    assert [a.reason for a in plan.actions if isinstance(a, act.EmitEvent)] == ["StartRefused"]
+    assert any(isinstance(a, act.CreatePod) for a in plan.actions), "it is tried again"
+
+
+def test_it_is_said_no_more_when_nothing_is_refused() -> None:
+    world, attempt = waiting_world()
+    for action in look(world, refusals={attempt: QUOTA}).actions:
+        if isinstance(action, act.UpdateStatus):
+            world.perform(action)
+    refused = status_of(look(world), naming.WRITER_KIND)["StartRefused"]
+    assert (refused["status"], refused["reason"], refused["message"]) == ("False", "NotRefused", "")
+
+
+def test_a_table_says_that_its_agent_is_refused() -> None:
+    world = World()
+    world.make_table()
+    for _ in range(3):
+        world.reconcile()
+        if world.pods:
+            break
+    (name,) = world.pods
+    del world.pods[name]
+    world.processes.clear()
+    view = build_view(world.observe(), CONFIG)
+    attempt = naming.attempt_id(NAMESPACE, naming.agent_pod_name(view.agent, 1))
+    ready = status_of(look(world, refusals={attempt: QUOTA}), naming.TABLE_KIND)["Ready"]
+    assert (ready["status"], ready["reason"]) == ("False", "AgentNotReady")
+    assert QUOTA.message in ready["message"]
