@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-launches bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hu
 
 bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
+
+bench-launches: deps ## how many writers the operator starts in a minute, what each costs, and what many that run cost at rest (LAUNCHES="--writers 300 --tables 300"); prints JSON
+	@hack/build/build-binaries kube
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.launches $(LAUNCHES)
 
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.starvation

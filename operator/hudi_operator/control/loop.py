@@ -17,6 +17,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.telling import only_tells
 from hudi_operator.control.timers import Timers
 from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
@@ -112,9 +113,9 @@ class Reconciler:
 
     async def _reconcile(self, key: Key) -> tuple[str, float | None]:
         """Outcome, and the delay until the next look (None: only after an event)."""
-        left = await self._still_at_rest(key)
-        if left is not None:
-            return "rest", left
+        at_rest = await self._still_at_rest(key)
+        if at_rest is not None:
+            return at_rest
         self._live_at.pop(key, None)
         observed = await self._observer.observe(key)
         plan = self._planner(observed, self._config)
@@ -153,18 +154,30 @@ class Reconciler:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
 
-    async def _still_at_rest(self, key: Key) -> float | None:
-        """Seconds until the next live look at a table for which there is nothing to do.
+    async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
+        """Outcome and delay for a table that has nothing more to do than to be told of.
 
         None: look now. The last live look found the table at rest, and so do the watches and etcd.
         """
-        left = self._live_at.get(key, 0.0) - self._clock()
+        due = self._live_at.get(key, 0.0)
+        left = due - self._clock()
         seen = await self._observer.glance(key) if left > 0 else None
         if seen is None:
             return None
         plan = self._planner(seen, self._config)
         same = plan.requeue_seconds >= LONGEST_PAUSE_SECONDS and plan.sentence == self._sentences.get(key)
-        return left if same and is_quiet(seen) and not (plan.actions or plan.failed) else None
+        if plan.failed or not same or not is_quiet(seen):
+            return None
+        if not plan.actions:
+            return "rest", left
+        if not only_tells(plan.actions, seen.objects):
+            return None
+        # Until it is done the next look is a live one: the object may be older than is known here.
+        del self._live_at[key]
+        done = await self._executor.perform(key, seen, plan)
+        self._meter.performed(seen, done)
+        self._live_at[key] = due
+        return "told", left
 
 
 def is_quiet(observed: Observed) -> bool:

@@ -181,11 +181,11 @@ SCALE = (
     mutation(
         "the-first-tables-decide",
         "F265 F14",
-        "the evidence of an agent is dropped when a few of its tables do not need it any more",
+        "the evidence of an agent is dropped when the first few of its tables do not need it any more",
         o(
             "control/sibling_tables",
             "    while left and not asked <= found:\n",
-            "    while left and not found and not asked <= found:\n        found.add('')\n",
+            "    if left and not asked <= found:\n",
         ),
         f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
     ),
@@ -202,5 +202,37 @@ SCALE = (
         "a table whose keys cannot be read does not keep the evidence of an agent",
         o("control/sibling_tables", "        if len(known) < len(read):\n            return None\n"),
         f"{OBSERVE}::test_a_table_that_cannot_be_read_keeps_every_pod",
+    ),
+    mutation(
+        "an-end-is-only-told",
+        "I11 F266",
+        "the end of an attempt is written from what the watches have brought",
+        o(
+            "control/telling",
+            'and _without(old.get("attempts"), _COUNTED) == _without(new.get("attempts"), _COUNTED)',
+            "and bool(new)",
+        ),
+        f"{MEMORY}::test_what_else_a_status_says_is_decided_live",
+    ),
+    mutation(
+        "outcomes-are-only-told",
+        "I11 F266",
+        "whatever a table's status says is written from what the watches have brought",
+        o("control/telling", "        return changed <= _TOLD_OF_TABLES\n", "        return bool(changed)\n"),
+        f"{MEMORY}::test_what_else_a_status_says_is_decided_live",
+    ),
+    mutation(
+        "told-of-an-old-object",
+        "F266",
+        "a status that was refused is written again from the same old object",
+        o("control/loop", "        del self._live_at[key]\n"),
+        f"{MEMORY}::test_what_is_told_from_an_old_object_is_refused_and_told_by_a_live_look",
+    ),
+    mutation(
+        "a-whole-look-for-each-commit",
+        "F266",
+        "each report leads to a live look",
+        o("control/loop", "if not only_tells(plan.actions, seen.objects):", "if plan.actions:"),
+        f"{MEMORY}::test_a_commit_of_a_table_at_rest_is_told_without_a_live_look",
     ),
 )

@@ -11,6 +11,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_operator.control.memory import GONE_SECONDS, Memory
+from hudi_operator.control.telling import only_tells
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.core import actions as act
 from tests.support.world.simulated_world import World, all_settled, at_step, finished
@@ -245,3 +246,59 @@ def test_a_pod_that_etcd_names_and_nobody_has_heard_of_is_read() -> None:
 def test_at_step_is_reached() -> None:
     """The world of these tests hangs where it is told to."""
     assert at_step("stream", 1)(whole(at_once).world)
+
+
+def reported(made: Watched, records: int) -> None:
+    """The stream has committed again, and says so."""
+    process = made.world.writer_process("stream")
+    assert process is not None
+    instant = f"2026010100000{records}000"
+    report = {"inc": process.inc, "records": records, "commits": 1, "lastInstant": instant, "atMs": made.world.now_ms}
+    made.world.put(f"report/attempt/{process.attempt}", report)
+    made.second()
+
+
+def test_a_commit_of_a_table_at_rest_is_told_without_a_live_look() -> None:
+    """F266"""
+    made = whole(at_once)
+    live = made.observer.live
+    for records in (1, 2, 3):
+        reported(made, records)
+        made.second()  # its own write is heard
+        assert made.world.writers["stream"]["status"]["records"] == records
+    assert made.observer.live - live <= 1, "the one that is due"
+    assert {type(action) for action in made.executor.done[-3:]} == {act.UpdateStatus}
+
+
+def test_what_is_told_from_an_old_object_is_refused_and_told_by_a_live_look() -> None:
+    """F266: the object has changed, and this operator has not heard of it."""
+    made = whole(never)
+    live = made.observer.live
+    for records in (1, 2):
+        reported(made, records)
+    made.run(lambda w: w.writers["stream"]["status"]["records"] == 2, seconds=5)
+    assert 1 <= made.observer.live - live <= 3
+
+
+def test_what_else_a_status_says_is_decided_live() -> None:
+    """I11: an attempt, its end, a condition, an outcome of a request."""
+    entry = {"number": 1, "podUID": "u", "records": 1}
+    status = {"attempts": [entry], "records": 1, "conditions": [{"type": "Running", "status": "True"}]}
+    seen = objects({**writer("w"), "status": status}, table={"metadata": {"name": "flights"}, "status": {}}).objects
+
+    def told(kind: str, name: str, **changed: Any) -> bool:
+        known = status if kind == naming.WRITER_KIND else {}
+        return only_tells([act.UpdateStatus(kind, NAMESPACE, name, "1", {**known, **changed})], seen)
+
+    committed = {"type": "Committed", "status": "True"}
+    assert told(naming.WRITER_KIND, "w", records=2, attempts=[{**entry, "records": 2, "instants": ["1"]}])
+    assert told(naming.WRITER_KIND, "w", conditions=[*status["conditions"], committed])
+    assert told(naming.TABLE_KIND, "flights", timeline={"lastInstant": "1"})
+    assert not told(naming.WRITER_KIND, "w", attempts=[{**entry, "class": "Succeeded"}])
+    assert not told(naming.WRITER_KIND, "w", attempts=[entry, {"number": 2}])
+    assert not told(naming.WRITER_KIND, "w", conditions=[{"type": "Finished", "status": "True"}])
+    assert not told(naming.WRITER_KIND, "w", state="Succeeded")
+    assert not told(naming.TABLE_KIND, "flights", agent="another")
+    assert not told(naming.WRITER_KIND, "unknown", records=1, attempts=[])
+    assert not only_tells([], seen)
+    assert not only_tells([act.StopTimer("t")], seen)

@@ -1,0 +1,191 @@
+"""How many writers the operator starts in a minute, and what each costs; what many that run cost at
+rest; how soon status tells of an end.
+
+    python -m tests.campaigns.bench.launches --writers 50 --tables 50 --rest 60 --ends 20
+
+The operator is a process; API server, controller-manager and etcd are real. Kubelet, JVMs and the
+agent are played: their times are in no result. Writers are created by one client, one after the
+other. One JSON object is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hudi_contract import naming
+from tests.support import ROOT
+from tests.support.evidence import commit
+from tests.support.harness.operator_world import SUCCEEDED, Operator, World
+from tests.support.harness.servers import Cluster, Etcd, wait_for
+
+JsonDict = dict[str, Any]
+SECONDS = 900.0
+"""No phase takes longer."""
+_AT_ONCE = 4
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[World]:
+    """A cluster and an etcd of their own."""
+    directory = folder / "cluster"
+    etcd_folder = folder / "etcd"
+    etcd_folder.mkdir()
+    etcd = Etcd(etcd_folder)
+    try:
+        subprocess.run([ROOT / "hack/cluster/light-cluster", "up", directory], check=True, timeout=300)
+        cluster = Cluster(directory / "kubeconfig")
+        cluster.kubectl("apply", "-f", str(ROOT / "crds"))
+        names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
+        cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+        cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
+        cluster.node("node1")
+        etcd.start()
+        etcd.set_up_users()
+        made = World(cluster, etcd, folder, "bench")
+        try:
+            yield made
+        finally:
+            made.close()
+            cluster.close()
+    finally:
+        etcd.stop()
+        subprocess.run([ROOT / "hack/cluster/light-cluster", "down", directory], check=False, timeout=60)
+
+
+class Costs:
+    """Processor time of the operator, its memory, and its requests to the API server."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._began = self._now()
+
+    def _now(self) -> tuple[float, float, dict[str, float]]:
+        fields = Path(f"/proc/{self._operator.process.pid}/stat").read_text().rpartition(")")[2].split()
+        requests: dict[str, float] = {}
+        for line in self._operator.get("/metrics")[1].splitlines():
+            if line.startswith("hudi_operator_api_requests_total{"):
+                verb = line.partition('verb="')[2].partition('"')[0]
+                requests[verb] = requests.get(verb, 0.0) + float(line.rpartition(" ")[2])
+        return time.monotonic(), (int(fields[11]) + int(fields[12])) / _TICKS, requests
+
+    def since(self) -> JsonDict:
+        """What was spent since this object was made."""
+        at, cpu, requests = self._now()
+        began, cpu_before, before = self._began
+        spent = {verb: count - before.get(verb, 0.0) for verb, count in requests.items()}
+        return {
+            "seconds": round(at - began, 2),
+            "cpuSeconds": round(cpu - cpu_before, 2),
+            "reads": spent.pop("GET", 0.0),
+            "writes": sum(spent.values()),
+        }
+
+    def memory_mib(self) -> int:
+        """Resident."""
+        status = Path(f"/proc/{self._operator.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) // 1024
+
+
+def _state(made: World, name: str) -> str:
+    return str(((made.get("hudiwriters", name) or {}).get("status") or {}).get("state") or "")
+
+
+def _all(made: World, plural: str, ready: Any) -> int:
+    items = (made.cluster.request("GET", made.path(plural)) or {})["items"]
+    return sum(bool(ready(item.get("status") or {})) for item in items)
+
+
+def _is_ready(status: JsonDict) -> bool:
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
+
+
+def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -> JsonDict:
+    """All phases, one after the other."""
+    operator = made.start_operator(leader_election=False)
+    ids = {f"t-{number}": made.table(f"t-{number}") for number in range(tables)}
+    agent = made.pod("agent")
+    made.run_pod(agent)
+    with ThreadPoolExecutor(_AT_ONCE) as many:
+        for table_id, inc in many.map(
+            lambda t: (t, made.register(t, agent, role="agent", lease_seconds=7200)), ids.values()
+        ):
+            made.report_timeline(table_id, inc)
+        wait_for("tables", lambda: _all(made, "huditables", _is_ready) == tables, seconds=SECONDS)
+        time.sleep(3.0)
+        found: JsonDict = {"commit": commit(), "writers": writers, "tables": tables}
+        costs = Costs(operator)
+        for number in range(writers):
+            made.writer(f"w-{number}", table=f"t-{number % tables}", executors={"instances": 1})
+        wait_for("pods", lambda: len(made.pods("driver")) >= writers, seconds=SECONDS)
+        launched = costs.since()
+        found["launch"] = {**launched, "perMinute": round(60 * writers / launched["seconds"])}
+
+        pods = {pod["metadata"]["labels"][naming.LABEL_WRITER]: pod for pod in made.pods("driver")}
+        assert len(pods) == writers, "one pod for each writer"
+
+        def runs(name: str) -> None:
+            made.run_pod(pods[name])
+            made.register(ids[f"t-{int(name[2:]) % tables}"], pods[name], lease_seconds=7200)
+
+        list(many.map(runs, pods))
+    wait_for(
+        "running", lambda: _all(made, "hudiwriters", lambda s: s.get("state") == "Running") == writers, seconds=SECONDS
+    )
+    whole = costs.since()
+    found["toRunning"] = {
+        "cpuSecondsEach": round(whole["cpuSeconds"] / writers, 3),
+        "writesEach": round(whole["writes"] / writers, 2),
+        "readsEach": round(whole["reads"] / writers, 2),
+    }
+    time.sleep(min(rest, 60.0))
+    costs = Costs(operator)
+    time.sleep(rest)
+    found["rest"] = {**costs.since(), "memoryMiB": costs.memory_mib()}
+    latencies = []
+    for name in list(pods)[:ends]:
+        pod = made.get("pods", pods[name]["metadata"]["name"])
+        assert pod is not None
+        made.end_pod(pod, exit_code=0, message=SUCCEEDED)
+        began = time.monotonic()
+        while _state(made, name) != "Succeeded":
+            assert time.monotonic() - began < SECONDS
+            time.sleep(0.02)
+        latencies.append(time.monotonic() - began)
+    if latencies:
+        found["endToStatusSeconds"] = {"p50": round(statistics.median(latencies), 3), "max": round(max(latencies), 3)}
+    return found
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.campaigns.bench.launches",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--writers", type=int, default=50)
+    parser.add_argument("--tables", type=int, default=50)
+    parser.add_argument("--rest", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument("--ends", type=int, default=20, help="pods that end one after the other")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, world(Path(folder)) as made:
+        found = measure(made, writers=given.writers, tables=given.tables, rest=given.rest, ends=given.ends)
+    print(json.dumps(found, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
