@@ -7,15 +7,15 @@ files of the other, and a cleaning, a restore or the metadata table of the outer
 the inner one's writers. Their locks are two independent keys.
 
 Only a table whose gate was never open is checked, so a working table is never stopped by a later
-one. Of two tables that were never open the older one comes first; if both were created in the same
-second, neither does. Anybody could write another team's path into a HudiTable. So one that was
-never open does not count when it may not use its path (F210), nor when its credentials have not
-reached the table within `REACH_SECONDS` (F277).
+one. Of two tables that were never open the older one has priority; if both were created in the same
+second, neither has. Anybody could write another team's path into a HudiTable. Therefore a HudiTable
+that was never open is ignored if it may not use its path (F210), or if its credentials have not
+accessed the table within `REACH_SECONDS` (F277).
 
-What the check has seen of the others' gates is compared when the gate is put: of two overlapping
-tables only one opens, whatever happens between a check and what follows from it.
+The transaction that puts a gate compares the other tables' gates with what the check has read: of
+two overlapping tables only one opens, whatever happens between the check and the transaction.
 
-Nor may an event log of Spark be in a table's folder (F208).
+An event log of Spark may not be in a table's folder either (F208).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JsonDict = dict[str, Any]
 MOST_COMPARED = 100
 """A transaction of etcd has at most 128 comparisons; tenants make HudiTables."""
 REACH_SECONDS = 300.0
-"""How long an older table that has not reached its path keeps a newer one out of it."""
+"""How long an older table that has not accessed its path blocks a newer one."""
 
 
 def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:

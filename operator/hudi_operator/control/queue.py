@@ -1,8 +1,8 @@
 """Work queue of table keys.
 
 One reconcile per table at a time, equal requests merged, failures retried with exponential
-back-off. Of the tables that are due, namespaces have turns: a team with many busy tables keeps
-itself waiting, and the others as if it had one (F276).
+back-off. Tables that are due are taken from the namespaces in turn: a team with many busy tables
+delays other teams no more than one with a single table does (F276).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ public class Waits {
 
 def jvms(process: Process) -> list[int]:
     """Children of a process of the runtime whose program is a JVM."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = " ".join(path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children")).split()
     return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
 
 

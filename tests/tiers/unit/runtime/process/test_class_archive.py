@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkContext
 
-from hudi_runtime.process import class_archive
+from hudi_runtime.process import class_archive, spark
 
 
 def test_without_an_archive_nothing_is_set(tmp_path: Path) -> None:
@@ -40,3 +43,20 @@ def test_a_jvm_that_does_not_use_it_is_named(tmp_path: Path, monkeypatch: pytest
     maps.write_text(jdk + f"800000000-8049a8000 rw-p 00001000 fe:00 2    {archive}\n")
     assert class_archive.unused(7, tmp_path) == ""
     assert class_archive.unused(8, tmp_path) == "", "the process has ended"
+
+
+def test_a_process_reports_it_in_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """This process has not mapped the archive, as a JVM that starts without it."""
+    archive = tmp_path / "classes.jsa"
+    monkeypatch.setattr(class_archive, "ARCHIVE", str(archive))
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(pid=os.getpid())))
+    spark._report_unused_archive()
+    assert capsys.readouterr().err == ""
+    archive.touch()
+    spark._report_unused_archive()
+    assert f"the class archive {archive} does not fit" in capsys.readouterr().err
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    spark._report_unused_archive()
+    assert capsys.readouterr().err == "", "a session without a JVM of its own"

@@ -13,9 +13,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * The storage wrapper for callers of Hadoop's other interface, {@code FileContext} ({@code
- * fs.AbstractFileSystem.<scheme>.impl}). Spark keeps the checkpoints of streams with it, and
- * Hadoop's own classes would make another, unguarded client of the store (F280).
+ * The storage wrapper for callers of Hadoop's second interface, {@code FileContext} ({@code
+ * fs.AbstractFileSystem.<scheme>.impl}). Spark writes checkpoints of streams through it; Hadoop's
+ * own classes for it would create a client of the store without the wrapper (F280).
  */
 public final class GuardedAbstractFileSystem extends DelegateToFileSystem {
     /** Called by Hadoop, by reflection. */
@@ -23,7 +23,7 @@ public final class GuardedAbstractFileSystem extends DelegateToFileSystem {
         super(uri, wrapper(uri.getScheme(), conf), conf, uri.getScheme(), false);
     }
 
-    /** Hudi makes no folder by this interface, so nobody needs one in a table's folder. */
+    /** Hudi creates no folder through this interface, so none is needed inside a table. */
     @Override
     public void mkdir(Path folder, FsPermission permission, boolean createParent) throws IOException {
         DataFiles.require(folder, fsImpl);

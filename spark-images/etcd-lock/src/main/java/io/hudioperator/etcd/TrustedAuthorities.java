@@ -18,9 +18,9 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * The certificate authorities of a PEM file. They are replaced while JVMs run, and the kubelet
- * replaces the file, so it is read at each handshake; while it cannot be read, or has no
- * certificate, those that were read last are trusted.
+ * The certificate authorities of a PEM file. The kubelet replaces the file while the JVM runs, so
+ * it is read at each handshake. If it cannot be read, or has no certificate, the authorities that
+ * were read last stay trusted.
  */
 final class TrustedAuthorities extends X509ExtendedTrustManager {
     private final Path file;

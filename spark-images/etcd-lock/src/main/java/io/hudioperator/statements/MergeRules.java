@@ -30,10 +30,10 @@ import org.apache.spark.sql.sources.BaseRelation;
 import scala.collection.Iterator;
 
 /**
- * What Hudi makes of a {@code MERGE INTO} is not always what the statement says. It upserts by
- * record key, whatever stands beside the key in {@code ON}; it asks the clauses that update before
- * those that delete; it leaves out clauses that it does not know; and it reports success. Such
- * statements are refused before anything is done.
+ * Hudi executes some {@code MERGE INTO} statements differently from what they say, and reports
+ * success: it upserts by record key and ignores other conditions in {@code ON}, evaluates all
+ * {@code UPDATE} clauses before the {@code DELETE} clauses, and ignores clauses that it does not
+ * know. Such statements are refused before they run.
  */
 final class MergeRules {
     private MergeRules() {}
@@ -55,7 +55,7 @@ final class MergeRules {
         }
     }
 
-    /** The first clause whose condition holds decides; Hudi asks those that update first (F287). */
+    /** SQL applies the first clause whose condition holds, Hudi the updating ones first (F287). */
     private static void requireOrder(MergeIntoTable merge) {
         boolean deletes = false;
         for (MergeAction action : list(merge.matchedActions())) {
@@ -69,7 +69,7 @@ final class MergeRules {
     }
 
     /**
-     * {@code ON} names the columns of the key, and at most those of the partition besides (F288).
+     * {@code ON} must compare each column of the key, and otherwise only partition columns (F288).
      */
     private static void requireKey(MergeIntoTable merge, HoodieTableMetaClient table) {
         if (table == null) {

@@ -35,9 +35,9 @@ import org.apache.hudi.storage.hadoop.HoodieHadoopStorage;
 
 /**
  * Data files of programs. A program gives its rows to Hudi itself, in many ways (DataFrames, each
- * SQL statement, with its own merge code), so each of its files is read after it was written and
- * before its task ends: a task that fails here has no part in a commit (F212). In other processes
- * nothing is read: the runtime has checked the rows before.
+ * SQL statement, with its own merge code), so each of its files is read again after it was written
+ * and before its task ends: the files of a task that fails here are in no commit (F212). In other
+ * processes nothing is read again: the runtime has checked the rows before.
  */
 public final class ProgramFiles {
     /** Rules by table, in the processes of a program: its driver and its executors. */
@@ -166,8 +166,8 @@ public final class ProgramFiles {
     }
 
     /**
-     * @param instant that of the file; rows of other instants were there before, and are only taken
-     *     over (an adopted table may have such rows). Empty: all rows are new.
+     * @param instant of the file; rows of other instants are copies from an earlier version of the
+     *     file, and are not checked (an adopted table may have such rows). Empty: all rows are new.
      */
     private static void requireValues(
             ClosableIterator<? extends HoodieRecord<?>> records, List<String> never, StoragePath file, String instant)
