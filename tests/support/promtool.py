@@ -54,3 +54,9 @@ def selectors(expression: str) -> list[Selector]:
 def grouped(expression: str) -> set[str]:
     """Labels by which an expression aggregates or joins."""
     return {label.strip() for inner in _GROUPED.findall(expression) for label in inner.split(",") if label.strip()}
+
+
+def replaced(expression: str, variables: dict[str, str]) -> str:
+    """A dashboard's expression with Grafana's variables filled in, as Grafana does."""
+    known = {"__rate_interval": "5m", "__range": "6h", **variables}
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: known[m[1] or m[2]], expression)

@@ -247,3 +247,25 @@ def test_commands_of_runbooks_work(installed: Cluster, page: Path) -> None:
             assert done.returncode == 0 or NOT_HERE.search(done.stdout), (command, done.stdout)
         else:
             assert done.returncode == 0, (command, done.stdout)
+
+
+# ---- dashboards
+
+
+def test_dashboards_are_handed_to_the_sidecar_as_they_are() -> None:
+    def made(*values: str) -> dict[str, JsonDict]:
+        maps = [o for o in render(*values) if o["kind"] == "ConfigMap" and "-dashboard-" in o["metadata"]["name"]]
+        return {o["metadata"]["name"]: o for o in maps}
+
+    assert made() == {}
+    found = made(
+        "--set=monitoring.dashboards.enabled=true,monitoring.dashboards.labels.own=x",
+        "--set-string=monitoring.dashboards.annotations.grafana_folder=Lake",
+    )
+    folder = CHART / "files" / "dashboards"
+    assert found.keys() == {f"hudi-operator-dashboard-{path.stem}" for path in folder.glob("*.json")}
+    for name, obj in found.items():
+        assert {"grafana_dashboard": "1", "own": "x"}.items() <= obj["metadata"]["labels"].items()
+        assert obj["metadata"]["annotations"] == {"grafana_folder": "Lake"}
+        page = name.removeprefix("hudi-operator-dashboard-")
+        assert obj["data"] == {f"hudi-{page}.json": (folder / f"{page}.json").read_text().rstrip("\n")}
