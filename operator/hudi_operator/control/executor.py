@@ -16,6 +16,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.control.attempt_credentials import AttemptCredentials
+from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.queue import Key
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.told import Told
@@ -66,7 +67,7 @@ class Executor:
         self._check_leader = check_leader
         self._credentials = credentials
         self._told = told or Told()
-        self._events: set[tuple[str, str, str]] = set()
+        self._events = EventLimit()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -311,12 +312,10 @@ class Executor:
         context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        identity = (action.uid, action.reason, _event_key(action))
-        if identity in self._events:
+        key = _event_key(action)
+        text = self._events.text(context.key, action, key)
+        if text is None:
             return
-        if len(self._events) > 10_000:
-            self._events.clear()
-        self._events.add(identity)
         regarding = {
             "apiVersion": naming.API_VERSION,
             "kind": action.kind,
@@ -325,7 +324,7 @@ class Executor:
             "uid": action.uid,
         }
         await self._kubernetes.event(
-            regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action)
+            regarding=regarding, type_=action.type, reason=action.reason, message=text, key=key
         )
 
     # ---- etcd
@@ -468,13 +467,9 @@ def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence
 def _event_key(action: act.EmitEvent) -> str:
     """Key that distinguishes two events of one reason.
 
-    The attempt or the instant, else the text without its numbers.
+    The attempt, else the text without its numbers.
     """
-    return (
-        action.instant or str(action.attempt)
-        if action.instant or action.attempt
-        else re.sub(r"\d+", "", action.message)
-    )
+    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:
