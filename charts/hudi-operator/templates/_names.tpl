@@ -231,6 +231,12 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* The label job of what Prometheus scrapes of a component: (list . "operator") */}}
+{{- define "hudi-operator.job" -}}
+{{- $root := index . 0 -}}
+{{ $root.Release.Namespace }}/{{ include "hudi-operator.fullname" $root }}{{ if ne (index . 1) "operator" }}-{{ index . 1 }}{{ end }}
+{{- end }}
+
 {{/* Where the image of a name is, when it has no repository of its own: (list . "operator" .Values.image.repository) */}}
 {{- define "hudi-operator.repository" -}}
 {{- $root := index . 0 }}

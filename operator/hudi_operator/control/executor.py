@@ -19,6 +19,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
+from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
@@ -76,7 +77,7 @@ class Executor:
         self._credentials = credentials
         self._applied = applied or AppliedObjects()
         self._refusals = refusals or Refusals()
-        self._events: set[tuple[str, str, str]] = set()
+        self._events = EventLimit()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -379,12 +380,10 @@ class Executor:
         context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        identity = (action.uid, action.reason, _event_key(action))
-        if identity in self._events:
+        key = _event_key(action)
+        text = self._events.text(context.key, action, key)
+        if text is None:
             return
-        if len(self._events) > 10_000:
-            self._events.clear()
-        self._events.add(identity)
         regarding = {
             "apiVersion": naming.API_VERSION,
             "kind": action.kind,
@@ -393,7 +392,7 @@ class Executor:
             "uid": action.uid,
         }
         await self._kubernetes.event(
-            regarding=regarding, type_=action.type, reason=action.reason, message=action.message, key=_event_key(action)
+            regarding=regarding, type_=action.type, reason=action.reason, message=text, key=key
         )
 
     # ---- etcd
@@ -551,13 +550,9 @@ def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence
 def _event_key(action: act.EmitEvent) -> str:
     """Key that distinguishes two events of one reason.
 
-    The attempt or the instant, else the text without its numbers.
+    The attempt, else the text without its numbers.
     """
-    return (
-        action.instant or str(action.attempt)
-        if action.instant or action.attempt
-        else re.sub(r"\d+", "", action.message)
-    )
+    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:

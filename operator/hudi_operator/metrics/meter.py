@@ -21,7 +21,6 @@ from hudi_operator import __version__
 from hudi_operator.metrics import catalog, certificates, statuses
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
-from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
 
 Key = tuple[str, str]
@@ -260,7 +259,7 @@ class Metrics:
 
     def _commits(self, observed: Observed, action: act.UpdateStatus) -> None:
         before = (observed.table or {}).get("status") or {}
-        more = len(table_events.new_commits(before, action.status))
+        more = len(statuses.new_commits(before, action.status))
         if more:
             self.commits.labels(action.namespace, action.name).inc(more)
 

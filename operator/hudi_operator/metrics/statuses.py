@@ -16,7 +16,7 @@ from hudi_contract.reports import AttemptReport, TimelineReport
 from hudi_contract.settle import Phase
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.status import attempt_entries, settling_entries
+from hudi_operator.model.status import CommitEntry, attempt_entries, commit_entries, settling_entries
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
@@ -138,6 +138,20 @@ def _at(metric: str, labels: tuple[str, ...], time: object) -> Iterator[Sample]:
 def _seconds(time: object) -> float | None:
     ms = conditions.from_rfc3339(str(time or ""))
     return None if ms is None else ms / 1000
+
+
+def new_commits(old: JsonDict, new: JsonDict) -> list[CommitEntry]:
+    """Commits of a status that the previous one did not have.
+
+    Nothing when the previous one had no timeline yet (nothing is new at the first look).
+    """
+    if not old.get("timeline"):
+        return []
+    last = max(
+        (commit.completion_time for commit in commit_entries(old)),
+        default=str(old["timeline"].get("lastCompletionTime") or ""),
+    )
+    return [commit for commit in commit_entries(new) if commit.completion_time > last]
 
 
 def wasted_seconds(observed: Observed, before: JsonDict, after: JsonDict) -> float:

@@ -1,4 +1,7 @@
-"""Events of a HudiTable: what has changed between two of its statuses."""
+"""Events of a HudiTable: what has changed between two of its statuses.
+
+Commits are none: a busy table has many, and each event is an object in the API server (F250).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from hudi_contract import naming
 from hudi_contract.settle import Phase
 from hudi_contract.words import Result
 from hudi_operator.model import conditions
-from hudi_operator.model.status import CommitEntry, commit_entries, savepoint_entries, settling_entries
+from hudi_operator.model.status import savepoint_entries, settling_entries
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent
 from hudi_operator.plan.requests import bootstrap, callbacks, restores
 
@@ -26,42 +29,14 @@ _EVENTS = {
 }
 
 
-def new_commits(old: JsonDict, new: JsonDict) -> list[CommitEntry]:
-    """Commits of a status that the previous one did not have.
-
-    None when the previous one had no timeline yet (nothing is new at the first look).
-    """
-    if not old.get("timeline"):
-        return []
-    last = max(
-        (commit.completion_time for commit in commit_entries(old)),
-        default=str(old["timeline"].get("lastCompletionTime") or ""),
-    )
-    return [commit for commit in commit_entries(new) if commit.completion_time > last]
-
-
-def _committed(commits: list[CommitEntry]) -> str:
-    """The text of one event for all commits of a look.
-
-    A busy table has many, and each event is an object in the API server (F55).
-    """
-    newest = max(commits, key=lambda c: c.completion_time)
-    writers = sorted({c.writer for c in commits} - {""})
-    by = f" by {', '.join(writers)}" if writers else ""
-    records, completed = sum(c.records for c in commits), f"completed {newest.completion_time}"
-    if len(commits) == 1:
-        return f"{newest.action} {newest.instant}{by}: {records} records, {completed}"
-    return f"{len(commits)} commits{by}: {records} records, the last one {newest.action} {newest.instant}, {completed}"
-
-
 def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
-    """Events for conditions that changed, and for incarnations that are newly being settled."""
+    """Events for conditions that changed, requests that ended, and incarnations being settled."""
     meta, old = obj["metadata"], obj.get("status") or {}
     found: list[EmitEvent] = []
 
-    def event(kind: str, reason: str, message: str, instant: str = "") -> EmitEvent:
+    def event(kind: str, reason: str, message: str) -> EmitEvent:
         about = (naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], meta.get("uid", ""))
-        return EmitEvent(*about, kind, reason, message[:EVENT_LIMIT], instant=instant)
+        return EmitEvent(*about, kind, reason, message[:EVENT_LIMIT])
 
     for item in status.get("conditions") or []:
         known = _EVENTS.get((item["type"], item["status"]))
@@ -81,9 +56,6 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
         event(kind, reason, text)
         for kind, reason, text in (*bootstrap.new_events(old, status), *restores.new_events(old, status))
     )
-    if commits := new_commits(old, status):
-        newest = max(commits, key=lambda c: c.completion_time)
-        found.append(event("Normal", "Committed", _committed(commits), newest.instant))
     before = {settling.incarnation: settling.phase for settling in settling_entries(old)}
     for settling in settling_entries(status):
         phase = settling.phase

@@ -7,6 +7,7 @@ from tests.campaigns.mutations.mutation import mutation
 
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
 EVENTS = "tests/tiers/unit/control/test_events_last.py"
+LIMIT = "tests/tiers/unit/control/test_event_limit.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -217,14 +218,37 @@ OUTSIDE = (
 PEOPLE = (
     mutation(
         "every-commit-is-an-event",
-        "F55 availability",
+        "F250 availability",
         "a busy table makes an Event for each commit",
         o(
             "plan/table_events",
-            "    if commits := new_commits(old, status):\n",
-            "    for commits in ([c] for c in new_commits(old, status)):\n",
+            "    before = {settling.incarnation",
+            '    found.extend(event("Normal", "Committed", c["instant"]) for c in status["timeline"]["commits"])\n'
+            "    before = {settling.incarnation",
         ),
-        f"{FEED}::test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much",
+        f"{FEED}::test_commits_are_no_events",
+    ),
+    mutation(
+        "events-without-a-limit",
+        "F250 availability",
+        "a table may have any number of Events",
+        o("control/event_limit", "        if share.saved < EVERY_SECONDS:\n", "        if share.saved < -1e9:\n"),
+        f"{LIMIT}::test_a_table_has_some_events_at_once_and_then_one_from_time_to_time",
+        f"{LIMIT}::test_an_executor_sends_no_more",
+    ),
+    mutation(
+        "one-share-for-all-events",
+        "F250 availability",
+        "frequent Events of attempts leave no room for a warning about the table",
+        o("control/event_limit", "(*table, event.kind, event.type)", '(*table, "", "")'),
+        f"{LIMIT}::test_what_is_frequent_does_not_hide_what_is_rare",
+    ),
+    mutation(
+        "an-event-once-for-ever",
+        "F251 availability",
+        "what happens again the next day is told by no Event",
+        o("control/event_limit", "KEPT_SECONDS = 3600.0", "KEPT_SECONDS = 3.6e9"),
+        f"{LIMIT}::test_what_happens_again_is_told_again_when_its_event_is_gone",
     ),
     mutation(
         "everything-waits-for-events",

@@ -40,9 +40,7 @@ def test_table_and_writer(space: Space) -> None:
         "-o",
         "jsonpath={.items[*].message}",
     )
-    newest = max(table, key=lambda c: str(c["completionTime"]))  # one event tells of all that a look finds
-    assert f"deltacommit {newest['instant']}" in published, published
-    assert f"by {space.namespace}/once: " in published, published
+    assert published == "", "commits are in status and no events (F250)"
     space.audited("plain", written(batches=2, rows=20))
     lines = [line for line in kubectl("get", "hudi", "-n", space.namespace).splitlines() if line.strip()]
     assert any(line.split()[0].endswith("/plain") and "True" in line for line in lines), lines

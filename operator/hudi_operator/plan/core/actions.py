@@ -193,7 +193,8 @@ class DeleteObject(Action):
 class EmitEvent(Action):
     """One Kubernetes event on a HudiTable or HudiWriter.
 
-    It is sent once for each (reason, object, attempt or instant).
+    It is sent once for each (reason, object, attempt or text), and a table has a limited number of
+    them (:mod:`hudi_operator.control.event_limit`): what must not be missed is in status.
     """
 
     kind: str
@@ -205,7 +206,6 @@ class EmitEvent(Action):
     reason: str
     message: str
     attempt: int = 0
-    instant: str = ""
 
 
 # ---- etcd

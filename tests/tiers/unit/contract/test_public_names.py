@@ -87,6 +87,8 @@ def sections() -> dict[str, list[str]]:
     values = quick_yaml.load((ROOT / "charts" / "hudi-operator" / "values.yaml").read_text())
     labels = {f"{name} = {value}" for name, value in vars(naming).items() if name.isupper() and isinstance(value, str)}
     metrics = [f"{metric.name} {metric.kind} {' '.join(metric.labels)}".strip() for metric in catalog.every()]
+    rules = quick_yaml.load((ROOT / "charts" / "hudi-operator" / "files" / "alerts.yaml").read_text())
+    alerts = [f"{rule['alert']} {rule['labels']['severity']}" for group in rules["groups"] for rule in group["rules"]]
     return {
         "HudiTable": list(fields("huditables")),
         "HudiWriter": list(fields("hudiwriters")),
@@ -98,6 +100,7 @@ def sections() -> dict[str, list[str]]:
         "Keys in the metadata of commits": metadata_keys(),
         "Labels, annotations, finalizers and other names": sorted(labels),
         "Metrics": sorted(metrics),
+        "Alerts": sorted(alerts),
         "hudi_runtime.api": exported(),
     }
 

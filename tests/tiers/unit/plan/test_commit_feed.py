@@ -1,11 +1,12 @@
-"""The feed of commits: status, one event for those of a look, metrics (RFC-22: commits are
-published to readers).
+"""The feed of commits: status and metrics, and no events (RFC-22: commits are published to
+readers).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from hudi_operator.metrics import statuses
 from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
@@ -32,39 +33,27 @@ def status(*commits: dict[str, Any], pending: int = 0) -> dict[str, Any]:
     return {"timeline": {**timeline, **({"commits": list(commits)} if commits else {})}}
 
 
-def told(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
-    """Instants and texts of the events."""
-    found = table_events.events({**TABLE, "status": before}, after)
-    return [(event.instant, event.message) for event in found if event.reason == "Committed"]
+def news(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Instants of the commits that a look has found."""
+    return [commit.instant for commit in statuses.new_commits(before, after)]
 
 
-def test_the_commits_of_a_look_are_one_event_that_says_who_and_how_much() -> None:
-    """F55: however many there are."""
-    assert told(status(commit(1)), status(commit(1), commit(2))) == [
-        (
-            commit(2)["instant"],
-            f"deltacommit {commit(2)['instant']} by lake/live: 20 records, completed {commit(2)['completionTime']}",
-        ),
-    ]
-    many = [commit(1), commit(4, writer="lake/other"), commit(2), commit(3, writer="")]
-    text = (
-        f"3 commits by lake/live, lake/other: 60 records, the last one deltacommit {commit(4)['instant']}, "
-        f"completed {commit(4)['completionTime']}"
-    )
-    assert told(status(commit(1)), status(*many)) == [(commit(4)["instant"], text)]
-    assert told(status(), status(commit(1))), "the first commit of a new table"
+def test_commits_are_no_events() -> None:
+    """F250: each would be an object in the API server."""
+    assert table_events.events({**TABLE, "status": status(commit(1))}, status(commit(1), commit(2))) == ()
 
 
 def test_what_was_there_before_the_first_look_is_no_news() -> None:
-    assert told({}, status(commit(1), commit(2))) == []
-    assert told({"timeline": {"lastCompletionTime": commit(1)["completionTime"]}}, status(commit(1))) == [], (
+    assert news({}, status(commit(1), commit(2))) == []
+    assert news({"timeline": {"lastCompletionTime": commit(1)["completionTime"]}}, status(commit(1))) == [], (
         "shown by an older operator already"
     )
+    assert news(status(), status(commit(1))) == [commit(1)["instant"]], "the first commit of a new table"
 
 
 def test_a_commit_that_ends_late_is_news_although_it_began_first() -> None:
     late = {**commit(1), "completionTime": commit(9)["completionTime"]}
-    assert [instant for instant, _ in told(status(commit(5)), status(commit(5), late))] == [late["instant"]]
+    assert news(status(commit(5)), status(commit(5), late)) == [late["instant"]]
 
 
 def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:

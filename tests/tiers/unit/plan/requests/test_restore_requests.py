@@ -12,7 +12,7 @@ import pytest
 
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.sibling_tables import read_sibling_tables
-from hudi_operator.plan.table_events import new_commits
+from hudi_operator.metrics.statuses import new_commits
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
 GOOD = {"savepoint": "good", "nonce": "n1"}

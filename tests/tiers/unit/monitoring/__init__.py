@@ -1,0 +1,1 @@
+"""Alerts, their runbooks and dashboards, checked and evaluated by promtool."""
