@@ -218,6 +218,11 @@ class Gateway:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "no_proxy": "*"})
         wait_for("the gateway is ready", lambda: self.probe("readyz") is not None)
 
+    @property
+    def metrics_address(self) -> str:
+        """Where it is scraped."""
+        return f"127.0.0.1:{self._probe}"
+
     def probe(self, path: str) -> str | None:
         """Answer of a probe; None while it is not 200."""
         done = subprocess.run(

@@ -93,6 +93,11 @@ class Operator:
         self.kill()
 
     @property
+    def metrics_address(self) -> str:
+        """Where it is scraped."""
+        return f"127.0.0.1:{self._metrics}"
+
+    @property
     def leading(self) -> bool:
         return self.metric("hudi_operator_leader") == 1.0
 
