@@ -13,11 +13,11 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.queue import Key
-from hudi_operator.model import containers, doubts
+from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Retryable
-from hudi_operator.plan.agent.agent_pods import unproven_uids
+from hudi_operator.plan.agent.agent_pods import leaving, unproven_uids
 from hudi_operator.plan.requests import restores
 
 JsonDict = dict[str, Any]
@@ -36,7 +36,7 @@ class SiblingTables:
 def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> bool:
     """False in the usual case: one agent pod, which runs and serves this table."""
     agents = [pod for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
-    usual = len(agents) <= 1 and all(pod.labels.get(naming.LABEL_AGENT) == agent and not _ended(pod) for pod in agents)
+    usual = len(agents) <= 1 and all(pod.labels.get(naming.LABEL_AGENT) == agent and not leaving(pod) for pod in agents)
     return bool(agents) and (table.ref.deleting or not usual)
 
 
@@ -71,7 +71,7 @@ async def read_sibling_tables(
         pod.uid
         for pod in pods
         if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT
-        and _ended(pod)
+        and leaving(pod)
         and naming.EVIDENCE_FINALIZER in pod.finalizers
     }
     ids = {spec.table_id for spec in specs} if asked else set[str]()
@@ -108,7 +108,3 @@ async def _evidence(ids: Iterable[str], etcd: EtcdPort, asked: set[str], holders
             return None
         found.update(*known)
     return frozenset(found)
-
-
-def _ended(pod: PodFacts) -> bool:
-    return pod.deleting or containers.ended(pod)

@@ -190,6 +190,13 @@ SCALE = (
         f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
     ),
     mutation(
+        "unasked-evidence",
+        "F290 F14",
+        "an agent's pod whose node proves its death loses its evidence before its other tables are asked",
+        o("plan/agent/agent_pods", "        if not leaving(pod):\n", "        if not pod.uid:\n"),
+        "tests/tiers/unit/plan/test_rules.py::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+    mutation(
         "n-times-n",
         "F265",
         "each look at a table of a dead agent reads the keys of all its other tables",

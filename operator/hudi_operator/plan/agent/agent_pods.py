@@ -40,6 +40,14 @@ def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def leaving(pod: PodFacts) -> bool:
+    """True when the JVM of an agent pod has ended, or the pod is being deleted.
+
+    Of no other pod is it asked what other tables need.
+    """
+    return pod.deleting or containers.ended(pod)
+
+
 def _pods(view: View) -> list[PodFacts]:
     return [
         p
@@ -99,11 +107,16 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
             or pod.uid in unproven_uids(view.etcd)
             or pod.uid in (view.observed.evidence_needed or frozenset())
         )
+        if needed:
+            return []
+        if not leaving(pod):
+            # Its node or a person says that it is dead. Other tables are asked for it next (F290).
+            return [DeletePod(pod.namespace, pod.name, pod.uid, STOP_GRACE_SECONDS)]
         # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing
         # refers to it once the pod is gone. Where it has executors it goes with the pod's object
         # (F200).
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
-        return [] if needed else [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
+        return [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:
         return []
     same = [p for p in _pods(view) if p.labels.get(naming.LABEL_AGENT) == pod.labels.get(naming.LABEL_AGENT)]

@@ -261,10 +261,18 @@ def test_an_agents_pod_stays_while_it_is_not_known_who_needs_it() -> None:
     pods = tuple(replace(p, finalizers=(EVIDENCE_FINALIZER,)) if p is pod else p for p in observed.pods)
 
     def about(**known: Any) -> list[str]:
-        plan = plan_table(replace(observed, pods=pods, **known), CONFIG)
+        plan = plan_table(replace(observed, **{"pods": pods, **known}), CONFIG)
         return [type(a).__name__ for a in plan.actions if getattr(a, "uid", "") == agent.pod_uid]
 
     nobody: frozenset[str] = frozenset()
     assert about(agents_in_use=nobody, evidence_needed=nobody) == ["DropEvidence"]
     assert about(agents_in_use=None, evidence_needed=None) == []
     assert about(agents_in_use=nobody, evidence_needed=frozenset({agent.pod_uid})) == []
+
+    # F290: what other tables need is read of pods that have ended or are deleted. This one's node
+    # has been proven dead, and its status says nothing of that.
+    running = tuple(replace(p, phase="Running", containers=()) if p.uid == pod.uid else p for p in pods)
+    deleted = tuple(replace(p, deleting=True) if p.uid == pod.uid else p for p in running)
+    known = {"agents_in_use": frozenset({pod.labels[naming.LABEL_AGENT]}), "evidence_needed": nobody}
+    assert about(**known, pods=running) == ["DeletePod"]
+    assert about(**known, pods=deleted) == ["DropEvidence"]
