@@ -296,6 +296,18 @@ TENANTS = (
         f"{LOOP}::test_what_is_refused_to_one_attempt_stops_no_other",
     ),
     mutation(
+        "waits-for-what-it-may-not-have",
+        "F292 availability",
+        "an attempt that may not start any more says that it starts",
+        o(
+            "plan/writers/writer_status",
+            "if refused is not None else _not_started(view, writer)",
+            'if refused is not None else ""',
+        ),
+        "tests/tiers/unit/plan/writers/test_refused_starts.py"
+        "::test_what_the_operator_itself_starts_no_more_is_said_of_an_attempt_without_a_pod",
+    ),
+    mutation(
         "a-refused-pod-is-tried-at-each-look",
         "F245 availability",
         "the operator asks the API server for a refused pod without any back-off",

@@ -12,10 +12,11 @@ from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import Refusal
 from hudi_operator.model.status import AttemptEntry, ConflictEntry, Counts
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
-from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules
+from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules, source_tables
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 
@@ -215,7 +216,7 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
     reason = decision.reason or "Unknown"
     busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
     refused = _refusal(view, writer)
-    waiting = no_start = f"{refused.reason}: {refused.message}" if refused is not None else ""
+    waiting = no_start = f"{refused.reason}: {refused.message}" if refused is not None else _not_started(view, writer)
     if writer.active is not None and writer.active.pod is not None:
         waiting = waiting or writer.active.pod.waiting or writer.active.pod.unschedulable
     ready = state in _AS_ASKED
@@ -256,6 +257,19 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
 def _refusal(view: View, writer: WriterView) -> Refusal | None:
     """What the API server does not make for the active attempt; None: nothing."""
     return view.observed.refusals.get(writer.active.id) if writer.active is not None else None
+
+
+def _not_started(view: View, writer: WriterView) -> str:
+    """Why the operator makes no pod for the active attempt; empty: it does, or there is one.
+
+    A rule or a spec may have changed since the attempt was admitted (F292).
+    """
+    active = writer.active
+    if active is None or writer.spec is None or active.pod is not None or active.pod_uid or active.incs:
+        return ""
+    if attempts.stopping(view, writer.spec):
+        return ""
+    return view.unreadable or launch.may_not_start(view, writer.spec) or source_tables.problem(view, writer.spec)
 
 
 def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | None:

@@ -59,6 +59,19 @@ def test_it_is_said_no_more_when_nothing_is_refused() -> None:
     assert (refused["status"], refused["reason"], refused["message"]) == ("False", "NotRefused", "")
 
 
+def test_what_the_operator_itself_starts_no_more_is_said_of_an_attempt_without_a_pod() -> None:
+    """F292: the spec was changed while the attempt waited."""
+    world, attempt = waiting_world()
+    world.writers["load"]["spec"]["imagePullSecrets"] = [{"name": "hudi-operator-etcd"}]
+    plan = look(world, refusals={attempt: QUOTA})
+    assert not any(isinstance(a, act.CreatePod) for a in plan.actions)
+    ready = status_of(look(world), naming.WRITER_KIND)["Ready"]
+    assert ready["status"] == "False"
+    assert "spec.imagePullSecrets: Secret hudi-operator-etcd: names that begin with" in ready["message"]
+    world.writers["load"]["spec"].pop("imagePullSecrets")
+    assert any(isinstance(a, act.CreatePod) for a in look(world).actions), "the attempt is still there"
+
+
 def test_a_table_says_that_its_agent_is_refused() -> None:
     world = World()
     world.make_table()
