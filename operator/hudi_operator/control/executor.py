@@ -47,6 +47,8 @@ class Context:
     """What could not be done; the rest of the plan was."""
     waiting: set[str] = field(default_factory=set)
     """Attempts for which the API server does not make something: nothing of them is done."""
+    admitting: dict[str, str] = field(default_factory=dict)
+    """Table ids of the attempts that the plan admits."""
     foreign_files: set[str] = field(default_factory=set)
     """ConfigMaps of others under names of the operator's: no pod is created that mounts one."""
 
@@ -123,6 +125,7 @@ class Executor:
             begun = _begun(plan)
             self._refusals.keep(key, begun)
             context.waiting.update(a for a, digest in begun.items() if self._refusals.wait(key, a, digest))
+            await self._withdraw_unmade(context, plan, {*taken, *context.waiting})
             for action in plan.actions:
                 self._check_leader()
                 attempt = _attempt_of(action)
@@ -156,6 +159,31 @@ class Executor:
             delay = self._refusals.refused(context.key, attempt, digest, error)
             context.waiting.add(attempt)
             LOG.warning("%s: attempt %s waits: %s; again in %.0f s", "/".join(context.key), attempt, error, delay)
+            if isinstance(action, act.CreatePod):
+                await self._withdraw_refused(context, action, attempt)
+
+    async def _withdraw_unmade(self, context: Context, plan: act.Plan, attempts: set[str]) -> None:
+        """Withdraw the admissions of attempts that get no pod now (F291)."""
+        unmade = attempts & {_attempt_of(action) for action in plan.actions if isinstance(action, act.CreatePod)}
+        for action in plan.actions:
+            if isinstance(action, act.PutAdmit):
+                context.admitting[action.attempt] = action.table_id
+        etcd = context.observed.etcd
+        for attempt in sorted(unmade & context.admitting.keys() & (etcd.admits.keys() if etcd is not None else set())):
+            self._check_leader()
+            await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
+
+    async def _withdraw_refused(self, context: Context, action: act.CreatePod, attempt: str) -> None:
+        """Withdraw the admission of an attempt whose pod was not made (F291).
+
+        The gateway knows a pod by its name, and another one of that name may come. The API server
+        may refuse a pod that is there already.
+        """
+        meta = action.manifest["metadata"]
+        found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
+        if attempt in context.admitting and (found is None or not _is(found, action.manifest)):
+            self._check_leader()
+            await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
 
     def has_news(self, key: Key, observed: Observed) -> bool:
         """Whether something was refused, or is no more, since a table was observed."""

@@ -296,6 +296,35 @@ TENANTS = (
         f"{LOOP}::test_what_is_refused_to_one_attempt_stops_no_other",
     ),
     mutation(
+        "refused-and-admitted",
+        "F291",
+        "an attempt whose pod is refused stays admitted, and another pod of its name is a writer",
+        o(
+            "control/executor",
+            "            if isinstance(action, act.CreatePod):\n"
+            "                await self._withdraw_refused(context, action, attempt)\n",
+        ),
+        f"{LOOP}::test_who_gets_no_pod_is_not_admitted",
+    ),
+    mutation(
+        "admitted-under-a-strangers-name",
+        "F291",
+        "an attempt that waits, or whose name somebody else's pod has, keeps an earlier admission",
+        o(
+            "control/executor",
+            "            await self._withdraw_unmade(context, plan, {*taken, *context.waiting})\n",
+            "            await self._withdraw_unmade(context, plan, set())\n",
+        ),
+        f"{LOOP}::test_who_gets_no_pod_is_not_admitted",
+    ),
+    mutation(
+        "refused-what-is-there",
+        "F291 availability",
+        "a pod that is there loses its admission because a quota refuses to make it once more",
+        o("control/executor", " and (found is None or not _is(found, action.manifest)):", ":"),
+        f"{LOOP}::test_an_attempt_with_a_pod_stays_admitted_whatever_is_refused_to_it",
+    ),
+    mutation(
         "waits-for-what-it-may-not-have",
         "F292 availability",
         "an attempt that may not start any more says that it starts",

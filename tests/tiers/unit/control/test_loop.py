@@ -347,6 +347,62 @@ def test_an_attempt_that_is_not_begun_any_more_is_forgotten() -> None:
     assert refusals.facts(KEY) == {}
 
 
+class Admitting(Refusing):
+    """Notes who is admitted. ``pods``: those that are there, by name."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.admitted, self.pods = set[str](), dict[str, dict[str, Any]]()
+
+    async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
+        self.admitted.add(attempt)
+        return True
+
+    async def delete_admit(self, table_id: str, *, attempt: str) -> bool:
+        self.admitted.discard(attempt)
+        return True
+
+    async def get(self, kind: str, namespace: str, name: str) -> Any:
+        return self.pods.get(name) if kind == "Pod" else None
+
+    def look(self, made: Executor, *actions: act.Action) -> None:
+        etcd = EtcdFacts(1, "c", admits={attempt: Stored({}, 1, 1) for attempt in self.admitted})
+        asyncio.run(made.perform(KEY, replace(observed(), etcd=etcd), act.Plan("x", actions)))
+
+
+def test_who_gets_no_pod_is_not_admitted() -> None:
+    """F291: the gateway knows a pod by its name, and another one of that name may come."""
+    cluster = Admitting("a-1")
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None)  # type: ignore[arg-type]
+    actions = (*_start("a-1"), *_start("b-1"))
+    cluster.look(made, *actions)
+    assert cluster.admitted == {"ns.b-1"}
+    cluster.admitted.add("ns.a-1")
+    cluster.look(made, *actions)
+    assert cluster.admitted == {"ns.b-1"}, "it waits, and was admitted by an operator that has ended"
+    cluster.admitted.add("ns.a-1")
+    cluster.pods["a-1"] = {"metadata": {"namespace": "ns", "name": "a-1", "labels": {}, "ownerReferences": []}}
+    named = act.CreatePod(
+        {**_pod("a-1").manifest, "metadata": {**_pod("a-1").manifest["metadata"], "labels": {"x": "y"}}}
+    )
+    with pytest.raises(Fatal, match="Pod ns/a-1 exists, and the operator has not made it"):
+        cluster.look(made, *_start("a-1")[:2], named)
+    assert cluster.admitted == {"ns.b-1"}, "somebody else's pod has the name"
+
+
+def test_an_attempt_with_a_pod_stays_admitted_whatever_is_refused_to_it() -> None:
+    """The API server looks at a quota before it looks whether the pod is there."""
+    cluster = Admitting("a-1", "c-1-key")
+    cluster.pods["a-1"] = _pod("a-1").manifest
+    cluster.admitted.add("ns.c-1")
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None)  # type: ignore[arg-type]
+    for _ in range(2):
+        cluster.look(made, *_start("b-1"), _key("c-1"))
+        assert cluster.admitted == {"ns.b-1", "ns.c-1"}
+    cluster.look(made, *_start("a-1"))
+    assert cluster.admitted == {"ns.a-1", "ns.b-1", "ns.c-1"}
+
+
 def test_what_is_refused_to_all_ends_the_plan() -> None:
     class Cluster(Recorder):
         async def apply(self, manifest: dict[str, Any]) -> None:
