@@ -237,7 +237,8 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         )
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
-    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=5)
+    again = launch.next_look(view, attempt.id)
+    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=again)
 
 
 # ---- stopping
