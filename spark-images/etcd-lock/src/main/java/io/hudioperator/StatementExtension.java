@@ -32,13 +32,12 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
                 return new Check(session);
             }
         });
-        extensions.injectPostHocResolutionRule(
-                new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-                    @Override
-                    public Rule<LogicalPlan> apply(SparkSession session) {
-                        return new MergeSources(session);
-                    }
-                });
+        extensions.injectPostHocResolutionRule(new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+            @Override
+            public Rule<LogicalPlan> apply(SparkSession session) {
+                return new MergeSources(session);
+            }
+        });
         return BoxedUnit.UNIT;
     }
 

@@ -161,15 +161,14 @@ final class MergeKeys {
     private void requireSame(String clause, Seq<Assignment> assignments, boolean each) {
         Set<String> left = new LinkedHashSet<>(compared.keySet());
         for (Assignment set : MergeRules.list(assignments)) {
-            String column =
-                    set.key() instanceof NamedExpression ? lower(((NamedExpression) set.key()).name()) : "";
+            String column = set.key() instanceof NamedExpression ? lower(((NamedExpression) set.key()).name()) : "";
             Expression meant = compared.get(column);
             Expression value = plain(set.value());
             boolean itself = !each && isOf(merge.targetTable(), value) && value.semanticEquals(set.key());
             if (meant != null && !meant.semanticEquals(value) && !itself) {
                 throw Statements.refusal(
-                        "MERGE INTO whose " + clause + " sets " + column + " to " + set.value().sql()
-                                + ", which ON compares with " + meant.sql(),
+                        "MERGE INTO whose " + clause + " sets " + column + " to "
+                                + set.value().sql() + ", which ON compares with " + meant.sql(),
                         "DELETE FROM and INSERT INTO for records that change key or partition");
             }
             left.remove(column);

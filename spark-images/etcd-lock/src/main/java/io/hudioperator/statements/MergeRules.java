@@ -77,10 +77,7 @@ final class MergeRules {
         List<Expression> found = new ArrayList<>();
         for (MergeAction action : list(actions)) {
             if (kind.isInstance(action)) {
-                found.add(
-                        action.condition().isDefined()
-                                ? action.condition().get()
-                                : Literal$.MODULE$.TrueLiteral());
+                found.add(action.condition().isDefined() ? action.condition().get() : Literal$.MODULE$.TrueLiteral());
             }
         }
         return found;
@@ -129,7 +126,10 @@ final class MergeRules {
         for (MergeAction action : list(merge.matchedActions())) {
             AttributeSet asked = action.condition().isEmpty()
                     ? AttributeSet.empty()
-                    : action.condition().get().references().intersect(merge.targetTable().outputSet());
+                    : action.condition()
+                            .get()
+                            .references()
+                            .intersect(merge.targetTable().outputSet());
             if (asked.nonEmpty()) {
                 throw Statements.refusal(
                         "MERGE INTO a MergeOnRead table with a condition on its columns ("

@@ -46,9 +46,7 @@ public final class MergeSources extends Rule<LogicalPlan> {
         }
         MergeIntoTable merge = (MergeIntoTable) plan;
         HoodieTableMetaClient table = plan.resolved() ? Relations.target(merge.targetTable(), spark) : null;
-        if (table == null
-                || !table.getTableConfig().getOrderingFields().isEmpty()
-                || isCounted(merge.sourceTable())) {
+        if (table == null || !table.getTableConfig().getOrderingFields().isEmpty() || isCounted(merge.sourceTable())) {
             return plan;
         }
         List<Expression> record = new MergeKeys(merge, table.getTableConfig()).ofSource();
@@ -72,7 +70,8 @@ public final class MergeSources extends Rule<LogicalPlan> {
 
     private LogicalPlan counted(LogicalPlan source, List<Expression> record) {
         Column[] columns = record.stream().map(Column::new).toArray(Column[]::new);
-        NamedExpression rows = functions.count(functions.lit(1L))
+        NamedExpression rows = functions
+                .count(functions.lit(1L))
                 .over(org.apache.spark.sql.expressions.Window.partitionBy(columns)
                         .rowsBetween(
                                 org.apache.spark.sql.expressions.Window.unboundedPreceding(),
@@ -83,28 +82,32 @@ public final class MergeSources extends Rule<LogicalPlan> {
         Seq<SortOrder> unordered = seq(List.of());
         LogicalPlan counting = new Window(counts, seq(record), unordered, source);
         return new Project(
-                named(source.output()), new Filter(isOne(rows.toAttribute(), record).expr(), counting));
+                named(source.output()),
+                new Filter(isOne(rows.toAttribute(), record).expr(), counting));
     }
 
     private Column isOne(Attribute rows, List<Expression> record) {
         Column[] shown = Stream.of(
                         Stream.of(functions.lit(ErrorCode.BAD_DATA.message("the source of MERGE INTO has "))),
                         Stream.of(text(rows), functions.lit(" rows for the record ")),
-                        record.stream().flatMap(each -> Stream.of(
-                                functions.lit(each.sql() + "='"),
-                                functions.coalesce(text(each), functions.lit("")),
-                                functions.lit("' "))),
+                        record.stream()
+                                .flatMap(each -> Stream.of(
+                                        functions.lit(each.sql() + "='"),
+                                        functions.coalesce(text(each), functions.lit("")),
+                                        functions.lit("' "))),
                         Stream.of(functions.lit(
                                 "of a table without orderingFields, which would decide between them: leave one")))
                 .flatMap(each -> each)
                 .toArray(Column[]::new);
-        return functions.when(new Column(rows).leq(functions.lit(1L)), functions.lit(true))
+        return functions
+                .when(new Column(rows).leq(functions.lit(1L)), functions.lit(true))
                 .otherwise(functions.raise_error(functions.concat(shown)).cast(DataTypes.BooleanType));
     }
 
     /** Spark has already resolved what needs a time zone. */
     private Column text(Expression value) {
-        scala.Option<String> zone = scala.Option.apply(spark.sessionState().conf().sessionLocalTimeZone());
+        scala.Option<String> zone =
+                scala.Option.apply(spark.sessionState().conf().sessionLocalTimeZone());
         return new Column(new Cast(value, DataTypes.StringType, zone));
     }
 

@@ -318,7 +318,8 @@ public final class StatementRules {
             drop(metadata(drop.tableIdentifier()), drop.purge());
         } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
             Statements.statement(name).require();
-            requireOwnSchema(WRITES.contains(name) && spark.sessionState().conf().contains(SCHEMA));
+            requireOwnSchema(
+                    WRITES.contains(name) && spark.sessionState().conf().contains(SCHEMA));
             if (command instanceof MergeIntoHoodieTableCommand) {
                 MergeIntoTable merge = ((MergeIntoHoodieTableCommand) command).mergeInto();
                 HoodieTableMetaClient table = Relations.target(merge.targetTable(), spark);
