@@ -479,7 +479,7 @@ VALUES = (
     ),
     mutation(
         "a-program-writes-some-columns",
-        "F290",
+        "F297",
         "a write says by an option which columns its files have",
         Edit(
             "operator/hudi_contract/hudi_options.tsv",
@@ -491,21 +491,21 @@ VALUES = (
     ),
     mutation(
         "a-program-says-its-schema",
-        "F290",
+        "F297",
         "a write says by an option, or by its session, which schema it has",
         j("StatementRules", "        if (isSaid) {\n", "        if (isSaid && SCHEMA.isEmpty()) {\n"),
         f"{HUDI}::test_a_program_merges_as_the_statement_says",
     ),
     mutation(
         "clauses-of-merge-into-have-no-order",
-        "F291",
+        "F298",
         "a MERGE INTO with five clauses, any of which may come first, succeeds",
         j("MergeRules", "        if (conditions.size() > IN_ORDER) {", "        if (conditions.size() < 0) {"),
         f"{HUDI}::test_a_program_merges_as_the_statement_says",
     ),
     mutation(
         "the-last-clause-of-merge-into-counts",
-        "F291",
+        "F298",
         "a MERGE INTO with one condition twice succeeds, and the second clause counts",
         j(
             "MergeRules",
@@ -516,10 +516,10 @@ VALUES = (
     ),
     mutation(
         "merge-into-looks-nothing-up",
-        "F292",
+        "F295",
         "a MERGE INTO that only inserts stores known records again, and one that only deletes deletes none",
-        j("MergeRules", "            requireLookUp(merge, table);\n"),
-        f"{HUDI}::test_a_program_merges_one_record_into_a_table_without_ordering_columns",
+        j("MergeRules", "            requireOrdering(table);\n"),
+        f"{HUDI}::test_a_program_merges_into_a_table_with_ordering_columns",
     ),
     mutation(
         "merge-into-takes-a-key-by-its-name",
@@ -550,13 +550,6 @@ VALUES = (
         f"{HUDI}::test_a_program_merges_as_the_statement_says",
     ),
     mutation(
-        "merge-into-stores-a-record-twice",
-        "F295",
-        "a MERGE INTO with two rows for a new record stores both, in a table without ordering columns",
-        j("MergeSources", "rows).leq(functions.lit(1L))", "rows).geq(functions.lit(1L))"),
-        f"{HUDI}::test_a_program_merges_one_record_into_a_table_without_ordering_columns",
-    ),
-    mutation(
         "merge-into-asks-rows-that-it-does-not-read",
         "F296",
         "a MERGE INTO a MergeOnRead table with a condition on the table's columns succeeds, and does nothing",
@@ -572,7 +565,7 @@ VALUES = (
             "return isEmpty(source) ? named(((LogicalRelation) leaf).catalogTable(), spark) : table(source);",
             "return isEmpty(source) ? null : table(source);",
         ),
-        f"{HUDI}::test_the_first_merge_of_a_table_has_one_row_for_each_record",
+        f"{HUDI}::test_a_program_merges_into_a_table_with_ordering_columns",
     ),
     mutation(
         "a-partition-of-a-program-has-any-number-of-folders",

@@ -183,36 +183,19 @@ def merges() -> Mapping[str, Callable[[], None]]:
 
 
 def matches() -> Mapping[str, Callable[[], None]]:
-    """Statements for a table without ordering columns."""
-    never = "WHEN MATCHED AND false THEN UPDATE SET *"
+    """Statements for a table without ordering columns, before its first commit and after."""
+    update_and_insert = merge(source(("u", "x"), ("n", "new")), RECORD, f"{UPDATE} {ADD}")
+
+    def first() -> None:
+        spark.sql(f"CREATE TABLE t (id string, v string, ts long, p string) USING hudi LOCATION '{current.table_path}'")
+        update_and_insert()
+
     return {
+        "first": first,
         "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
         "insert alone": merge(source(("u", "x"), ("n", "new")), RECORD, ADD),
         "delete alone": merge(source(("d", "x")), RECORD, "WHEN MATCHED THEN DELETE"),
-        "good by insert": merge(source(("u", "x"), ("n", "new")), RECORD, f"{never} {ADD}"),
-        "good by delete": merge(source(("d", "x")), RECORD, f"{never} WHEN MATCHED THEN DELETE"),
-        "a new record twice": merge(source(("o", "x"), ("o", "y"), ("q", "x")), RECORD, f"{UPDATE} {ADD}"),
-        "a known record twice": merge(source(("k", "x"), ("k", "y"), ("q", "x")), RECORD, UPDATE),
-        "good by update": merge(source(("u", "w"), ("o", "new")), RECORD, f"{UPDATE} {ADD}"),
-    }
-
-
-def first() -> Mapping[str, Callable[[], None]]:
-    """Statements for a table without ordering columns and without commits."""
-
-    def named(statement: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            spark.sql(
-                "CREATE TABLE IF NOT EXISTS t (id string, v string, ts long, p string) USING hudi "
-                f"LOCATION '{current.table_path}'"
-            )
-            statement()
-
-        return run
-
-    return {
-        "the first record twice": named(merge(source(("o", "x"), ("o", "y")), RECORD, f"{UPDATE} {ADD}")),
-        "good by upsert": lambda: save(rows(("o", "a", "v", 1)), UPSERT),
+        "update and insert": update_and_insert,
     }
 
 
@@ -265,7 +248,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
 
 
 KINDS: Mapping[str, Callable[[], Mapping[str, Callable[[], None]]]] = {
-    one.__name__: one for one in (nulls, unordered, merges, matches, first, partitions, folders, beside)
+    one.__name__: one for one in (nulls, unordered, merges, matches, partitions, folders, beside)
 }
 
 

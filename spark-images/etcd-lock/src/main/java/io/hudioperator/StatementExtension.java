@@ -1,13 +1,11 @@
 package io.hudioperator;
 
 import io.hudioperator.statements.GuardedParser;
-import io.hudioperator.statements.MergeSources;
 import io.hudioperator.statements.StatementRules;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Function1;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -15,7 +13,7 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
- * StatementRules} sees every plan before it runs, {@link MergeSources} adds a check to some.
+ * StatementRules} sees every plan before it runs.
  */
 public final class StatementExtension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
     @Override
@@ -30,12 +28,6 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
             @Override
             public Function1<LogicalPlan, BoxedUnit> apply(SparkSession session) {
                 return new Check(session);
-            }
-        });
-        extensions.injectPostHocResolutionRule(new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-            @Override
-            public Rule<LogicalPlan> apply(SparkSession session) {
-                return new MergeSources(session);
             }
         });
         return BoxedUnit.UNIT;

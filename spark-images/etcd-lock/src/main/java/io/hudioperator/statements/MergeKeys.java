@@ -100,11 +100,6 @@ final class MergeKeys {
         return name.toLowerCase(Locale.ROOT);
     }
 
-    /** The columns of the source that say which record it is; empty in a table without a key. */
-    List<Expression> ofSource() {
-        return keys.isEmpty() ? List.of() : new ArrayList<>(compared.values());
-    }
-
     void require() {
         requireOn();
         requireNames();

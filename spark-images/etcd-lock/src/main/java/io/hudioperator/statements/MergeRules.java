@@ -42,7 +42,7 @@ final class MergeRules {
         requireFirst("WHEN NOT MATCHED … INSERT", conditions(merge.notMatchedActions(), InsertAction.class));
         if (table != null) {
             new MergeKeys(merge, table).require();
-            requireLookUp(merge, table);
+            requireOrdering(table);
         }
         if (table == null || table.getTableType() != HoodieTableType.COPY_ON_WRITE) {
             requireOfSource(merge);
@@ -86,7 +86,7 @@ final class MergeRules {
     /**
      * The first clause whose condition holds decides. Hudi keeps the clauses of a kind in a map
      * from their conditions: of two with one condition the last one counts, and more than four have
-     * no order (F291).
+     * no order (F298).
      */
     private static void requireFirst(String clause, List<Expression> conditions) {
         if (conditions.size() > IN_ORDER) {
@@ -106,15 +106,15 @@ final class MergeRules {
     }
 
     /**
-     * Hudi looks for records only to update them, or to order them: else it writes an insert, which
-     * stores rows of known keys again and deletes nothing (F292).
+     * Without ordering columns Hudi keeps each of several rows of one record, looks no record up
+     * unless there is an {@code UPDATE}, and needs an option for it that decides what becomes of the
+     * table (F295).
      */
-    private static void requireLookUp(MergeIntoTable merge, HoodieTableConfig table) {
-        boolean updates = list(merge.matchedActions()).stream().anyMatch(UpdateAction.class::isInstance);
-        if (!updates && table.getOrderingFields().isEmpty()) {
+    private static void requireOrdering(HoodieTableConfig table) {
+        if (table.getOrderingFields().isEmpty()) {
             throw Statements.refusal(
-                    "MERGE INTO a table without orderingFields, without WHEN MATCHED … UPDATE",
-                    "WHEN MATCHED AND false THEN UPDATE SET * before the other clauses");
+                    "MERGE INTO a table without orderingFields",
+                    "UPDATE, DELETE FROM and INSERT INTO, or a table with orderingFields");
         }
     }
 

@@ -353,7 +353,7 @@ public final class StatementRules {
     /**
      * Hudi derives the schema of a write from its rows and from the table, and sets this option. A
      * program's own value would win: files that the write makes anew would lose the columns that it
-     * leaves out, also for rows of others (F290).
+     * leaves out, also for rows of others (F297).
      */
     private static void requireOwnSchema(boolean isSaid) {
         if (isSaid) {

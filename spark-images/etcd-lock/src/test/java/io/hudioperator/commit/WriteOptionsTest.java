@@ -137,7 +137,7 @@ class WriteOptionsTest {
                 List.of(), problems(Map.of(classes, merger, "hoodie.datasource.write.payload.class", expressions)));
     }
 
-    /** F290: only MERGE INTO says with which schema Hudi writes, and nobody writes some columns. */
+    /** F297: only MERGE INTO says with which schema Hudi writes, and nobody writes some columns. */
     @Test
     void noWriteSaysWhichColumnsItsFilesHave() throws Exception {
         String schema = "{\"type\":\"record\",\"name\":\"r\",\"fields\":[]}";
