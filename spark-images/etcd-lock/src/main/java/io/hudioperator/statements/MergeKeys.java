@@ -24,6 +24,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
@@ -103,12 +104,12 @@ final class MergeKeys {
     void require() {
         requireOn();
         requireNames();
-        for (MergeAction action : MergeRules.list(merge.matchedActions())) {
+        for (MergeAction action : list(merge.matchedActions())) {
             if (action instanceof UpdateAction) {
                 requireSame("UPDATE", ((UpdateAction) action).assignments(), false);
             }
         }
-        for (MergeAction action : MergeRules.list(merge.notMatchedActions())) {
+        for (MergeAction action : list(merge.notMatchedActions())) {
             if (action instanceof InsertAction) {
                 requireSame("INSERT", ((InsertAction) action).assignments(), true);
             }
@@ -141,7 +142,7 @@ final class MergeKeys {
 
     /** Hudi takes the source's column of the same name, whatever {@code ON} compares (F293). */
     private void requireNames() {
-        for (Attribute column : MergeRules.list(merge.sourceTable().output())) {
+        for (Attribute column : list(merge.sourceTable().output())) {
             Expression meant = compared.get(lower(column.name()));
             if (meant != null && !meant.semanticEquals(column)) {
                 throw Statements.refusal(
@@ -155,7 +156,7 @@ final class MergeKeys {
     /** A record keeps key and partition: Hudi stores it where it has looked for it (F293). */
     private void requireSame(String clause, Seq<Assignment> assignments, boolean each) {
         Set<String> left = new LinkedHashSet<>(compared.keySet());
-        for (Assignment set : MergeRules.list(assignments)) {
+        for (Assignment set : list(assignments)) {
             String column = set.key() instanceof NamedExpression ? lower(((NamedExpression) set.key()).name()) : "";
             Expression meant = compared.get(column);
             Expression value = plain(set.value());
@@ -173,5 +174,14 @@ final class MergeKeys {
                     "MERGE INTO whose " + clause + " does not set " + String.join(", ", left),
                     "INSERT with each column of key and partition");
         }
+    }
+
+    static <T> List<T> list(Seq<T> all) {
+        List<T> found = new ArrayList<>();
+        Iterator<T> each = all.iterator();
+        while (each.hasNext()) {
+            found.add(each.next());
+        }
+        return found;
     }
 }

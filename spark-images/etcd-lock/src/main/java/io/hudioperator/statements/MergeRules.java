@@ -19,7 +19,6 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
-import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
@@ -62,7 +61,7 @@ final class MergeRules {
     /** SQL applies the first clause whose condition holds, Hudi the updating ones first (F287). */
     private static void requireOrder(MergeIntoTable merge) {
         boolean deletes = false;
-        for (MergeAction action : list(merge.matchedActions())) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
             if (deletes && action instanceof UpdateAction) {
                 throw Statements.refusal(
                         "MERGE INTO with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
@@ -75,7 +74,7 @@ final class MergeRules {
     /** Conditions of the clauses of one kind, in their order. */
     private static List<Expression> conditions(Seq<MergeAction> actions, Class<? extends MergeAction> kind) {
         List<Expression> found = new ArrayList<>();
-        for (MergeAction action : list(actions)) {
+        for (MergeAction action : MergeKeys.list(actions)) {
             if (kind.isInstance(action)) {
                 found.add(action.condition().isDefined() ? action.condition().get() : Literal$.MODULE$.TrueLiteral());
             }
@@ -123,7 +122,7 @@ final class MergeRules {
      * a condition on their columns never holds (F296).
      */
     private static void requireOfSource(MergeIntoTable merge) {
-        for (MergeAction action : list(merge.matchedActions())) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
             AttributeSet asked = action.condition().isEmpty()
                     ? AttributeSet.empty()
                     : action.condition()
@@ -145,16 +144,16 @@ final class MergeRules {
      */
     private static void requireWholeRows(MergeIntoTable merge) {
         Set<String> all = new TreeSet<>();
-        for (Attribute attribute : list(merge.targetTable().output())) {
+        for (Attribute attribute : MergeKeys.list(merge.targetTable().output())) {
             String column = attribute.name().toLowerCase(Locale.ROOT);
             if (!HoodieRecord.HOODIE_META_COLUMNS.contains(column)) {
                 all.add(column);
             }
         }
-        for (MergeAction action : list(merge.matchedActions())) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
             Set<String> left = new TreeSet<>(all);
             if (action instanceof UpdateAction) {
-                for (Assignment set : list(((UpdateAction) action).assignments())) {
+                for (Assignment set : MergeKeys.list(((UpdateAction) action).assignments())) {
                     Expression key = set.key();
                     left.remove(
                             key instanceof NamedExpression
@@ -169,14 +168,5 @@ final class MergeRules {
                 }
             }
         }
-    }
-
-    static <T> List<T> list(Seq<T> all) {
-        List<T> found = new ArrayList<>();
-        Iterator<T> each = all.iterator();
-        while (each.hasNext()) {
-            found.add(each.next());
-        }
-        return found;
     }
 }
