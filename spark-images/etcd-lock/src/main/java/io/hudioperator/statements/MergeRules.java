@@ -106,8 +106,8 @@ final class MergeRules {
 
     /**
      * Without ordering columns Hudi keeps each of several rows of one record, looks no record up
-     * unless there is an {@code UPDATE}, and needs an option for it that decides what becomes of the
-     * table (F295).
+     * unless there is an {@code UPDATE}, and needs an option that decides what becomes of the table
+     * (F295).
      */
     private static void requireOrdering(HoodieTableConfig table) {
         if (table.getOrderingFields().isEmpty()) {
