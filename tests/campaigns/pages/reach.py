@@ -37,6 +37,7 @@ OTHER_TABLE = f"{COMPONENT}/test_identities.py::test_no_key_of_another_table"
 OWN_KEYS = f"{COMPONENT}/test_identities.py::test_a_role_puts_the_keys_that_the_contract_gives_it"
 NEIGHBOUR = f"{COMPONENT}/test_identities.py::test_a_pod_of_the_tables_namespace_reads_and_writes_nothing"
 NO_TOKEN = f"{COMPONENT}/test_identities.py::test_without_a_good_token_nothing"
+CONNECTIONS = f"{COMPONENT}/test_gateway_rules.py::test_go"
 FULL = f"{COMPONENT}/test_identities.py::test_a_table_that_fills_up_stops_itself"
 NO_CERTIFICATE = f"{COMPONENT}/test_etcd_access.py::test_etcd_refuses_clients_without_a_certificate"
 DECIDES = f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
@@ -152,7 +153,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("up to its table's limits: then its table stops, and others go on", FULL),
         EXECUTOR: cell("nothing", NO_ETCD, NO_TOKEN),
         NETWORK: cell(
-            f"{NOT_TESTED} it may open connections to the gateway, which are not bounded; see NetworkPolicies"
+            "opens as many connections to the gateway as one address may have; with many addresses it makes those "
+            "with most connections give way",
+            CONNECTIONS,
         ),
         HOLDER: cell(
             f"{NOT_TESTED} with the operator's certificate nothing but the quota of the database is in its way"
