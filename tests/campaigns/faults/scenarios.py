@@ -530,7 +530,7 @@ SCENARIOS = (
         empty_completed_file,
         8,
         "I4, F34",
-        {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
+        {"stock": "unknown", "lease-only": "reported", "ours": "reported"},
     ),
     Scenario(
         "quorum-lost",
