@@ -522,6 +522,20 @@ VALUES = (
         f"{HUDI}::test_a_program_merges_into_a_table_with_ordering_columns",
     ),
     mutation(
+        "merge-into-loses-new-records-of-a-bucket",
+        "F310",
+        "a MERGE INTO of a MergeOnRead table with a bucket index inserts no new record, or updates it into the table",
+        j("MergeRules", "            requireSameForNewRecords(merge);\n"),
+        f"{HUDI}::test_a_program_merges_into_log_files",
+    ),
+    mutation(
+        "merge-into-deletes-by-another-type",
+        "F311",
+        "a MERGE INTO deletes with an ordering value that readers cannot compare, and nobody can read the table",
+        j("MergeRules", "            requireOrderingTypes(merge, table);\n"),
+        f"{HUDI}::test_a_program_merges_into_log_files",
+    ),
+    mutation(
         "merge-into-takes-a-key-by-its-name",
         "F293",
         "a MERGE INTO compares the key with one column of its source, and Hudi takes another",

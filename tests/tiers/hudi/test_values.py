@@ -289,6 +289,25 @@ def test_a_program_merges_into_a_table_with_ordering_columns(world: World, agent
     table.audited([("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)], schema=SCHEMA)
 
 
+def test_a_program_merges_into_log_files(world: World, agent: Process) -> None:
+    """F310, F311: with a bucket index a new record of a MergeOnRead table counts as matched, and a
+    delete has the type of the source's ordering column.
+    """
+    table, refused = _program_of_rows(world, agent, "MergeOnRead", "buckets", index={"type": "Bucket", "buckets": 1})
+    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO a MergeOnRead table with "
+    said = {way: words.removeprefix(begin).partition(" is refused; use ")[0] for way, words in refused.items()}
+    assert said.pop("ordering of another type") == (
+        "WHEN MATCHED … DELETE, whose source has ts as INT (the table: BIGINT)"
+    )
+    ways = ("insert alone", "update alone", "delete and insert", "other conditions", "other values")
+    assert said == dict.fromkeys(
+        ways, "a bucket index, whose WHEN NOT MATCHED … INSERT differs from its WHEN MATCHED … UPDATE"
+    )
+    # hudi-rs reads no bucket that has log files alone
+    due = [("u", "a", "w", 2), ("l", "a", "new", 2), ("n", "a", "new", 2)]
+    table.audited(due, schema=SCHEMA, only=("rows", "unique", "origin", "files", "metadata"))
+
+
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:
     """F212: rows of a program whose partition is `b//c` were committed and in no snapshot."""
     table, refused = _program_of_rows(world, agent, "CopyOnWrite", "partitions")

@@ -199,6 +199,37 @@ def matches() -> Mapping[str, Callable[[], None]]:
     }
 
 
+def buckets() -> Mapping[str, Callable[[], None]]:
+    """Statements for a MergeOnRead table with a bucket index. `n`, `m` and `o` are new keys of a
+    bucket that has a file.
+    """
+    changes = source(("u", "w"), ("d", "deleted"), ("n", "new"), ("o", "deleted"))
+    kept = "s.v <> 'deleted'"
+    return {
+        "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
+        "insert alone": merge(source(("u", "x"), ("m", "new")), RECORD, ADD),
+        "update alone": merge(source(("m", "new")), RECORD, UPDATE),
+        "delete and insert": merge(source(("m", "new")), RECORD, f"WHEN MATCHED AND s.v = 'deleted' THEN DELETE {ADD}"),
+        "other conditions": merge(
+            source(("m", "new")), RECORD, f"{UPDATE.replace('MATCHED', f'MATCHED AND {kept}')} {ADD}"
+        ),
+        "other values": merge(
+            source(("m", "new")),
+            RECORD,
+            f"{UPDATE} {ADD.replace('*', '(id, p, v, ts) VALUES (s.id, s.p, s.id, s.ts)')}",
+        ),
+        "ordering of another type": merge("SELECT 'u' AS id, 'a' AS p, 5 AS ts", RECORD, "WHEN MATCHED THEN DELETE"),
+        "good by delete alone": merge(source(("k", "x"), ("m", "new")), RECORD, "WHEN MATCHED THEN DELETE"),
+        "good by update and insert": merge(source(("u", "x"), ("l", "new")), RECORD, f"{UPDATE} {ADD}"),
+        "good by changes": merge(
+            changes,
+            RECORD,
+            f"{UPDATE.replace('MATCHED', f'MATCHED AND {kept}')} WHEN MATCHED THEN DELETE "
+            f"{ADD.replace('MATCHED', f'MATCHED AND {kept}')}",
+        ),
+    }
+
+
 def folders() -> Mapping[str, Callable[[], None]]:
     """Values that make more folders than there are partition columns (`p` and `v`)."""
     found: dict[str, Callable[[], None]] = {}
@@ -248,7 +279,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
 
 
 KINDS: Mapping[str, Callable[[], Mapping[str, Callable[[], None]]]] = {
-    one.__name__: one for one in (nulls, unordered, merges, matches, partitions, folders, beside)
+    one.__name__: one for one in (nulls, unordered, merges, matches, buckets, partitions, folders, beside)
 }
 
 

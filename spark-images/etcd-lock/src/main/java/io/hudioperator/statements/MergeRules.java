@@ -3,8 +3,11 @@ package io.hudioperator.statements;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableConfig;
@@ -31,6 +34,9 @@ final class MergeRules {
     /** Scala keeps the order of at most as many entries of a map. */
     private static final int IN_ORDER = 4;
 
+    private static final String INDEX = "hoodie.index.type";
+    private static final String BUCKET = "BUCKET";
+
     private MergeRules() {}
 
     /** @param table the target; null when it is not known */
@@ -46,6 +52,8 @@ final class MergeRules {
         if (table == null || table.getTableType() != HoodieTableType.COPY_ON_WRITE) {
             requireOfSource(merge);
             requireWholeRows(merge);
+            requireSameForNewRecords(merge);
+            requireOrderingTypes(merge, table);
         }
     }
 
@@ -136,6 +144,82 @@ final class MergeRules {
                         "UPDATE or DELETE FROM, or conditions on columns of the source");
             }
         }
+    }
+
+    /**
+     * Hudi stores a {@code DELETE} in a log file together with the source's value of the ordering
+     * column, in its type in the source. Readers compare it with the record's value: if the types
+     * differ, no reader can read the table any more (F311).
+     */
+    private static void requireOrderingTypes(MergeIntoTable merge, HoodieTableConfig table) {
+        boolean deletes = MergeKeys.list(merge.matchedActions()).stream().anyMatch(DeleteAction.class::isInstance);
+        if (!deletes || table == null) {
+            return;
+        }
+        for (Attribute column : MergeKeys.list(merge.targetTable().output())) {
+            if (table.getOrderingFields().stream().anyMatch(column.name()::equalsIgnoreCase)) {
+                for (Attribute given : MergeKeys.list(merge.sourceTable().output())) {
+                    if (given.name().equalsIgnoreCase(column.name())
+                            && !given.dataType().equals(column.dataType())) {
+                        String type = column.dataType().sql();
+                        throw Statements.refusal(
+                                "MERGE INTO a MergeOnRead table with WHEN MATCHED … DELETE, whose source has "
+                                        + column.name() + " as "
+                                        + given.dataType().sql() + " (the table: " + type + ")",
+                                "CAST(" + column.name() + " AS " + type + ") AS " + column.name() + " in the source");
+                    }
+                }
+            }
+        }
+    }
+
+    /**
+     * With a bucket index Hudi computes the file group of a record from its key, without a look
+     * into it. In a MergeOnRead table each record of a bucket that has a file counts as matched: a
+     * new one is not inserted, or by the clauses for records that are there (F310). So what becomes
+     * of a row of the source must not depend on whether its record is there.
+     */
+    private static void requireSameForNewRecords(MergeIntoTable merge) {
+        if (!BUCKET.equals(DFSPropertiesConfiguration.getGlobalProps().getString(INDEX, ""))) {
+            return;
+        }
+        List<Expression> updating = conditions(merge.matchedActions(), UpdateAction.class);
+        List<Expression> inserting = conditions(merge.notMatchedActions(), InsertAction.class);
+        if (!canonical(updating).equals(canonical(inserting))
+                || !values(merge.matchedActions()).equals(values(merge.notMatchedActions()))) {
+            throw Statements.refusal(
+                    "MERGE INTO a MergeOnRead table with a bucket index, whose WHEN NOT MATCHED … INSERT differs from"
+                            + " its WHEN MATCHED … UPDATE",
+                    "WHEN MATCHED AND … THEN UPDATE SET * and WHEN NOT MATCHED AND … THEN INSERT * with one condition,"
+                            + " or UPDATE, DELETE FROM and INSERT INTO");
+        }
+    }
+
+    private static List<Expression> canonical(List<Expression> all) {
+        List<Expression> found = new ArrayList<>();
+        all.forEach(one -> found.add(one.canonicalized()));
+        return found;
+    }
+
+    /** What each updating or inserting clause sets, by column. */
+    private static List<Map<String, Expression>> values(Seq<MergeAction> actions) {
+        List<Map<String, Expression>> found = new ArrayList<>();
+        for (MergeAction action : MergeKeys.list(actions)) {
+            Seq<Assignment> assignments = action instanceof UpdateAction
+                    ? ((UpdateAction) action).assignments()
+                    : action instanceof InsertAction ? ((InsertAction) action).assignments() : null;
+            if (assignments != null) {
+                Map<String, Expression> set = new TreeMap<>();
+                for (Assignment one : MergeKeys.list(assignments)) {
+                    String column = one.key() instanceof NamedExpression
+                            ? ((NamedExpression) one.key()).name()
+                            : one.key().sql();
+                    set.put(column.toLowerCase(Locale.ROOT), one.value().canonicalized());
+                }
+                found.add(set);
+            }
+        }
+        return found;
     }
 
     /**
