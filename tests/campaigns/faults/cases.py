@@ -283,6 +283,7 @@ CASES = (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_becomes_of_a_write_the_end_is_the_same",
             f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
             f"{SIMULATED}::test_operator_dies_in_each_phase",
+            f"{SIMULATED}::test_operator_dies_before_and_after_every_action_of_settling",
             f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
         ),
         "the cases that `make crashes` has not run ([crashes.md](crashes.md))",
