@@ -355,12 +355,14 @@ def _ended(reports: Iterable[Path]) -> str:
 
 
 def write() -> None:
-    """Write the page, and the one of claims that is made of the same results."""
-    from tests.campaigns.pages import reach, shown  # they read this module
+    """Write the page, and those of claims that are made of the same results."""
+    from tests.campaigns.guarantees import page as guarantees  # they read this module
+    from tests.campaigns.pages import reach, shown
 
     PAGE.write_text(page(), encoding="utf-8")
     shown.PAGE.write_text(shown.page(), encoding="utf-8")
     reach.PAGE.write_text(reach.page(), encoding="utf-8")
+    guarantees.PAGE.write_text(guarantees.page(), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
