@@ -21,8 +21,11 @@ agent, the operator, etcd or the S3 server is killed, or frozen for a while. Aft
 compares the table with the rows of the committed batches: what Spark reads, what hudi-rs reads, and
 what pandas computes from the batches.
 
-* **ok**: no row is lost, doubled, wrong or phantom, every check holds, and no batch is missing whose
-  writer went on to a later one. **thin**: the same, but not every writer has committed something.
+* **ok**: no row of a completed commit is lost, doubled or wrong, none is phantom, every check holds,
+  and no batch is missing whose writer went on to a later one. What is due is read from the table's
+  commits, not from what writers were told: the last batch of a writer could be acknowledged and its
+  commit gone without being seen here ([kills](kills.md) and [faults](faults.md) compare with what
+  was acknowledged). **thin**: the same, but not every writer has committed something.
 * Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and
   appends to one). A run is broken when their history shows something that snapshot isolation
   forbids (G0, G1, G-single, G-SI). **Appends**: transactions committed of tries; -: a run of before

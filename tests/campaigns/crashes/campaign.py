@@ -270,8 +270,9 @@ def work(place: Path) -> int:
 
 def _run(parts: Parts, case: Case, scratch: Path, reference: Reference | None) -> Outcome:
     """One run; what fails around it (a machine that is too busy, mostly) makes it one that shows
-    nothing, and the worker goes on.
+    nothing, and the worker goes on. What it has shown before its end failed is kept.
     """
+    outcome = Outcome([], hit=False, writes=[])
     try:
         run = Run(
             parts,
@@ -283,11 +284,12 @@ def _run(parts: Parts, case: Case, scratch: Path, reference: Reference | None) -
             played=case.played,
         )
         try:
-            return run.execute(reference)
+            outcome = run.execute(reference)
         finally:
             run.close()
     except (AssertionError, OSError, grpc.RpcError, FutureTimeout) as error:
-        return Outcome([], hit=False, writes=[], disturbed=f"{type(error).__name__}: {str(error)[:300]}")
+        outcome.disturbed = outcome.disturbed or f"{type(error).__name__}: {str(error)[:300]}"
+    return outcome
 
 
 class Crew:

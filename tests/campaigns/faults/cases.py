@@ -176,10 +176,20 @@ CASES = (
     Case(
         10,
         "mode Credentials: revoke, then a zombie writes",
-        "the store refuses",
+        "the store refuses its credentials, and a request that had begun ends within the drain; its instant is rolled "
+        "back, and a repetition commits",
         "I3",
-        (),
-        "the mode is not offered: the API server refuses it (`fencing-mode` of test_tables.py), and no store is asked",
+        (
+            f"{COMPONENT}/test_credentials_fencing.py::test_a_writer_on_a_lost_node_is_settled_while_it_stands_still",
+            f"{COMPONENT}/test_credentials_store.py::test_revoked_is_for_ever_whatever_comes_late",
+            f"{COMPONENT}/test_credentials_store.py::test_a_server_remembers_users_that_another_one_has_forgotten",
+            f"{COMPONENT}/test_credentials_store.py::"
+            "test_a_request_that_has_begun_outlives_the_revocation_without_a_limit",
+            f"{UNIT}/plan/fencing/test_revocation.py::test_refused_for_as_long_as_the_cache_is_a_proof",
+            f"{UNIT}/plan/fencing/test_revocation.py::test_the_drain_is_as_long_as_the_store_goes_on_with_a_request",
+        ),
+        "a write of the zombie itself: when it goes on, its fence ends it, so the refusal is that of requests with its "
+        "credentials; executors; real pods; another store than versitygw",
     ),
     Case(
         11,
@@ -283,6 +293,7 @@ CASES = (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_becomes_of_a_write_the_end_is_the_same",
             f"{COMPONENT}/test_crashes.py::test_an_operator_killed_after_each_step_of_settling_changes_nothing_but_time",
             f"{SIMULATED}::test_operator_dies_in_each_phase",
+            f"{SIMULATED}::test_operator_dies_before_and_after_every_action_of_settling",
             f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
         ),
         "the cases that `make crashes` has not run ([crashes.md](crashes.md))",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hudi_runtime.audit import Outcome, Report
+from hudi_runtime.audit import TITLES, Outcome, Report
 from tests.campaigns.faults.sides import DRAIN_SECONDS, SEED, TTL_SECONDS, Side, make, overlaid
 from tests.support import ROOT
 from tests.support.harness import s3proxy
@@ -43,13 +43,16 @@ class Result:
 
 
 def judge(report: Report, *notes: str) -> Result:
-    """The verdict of an audit.
+    """The verdict of an audit: `ok` when each of its checks says so.
 
-    Instants that are still pending for want of anybody who settles them are no corruption.
+    Two may say nothing: instants that are pending for want of anybody who settles them are no
+    corruption (`owners`), and stock Hudi has no records of who was settled (`late`).
     """
     wrong = {check.name: check for check in report.checks if check.outcome is Outcome.VIOLATED}
-    open_ = [check.name for check in report.checks if check.outcome is Outcome.UNKNOWN and check.name != "owners"]
-    checks = {check.name: check.outcome.value for check in report.checks}
+    said = {check.name: check.outcome for check in report.checks}
+    may = {("owners", Outcome.UNKNOWN), ("late", Outcome.NOT_ASKED)}
+    open_ = [name for name in TITLES if said.get(name) is not Outcome.OK and (name, said.get(name)) not in may]
+    checks = {name: outcome.value for name, outcome in said.items()}
     if wrong:
         told = "; ".join(f"{name}: {check.sentence}" for name, check in wrong.items())
         return Result(
@@ -62,6 +65,14 @@ def judge(report: Report, *notes: str) -> Result:
     if open_:
         return Result("unknown", f"not to be checked: {', '.join(open_)}", checks, list(notes))
     return Result("ok", "every check of the audit holds", checks, list(notes))
+
+
+def told_loudly(found: Result) -> Result:
+    """Of a table that the agent refuses to touch: what the audit cannot check is `reported`.
+
+    What it has checked and finds damaged stays `corrupt`, whoever was told.
+    """
+    return dataclasses.replace(found, verdict="reported") if found.verdict == "unknown" else found
 
 
 def instant_of(held: Held) -> str:
@@ -427,9 +438,7 @@ def empty_completed_file(side: Side) -> Result:
     b.wait()
     notes.append(f"B was told: {'committed' if side.acknowledged(b) else 'not committed'}")
     found = judge(side.audit(final(side, (b, B))), *notes)
-    if side.table is not None and not side.acknowledged(b) and found.verdict != "ok":
-        found.verdict = "reported"
-    return found
+    return told_loudly(found) if side.table is not None and not side.acknowledged(b) else found
 
 
 OUTAGE_SECONDS = 300

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.campaigns.guarantees.rows import ROWS, Cell, Row, named
+from tests.campaigns.pages import last_run
+from tests.support import evidence
 from tests.support.evidence import catalog
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "use" / "guarantees.md"
@@ -14,8 +16,9 @@ This page shows how writers that work on one table at once can affect each other
 `python -m tests.campaigns.guarantees.page` from `tests/campaigns/guarantees/rows.py`; do not edit.
 The number in a cell refers to the test below that shows it, with the real Hudi, Spark and etcd. "not
 run" means that no test shows the cell, even if the protocol implies a result. Each test is followed
-by the run that contains it: `make test` and CI (every change), or `make test-all`. When it passed
-last, and on which commit: [last-run.md](../results/last-run.md). All of this is
+by the run that contains it (`make test` and CI: every change; or `make test-all`), and by its last
+outcome that was noted, with day and commit ([last-run.md](../results/last-run.md)); where none was
+noted, the cell is what the test asserts, and no run of it is on record. All of this is
 of Hudi 1.2.0, the only release that was run. Of a change of `hudiVersion` it was shown, with
 processes, that a writer whose image has another release than the gate says is refused
 (`tests/tiers/component/operator/test_together.py`); such a change was not run beside running
@@ -39,13 +42,23 @@ def page() -> str:
     """Its text."""
     numbers = {test: n for n, test in enumerate(dict.fromkeys(named()), 1)}
     lines = [_line(row, numbers) for row in ROWS]
-    shown = [f"{n}. `{test}` ({_run(test)})" for test, n in numbers.items()]
+    shown = [f"{n}. `{test}` ({_run(test)}; {last(test)})" for test, n in numbers.items()]
     return HEAD + "\n".join(lines) + "\n\nTests:\n\n" + "\n".join(shown) + "\n"
 
 
 def _run(test: str) -> str:
     """The run that it is in, its parameters not looked at."""
     return catalog.run_of(catalog.named(test.partition("[")[0]))
+
+
+def last(test: str) -> str:
+    """What it said when it was run last and that was noted, with exactly these parameters."""
+    file, _, name = test.partition("::")
+    tier = next(tier for tier, folder in last_run.TIERS.items() if file.startswith(f"{folder}/"))
+    found = last_run.results(tier).get(file, {}).get(name)
+    if found is None:
+        return "no result noted"
+    return f"{found['outcome']} {found['at'][:10]}, {evidence.as_said(found['commit'])}"
 
 
 def _line(row: Row, numbers: dict[str, int]) -> str:

@@ -20,6 +20,13 @@ WORDS = (
         f"{HALVES}::test_a_run_reads_what_the_gate_is_closed_for",
     ),
     mutation(
+        "turns-stay-in-the-table",
+        "availability",
+        "what the HudiTable says about turns does not reach its writers: they never take any",
+        o("manifests/configmaps", "            serialize_after=table.serialize_after_conflicts,\n"),
+        f"{HALVES}::test_a_job",
+    ),
+    mutation(
         "the-operator-names-a-restore-otherwise",
         "I8",
         (

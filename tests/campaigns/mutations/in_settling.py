@@ -372,6 +372,24 @@ SETTLING = (
         f"{RULES}::test_a_fence_without_its_record_is_settled_all_the_same",
     ),
     mutation(
+        "an-admission-outlives-its-operator",
+        "I6 F23",
+        "an attempt has ended in status before its admission is deleted, and nobody looks at it again",
+        (
+            o(
+                "plan/writers/attempts",
+                "        late = tuple(DeleteAdmit(view.table.table_id, a.id) for a in writer.attempts if a.admitted)\n",
+                "        late: tuple[DeleteAdmit, ...] = ()\n",
+            ),
+            o(
+                "plan/writers/attempts",
+                "before=before, ended=entry, summary=(summary,), requeue=0.5)",
+                "after=before, ended=entry, summary=(summary,), requeue=0.5)",
+            ),
+        ),
+        f"{SIMULATED}::test_operator_dies_before_and_after_every_action_of_settling",
+    ),
+    mutation(
         "the-plan-goes-on-after-a-failure",
         "I6",
         "a compare that does not hold does not end the plan that was made from it",

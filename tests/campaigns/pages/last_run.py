@@ -277,8 +277,8 @@ def page() -> str:
             commits = ", ".join(f"`{c}`" for c in sorted({r["commit"] for r in group.values()}))
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
             lines.append(
-                f"| {tier} | {Path(name).name} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} | "
-                f"{commits} |"
+                f"| {tier} | {_short(tier, name)} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} "
+                f"| {commits} |"
             )
             failed += [f"* {name}{_of_file(test, group[test])}" for test in _failed(group)]
     never: list[str] = []
@@ -288,6 +288,11 @@ def page() -> str:
             never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
     lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
     return "\n".join(lines)
+
+
+def _short(tier: str, name: str) -> str:
+    """A group's file below its tier's folder: names alone are not unique."""
+    return name.removeprefix(f"{TIERS[tier]}/")
 
 
 def _of_file(test: str, result: dict[str, Any]) -> str:
@@ -350,12 +355,14 @@ def _ended(reports: Iterable[Path]) -> str:
 
 
 def write() -> None:
-    """Write the page, and the one of claims that is made of the same results."""
-    from tests.campaigns.pages import reach, shown  # they read this module
+    """Write the page, and those of claims that are made of the same results."""
+    from tests.campaigns.guarantees import page as guarantees  # they read this module
+    from tests.campaigns.pages import reach, shown
 
     PAGE.write_text(page(), encoding="utf-8")
     shown.PAGE.write_text(shown.page(), encoding="utf-8")
     reach.PAGE.write_text(reach.page(), encoding="utf-8")
+    guarantees.PAGE.write_text(guarantees.page(), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -32,11 +32,19 @@ from tests.support.world.simulated_store import (
 class World(Effects, Processes):
     """The whole of it, and how a test drives it."""
 
-    def reconcile(self, crash_after: int | None = None) -> act.Plan:
-        """One look; `crash_after`: die after that many actions, and lose all timers."""
+    deaths = 0
+    """How often the operator has died so far with actions left to do."""
+
+    def reconcile(self, crash_after: int | Callable[[int], int] | None = None) -> act.Plan:
+        """One look; `crash_after`: die after that many actions, and lose all timers.
+
+        A function is asked with the number of actions. Who has no action left does not die.
+        """
         observed = self.observe()
         plan = plan_table(observed, CONFIG)
         self.sentences.append(plan.sentence)
+        if callable(crash_after):
+            crash_after = crash_after(len(plan.actions))
         try:
             for number, action in enumerate(plan.actions):
                 if crash_after is not None and number >= crash_after:
@@ -45,15 +53,20 @@ class World(Effects, Processes):
         except ConflictError:
             pass
         except OperatorCrashError:
+            self.deaths += 1
             self.timers.clear()
         return plan
 
     def run(self, until: Any, seconds: int = 400, crash_every: int = 0) -> None:
-        """Reconcile and tick until a condition holds; fails when it does not come to pass."""
+        """Reconcile and tick until a condition holds; fails when it does not come to pass.
+
+        `crash_every`: in every so many looks the operator dies after some of its actions, each time
+        after another number of them, or after all.
+        """
         for number in range(seconds):
             if until(self):
                 return
-            crash = number % 17 if crash_every and number % crash_every == 0 else None
+            crash = (lambda actions, n=number: n % (actions + 1)) if crash_every and not number % crash_every else None
             self.reconcile(crash_after=crash)
             if until(self):
                 return

@@ -291,6 +291,9 @@ def test_callback_and_services(space: Space) -> None:
 def test_two_writers_of_the_same_keys(space: Space, name: str, table: dict[str, Any]) -> None:
     """NonBlocking; and optimistic control with turns and early detection: both writers succeed, and
     every row is there once, the newest one.
+
+    Whether they meet is chance, and nothing here says that a turn was asked for or a marker seen:
+    `test_together.py` does.
     """
     space.table(name, **table)
     space.wait(f"huditable/{name}", "Ready", seconds=300)

@@ -150,7 +150,6 @@ def test_a_killed_writer_is_proven_dead_and_followed(whole: Together) -> None:
 
 
 @pytest.mark.extra
-@pytest.mark.extra
 def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> None:
     """concurrency.mode, insertConflicts, durations: each ends the run once, at a commit boundary.
 
@@ -401,6 +400,14 @@ def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str
     assert whole.wrote(f"{name}-quick", name, quick).get("conflicts", 0) == 0
     driver = whole.process(whole.pod("driver", writer=f"{name}-slow"))
     gate.touch()
+    if name == "turns":
+
+        def asked() -> str:
+            reports = whole.keys(name, "report/attempt/").values()
+            return next((turn["against"] for report in reports if (turn := report.get("turn"))), "")
+
+        against = wait_for("the slow one asks for its turn", lambda: asked() or None, seconds=LONG)
+        assert against.startswith(f"{whole.namespace}.turns-quick-"), against
     status = whole.finished(f"{name}-slow")
     if name == "aside":
         assert status.get("conflicts", 0) == 0, status

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.campaigns.crashes import report
+from tests.campaigns.crashes import campaign, report
 from tests.campaigns.crashes.agent_proxy import PREFIX
 from tests.campaigns.crashes.campaign import REFERENCES, Case, Results, cases
 from tests.campaigns.crashes.faults import KILLS, Target
 from tests.campaigns.crashes.play import SCENARIOS
-from tests.campaigns.crashes.run import Outcome
+from tests.campaigns.crashes.run import Outcome, Parts
 
 OPERATORS, AGENTS = Target("apply status"), Target(f"{PREFIX}settle-update")
 
@@ -81,3 +82,29 @@ def test_the_newest_code_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert text.index("## Code 123456789abc") < text.index("## Code aaaaaaaaaaaa")
     finally:
         report.PAGE.unlink()
+
+
+@pytest.mark.parametrize("fails", ["begin", "play", "end", ""])
+def test_what_a_run_has_shown_is_kept_though_its_end_fails(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is left out and counted as one that deviated, not as one that showed nothing."""
+
+    class Failing:
+        def __init__(self, *_: object, **__: object) -> None:
+            if fails == "begin":
+                raise OSError("no port")
+
+        def execute(self, _reference: object) -> Outcome:
+            if fails == "play":
+                raise OSError("no server")
+            return outcome("two drivers")
+
+        def close(self) -> None:
+            if fails in ("play", "end"):
+                raise OSError("no answer")
+
+    monkeypatch.setattr(campaign, "Run", Failing)
+    found = campaign._run(cast("Parts", None), Case(next(iter(SCENARIOS)), number=0), tmp_path, None)
+    assert found.deviations == ([] if fails in ("begin", "play") else ["two drivers"])
+    assert found.disturbed == ({"begin": "OSError: no port"}.get(fails, "OSError: no answer") if fails else "")

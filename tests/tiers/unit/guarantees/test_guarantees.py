@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
-from tests.campaigns.guarantees.page import PAGE, page
+import pytest
+
+from tests.campaigns.guarantees.page import PAGE, last, page
 from tests.campaigns.guarantees.rows import ROWS, named
+from tests.campaigns.pages import last_run
 from tests.support import ROOT
 
 
@@ -25,3 +29,15 @@ def test_every_test_that_is_named_exists_with_its_parameters() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = set(done.stdout.splitlines())
     assert [test for test in named() if test not in found] == []
+
+
+def test_a_test_without_an_outcome_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome is that of the very parameters, not of the test's others."""
+    file = "tests/tiers/hudi/test_index.py"
+    run = {"commit": "abc", "at": "2030-01-01T00:00Z", "outcome": "failed", "tests": 1}
+    stored: dict[str, Any] = {"hudi": {file: {"test_a[one]": run, "test_b": {**run, "outcome": "passed"}}}}
+    monkeypatch.setattr(last_run, "results", lambda tier: stored.get(tier, {}))
+    assert last(f"{file}::test_a[one]").startswith("failed 2030-01-01, `abc`")
+    assert last(f"{file}::test_b").startswith("passed 2030-01-01, `abc`")
+    assert last(f"{file}::test_a[two]") == "no result noted"
+    assert last("tests/tiers/hudi/test_updates.py::test_a[one]") == "no result noted"

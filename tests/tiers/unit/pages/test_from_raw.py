@@ -23,7 +23,7 @@ from tests.campaigns.values import page as values
 from tests.support import ROOT
 
 PAGES: dict[str, tuple[Callable[[], str], str]] = {
-    "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --table"),
+    "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --page"),
     "crashes": (lambda: crashes.page(crashes.stored()), "tests.campaigns.crashes --report"),
     "faults": (faults.page, "tests.campaigns.faults --table"),
     "history": (lambda: history.page.page(history.load), "tests.campaigns.history --table"),

@@ -22,6 +22,7 @@ FILE = "tests/tiers/hudi/test_{}.py"
 DRIVER = """
 import sys
 from pathlib import Path
+from tests.campaigns.guarantees import page as guarantees
 from tests.campaigns.pages import last_run, reach, shown
 from tests.support import evidence
 from tests.support.evidence import catalog
@@ -29,7 +30,7 @@ from tests.support.evidence import catalog
 place, commit = Path(sys.argv[1]), sys.argv[2]
 last_run.ROOT = catalog.ROOT = place
 last_run.RESULTS, last_run.PAGE, shown.PAGE = place / "raw", place / "last-run.md", place / "shown.md"
-reach.PAGE = place / "reach.md"
+reach.PAGE, guarantees.PAGE = place / "reach.md", place / "guarantees.md"
 evidence.commit, evidence.reachable = lambda: commit, lambda commit: True
 sys.exit(1 if last_run.run("hudi") else 0)
 """

@@ -5,8 +5,12 @@ The world checks the invariants at each action.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from hudi_operator.plan.core.actions import Action
+from tests.support.world.simulated_store import OperatorCrashError
 from tests.support.world.simulated_world import (
     Node,
     World,
@@ -329,8 +333,8 @@ def test_operator_dies_in_each_phase(phase: str) -> None:
 
 @pytest.mark.parametrize("crash_every", [1, 2, 3, 5])
 def test_operator_dies_between_actions_all_the_time(crash_every: int) -> None:
-    """I6 with timers lost at every crash: it still ends, because not every look has so many actions
-    that it comes to the crash.
+    """I6 with timers lost at every crash, in settling as before it: it still ends, because it dies
+    after another number of actions each time.
     """
     world = World()
     world.make_table(fencing={"drainSeconds": 2}, lock={"suspectSeconds": 0})
@@ -341,8 +345,74 @@ def test_operator_dies_between_actions_all_the_time(crash_every: int) -> None:
     victim = world.writer_process("backfill")
     assert victim is not None
     world.kill(victim)
+    before = world.deaths
     world.run(finished("backfill"), crash_every=crash_every)
     world.run(all_settled, crash_every=crash_every)
+    assert before, "it died before there was anybody to settle"
+    assert world.deaths > before, "it died in settling"
+
+
+def killed_with_the_lock(dies_before: int | None = None) -> tuple[World, int]:
+    """A writer is killed in its critical section, settled and followed, to the end.
+
+    The operator dies once, before that action of its own (counted from the kill on), and has no
+    timer any more. Returns the world and the number of actions.
+    """
+    world = ready_world()
+    world.executors_per_driver, world.writer_hang_at = 1, 3
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    world.kill(victim)
+    performed, perform = 0, world.perform
+
+    def one_of_many(action: Action) -> None:
+        nonlocal performed
+        performed += 1
+        if performed - 1 == dies_before:
+            raise OperatorCrashError
+        perform(action)
+
+    world.perform = one_of_many  # type: ignore[method-assign]
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    world.settle_down()
+    return world, performed
+
+
+def end_of(world: World) -> dict[str, Any]:
+    """What must be the same whenever the operator has died: keys, pods, what was committed, and
+    what the writer's status says of its attempts.
+    """
+    settled = {
+        record.value["podUID"]: [record.value["phase"], sorted(record.value["proofs"]), record.value["instants"]]
+        for record in world.names("settle").values()
+    }
+    status = world.writers["backfill"]["status"]
+    return {
+        "keys": sorted(key for key in world.kv if not key.startswith(("alive/", "report/"))),
+        "settled": settled,
+        "pods": {name: (pod.phase, sorted(pod.finalizers)) for name, pod in world.pods.items()},
+        "commits": len(world.completed),
+        "attempts": [(one["number"], one.get("class")) for one in status["attempts"]],
+        "state": status["state"],
+    }
+
+
+def test_operator_dies_before_and_after_every_action_of_settling() -> None:
+    """I6, each point once: before the first action, between any two, after the last. The end is
+    that of an operator that never died.
+    """
+    whole, actions = killed_with_the_lock()
+    assert actions > 30, "the enumeration has something to enumerate"
+    wanted = end_of(whole)
+    assert [record[0] for record in wanted["settled"].values()] == ["Settled"]
+    for number in range(actions):
+        world, _ = killed_with_the_lock(number)
+        assert world.deaths == 1, number
+        assert end_of(world) == wanted, f"it died before action {number} of {actions}"
 
 
 def test_agent_dies_while_rolling_back() -> None:

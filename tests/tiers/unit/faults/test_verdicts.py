@@ -1,0 +1,58 @@
+"""What a fault's cell is called by what the audit says, and how the page counts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hudi_runtime.audit import TITLES, Check, Outcome, Report
+from tests.campaigns.faults import table
+from tests.campaigns.faults.results import Cell
+from tests.campaigns.faults.scenarios import judge, told_loudly
+
+
+def report(**others: Outcome) -> Report:
+    """An audit in which every check is ok, but for these."""
+    return Report("s3a://lake/t", tuple(Check(name, others.get(name, Outcome.OK), "said") for name in TITLES))
+
+
+@pytest.mark.parametrize(
+    ("others", "verdict"),
+    [
+        ({}, "ok"),
+        ({"rows": Outcome.VIOLATED}, "corrupt"),
+        ({"rows": Outcome.VIOLATED, "files": Outcome.UNKNOWN}, "corrupt"),
+        ({"files": Outcome.UNKNOWN}, "unknown"),
+        ({"rows": Outcome.NOT_ASKED}, "unknown"),
+        ({"owners": Outcome.UNKNOWN, "late": Outcome.NOT_ASKED}, "ok"),
+        ({"owners": Outcome.VIOLATED}, "corrupt"),
+        ({"late": Outcome.UNKNOWN}, "unknown"),
+    ],
+)
+def test_ok_is_what_every_check_says(others: dict[str, Outcome], verdict: str) -> None:
+    assert judge(report(**others)).verdict == verdict
+
+
+def test_an_audit_without_checks_shows_nothing() -> None:
+    assert judge(Report("s3a://lake/t", ())).verdict == "unknown"
+    some = tuple(check for check in report().checks if check.name != "rows")
+    assert judge(Report("s3a://lake/t", some)).verdict == "unknown"
+
+
+def test_damage_stays_damage_whoever_was_told() -> None:
+    assert told_loudly(judge(report(rows=Outcome.UNKNOWN))).verdict == "reported"
+    assert told_loudly(judge(report(rows=Outcome.VIOLATED))).verdict == "corrupt"
+    assert told_loudly(judge(report(rows=Outcome.VIOLATED, files=Outcome.UNKNOWN))).verdict == "corrupt"
+    assert told_loudly(judge(report())).verdict == "ok"
+
+
+def test_what_was_only_told_is_not_counted_as_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(cell: Cell) -> dict[str, Any] | None:
+        verdict = {"paused-writer": "ok", "after-the-drain": "reported", "store-is-busy": "corrupt"}.get(cell.scenario)
+        if verdict is None or cell.setup != "ours":
+            return None
+        return {"verdict": verdict, "told": "", "key": "abc", "notes": [], "commit": "abc", "at": "2030-01-01"}
+
+    monkeypatch.setattr(table, "load", result)
+    assert "faults with ours ok: 1 of 11, reported: 1" in table.page()
