@@ -16,10 +16,10 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
-from hudi_operator.api import merging, storage_options
+from hudi_operator.api import merging, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
-from hudi_operator.api.fields import NAME, NONCE, flag, number, read, record, records, text, text_map, texts
+from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
@@ -40,8 +40,6 @@ JsonDict = dict[str, Any]
 
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
-IMAGE = "^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
-"""Pattern of an image's name."""
 _COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
 
 
@@ -172,6 +170,12 @@ class Savepoint:
     name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 
 
+def _check_pods(settings: PodSettings, where: str, container: str) -> None:
+    check_pods(settings, where)
+    if found := pod_template.problem(settings.pod_template, container):
+        raise SpecError(f"{where}.podTemplate.{found}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -254,8 +258,8 @@ class TableSpec:
         if found := storage_options.problem(spec.storage.options):
             raise SpecError(found)
         if spec.agent is not None:
-            check_pods(spec.agent.pod, "spec.agent")
-            check_pods(spec.agent.executors, "spec.agent.executors")
+            _check_pods(spec.agent.pod, "spec.agent", "agent")
+            _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
         return replace(
             spec,
             table_name=spec.table_name or ref.name,
@@ -421,8 +425,8 @@ class WriterSpec:
             raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
-        check_pods(spec.driver, "spec.driver")
-        check_pods(spec.executors, "spec.executors")
+        _check_pods(spec.driver, "spec.driver", "driver")
+        _check_pods(spec.executors, "spec.executors", "executor")
         return spec
 
     @property

@@ -58,7 +58,7 @@ def test_a_rule_on_a_text_is_asked_again_at_launch(plural: str) -> None:
     types = dict(crds.fields(crds.declared(TYPES[plural]), "spec"))
     seen = 0
     for at, value in crds.fields(crds.schema(plural, "spec"), "spec"):
-        if value.get("type") != "string" or at.endswith(ELSEWHERE):
+        if value.get("type") != "string" or at.endswith(ELSEWHERE) or ".podTemplate." in at:
             continue
         found = [RULE.fullmatch(rule["rule"]) for rule in value.get("x-kubernetes-validations", ())]
         wanted = [rule[1].replace("\\\\", "\\") for rule in found if rule]
