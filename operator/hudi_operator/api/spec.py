@@ -408,6 +408,10 @@ class WriterSpec:
     stop_grace_seconds: int = number(60, at="stop.graceSeconds", at_least=1, at_most=3600)
     active_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
     """Maximum duration of one attempt, in seconds; None: no limit."""
+    start_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
+    """Maximum time from the begin of an attempt to the start of its driver's container, in seconds;
+    None: no limit.
+    """
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
     """None: one run, started immediately."""
     streaming_seconds: int | None = number(10, at="streaming.intervalSeconds", unset=None, at_least=1, at_most=86400)

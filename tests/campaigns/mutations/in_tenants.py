@@ -369,6 +369,13 @@ TENANTS = (
         f"{LOOP}::test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_another_one",
     ),
     mutation(
+        "an-attempt-waits-for-a-node-for-ever",
+        "availability",
+        "a pod that no node takes keeps the place of its writer among those of the table",
+        o("plan/writers/attempts", "view.now_ms - began > 1000 *", "view.now_ms < began > 1000 *"),
+        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
+    ),
+    mutation(
         "nobody-says-what-was-refused",
         "F245 availability",
         "a writer whose pod is refused waits, and its status does not say for what",

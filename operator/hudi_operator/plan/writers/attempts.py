@@ -122,7 +122,11 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _end(view, writer.spec, active, entries)
     if active.pod is None:
         return _without_pod(view, writer.spec, active, entries)
-    if stopping(view, writer.spec) or ending_for_change.asks(view, active):
+    if (
+        stopping(view, writer.spec)
+        or ending_for_change.asks(view, active)
+        or start_is_overdue(view, writer.spec, active)
+    ):
         return _stop(view, writer.spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after)
@@ -200,18 +204,21 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         fenced_reason=reason,
     )
     last = entries[-1]
+    kind, message = str(outcome.kind), outcome.message or last.message
+    if outcome.retried and attempt.pod is not None and start_is_overdue(view, writer, attempt):
+        kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
     entry = last.but(
-        class_=str(outcome.kind),
+        class_=kind,
         end_time=conditions.rfc3339(view.now_ms),
         exit_code=outcome.exit_code if outcome.exit_code is not None else last.exit_code,
-        message=outcome.message or last.message,
+        message=message,
         advanced=last.advanced or _advanced(outcome.report, writer),
         instants=_instants(*last.instants, outcome.report.last_instant),
     )
     # No further incarnation of it may register; from then on its incarnations are final
     # (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
-    summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
+    summary = f"attempt {attempt.number} of {writer.ref.name} ended: {kind}"
     return Progress((*entries[:-1], entry), before=before, ended=entry, summary=(summary,), requeue=0.5)
 
 
@@ -229,19 +236,43 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
             summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",),
             requeue=1,
         )
-    if stopping(view, writer) or ending_for_change.asks(view, attempt):
+    overdue = start_is_overdue(view, writer, attempt)
+    if stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
-        kind = classify.CANCELLED if stopping(view, writer) else FailureClass.ENDED_FOR_CHANGE
-        entry = entries[-1].but(
-            class_=str(kind), end_time=conditions.rfc3339(view.now_ms), message="stopped before it had a pod"
-        )
+        kind, message = str(FailureClass.ENDED_FOR_CHANGE), "stopped before it had a pod"
+        if stopping(view, writer):
+            kind = classify.CANCELLED
+        elif overdue:
+            kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
+        entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=5)
 
 
 # ---- stopping
+
+
+def start_is_overdue(view: View, writer: WriterSpec, attempt: Attempt) -> bool:
+    """True when an attempt began so long ago that its driver's container should run, and never ran.
+
+    What has registered runs, whatever its container's status says.
+    """
+    began = conditions.from_rfc3339(attempt.entry.start_time)
+    if writer.start_deadline_seconds is None or began is None or attempt.incs:
+        return False
+    jvm = containers.host(attempt.pod) if attempt.pod is not None else None
+    return (jvm is None or not jvm.started) and view.now_ms - began > 1000 * writer.start_deadline_seconds
+
+
+def _why_no_start(view: View, writer: WriterSpec, attempt: Attempt) -> str:
+    pod, refused = attempt.pod, view.observed.refusals.get(attempt.id)
+    why = f"{refused.reason}: {refused.message}" if refused is not None else ""
+    if pod is not None:
+        why = why or pod.waiting or pod.unschedulable or f"its pod is {pod.phase}"
+    said = f"no driver ran within {writer.start_deadline_seconds} s: {why or 'it has no pod'}"
+    return said.splitlines()[0][: classify.MESSAGE_LIMIT]
 
 
 def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
