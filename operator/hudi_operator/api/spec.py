@@ -38,6 +38,8 @@ from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, Pyt
 
 JsonDict = dict[str, Any]
 
+MOST_ATTEMPTS = 61
+"""Attempts of one run: its status lists all of them."""
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
 _COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
@@ -357,6 +359,30 @@ class Application:
 
 
 @dataclass(frozen=True)
+class ClassLimit:
+    """Retries of one class of failures, which do not count towards those of the others."""
+
+    class_: str = text(
+        at="class",
+        required=True,
+        choices=(
+            "DeadlineExceeded",
+            "Eviction",
+            "Fenced",
+            "HeartbeatLost",
+            "Infrastructure",
+            "LockTimeout",
+            "NodeLost",
+            "OutOfMemory",
+            "StartDeadlineExceeded",
+            "StorageUnreachable",
+            "WriteConflict",
+        ),
+    )
+    limit: int = number(required=True, at_least=0, at_most=20)
+
+
+@dataclass(frozen=True)
 class RetryPolicy:
     """Number and back-off of retries after a failed attempt."""
 
@@ -364,6 +390,24 @@ class RetryPolicy:
     backoff_seconds: int = number(10, at_least=1, at_most=3600)
     max_backoff_seconds: int = number(300, at_least=1, at_most=86400)
     write_conflict_in_process: int = number(3, at="writeConflict.inProcess", at_least=0, at_most=20)
+    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11)
+
+    @property
+    def by_class(self) -> dict[str, int]:
+        """Limits of the classes that have one of their own."""
+        return {each.class_: each.limit for each in self.class_limits}
+
+    @property
+    def most_attempts(self) -> int:
+        """Attempts of one run that may have to be counted."""
+        return 1 + self.limit + sum(self.by_class.values())
+
+    def problem(self) -> str:
+        """Why these limits contradict each other; empty when they do not."""
+        if self.most_attempts > MOST_ATTEMPTS:
+            found, most = self.most_attempts - 1, MOST_ATTEMPTS - 1
+            return f"retryPolicy.classLimits: together with limit {found} retries, more than {most}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -425,6 +469,8 @@ class WriterSpec:
     def from_object(cls, obj: JsonDict) -> WriterSpec:
         """Read a HudiWriter. Raises SpecError."""
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
+        if found := spec.retry.problem():
+            raise SpecError(f"spec.{found}")
         if spec.application is not None and "/../" in spec.application.main_file:
             raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):

@@ -376,6 +376,17 @@ TENANTS = (
         "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
     ),
     mutation(
+        "failures-of-all-classes-count-together",
+        "availability",
+        "evictions use up the retries that are meant for failures of the job",
+        o(
+            "plan/writers/attempts",
+            "together = entry.class_ == last if last in limits else",
+            "together = not limits or",
+        ),
+        "tests/tiers/unit/plan/writers/test_attempts.py::test_a_class_may_have_a_limit_of_its_own",
+    ),
+    mutation(
         "nobody-says-what-was-refused",
         "F245 availability",
         "a writer whose pod is refused waits, and its status does not say for what",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,7 @@ JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 10
 KEPT_INSTANTS = 20
 JITTER = 0.1
+NO_LIMITS: Mapping[str, int] = {}
 _HARMLESS = ("", classify.SUCCEEDED, *classify.STOPPED)
 """Classes of attempts that do not count as failures; empty: it has not ended."""
 
@@ -306,16 +308,21 @@ def run_started_ms(status: JsonDict) -> int:
     return 0
 
 
-def failures(status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
+def failures(status: JsonDict, entries: tuple[AttemptEntry, ...], limits: Mapping[str, int] = NO_LIMITS) -> int:
     """Failed attempts of the current run since a streaming one last made progress.
 
-    Attempts that were stopped or failed for a clock (F47) do not count.
+    Attempts that were stopped or failed for a clock (F47) do not count. ``limits``: classes that
+    have a limit of their own. The attempts that count towards the limit of the last one are
+    counted: those of its class, or of all classes without such a limit.
     """
     began = run_started_ms(status)
+    last = entries[-1].class_ if entries else ""
     count = 0
     for entry in reversed(entries):
+        together = entry.class_ == last if last in limits else entry.class_ not in limits
         if (
-            entry.class_ not in (*_HARMLESS, classify.CLOCK_SKEW)
+            together
+            and entry.class_ not in (*_HARMLESS, classify.CLOCK_SKEW)
             and (conditions.from_rfc3339(entry.start_time) or 0) >= began
         ):
             count += 1
@@ -337,7 +344,10 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, .
     kind = entries[-1].class_ if entries else ""
     if kind == classify.SUCCEEDED:
         return "Succeeded"
-    if kind in classify.NOT_RETRIED or (kind not in _HARMLESS and failures(status, entries) > writer.retry.limit):
+    limits = writer.retry.by_class
+    if kind in classify.NOT_RETRIED or (
+        kind not in _HARMLESS and failures(status, entries, limits) > limits.get(kind, writer.retry.limit)
+    ):
         return "Failed"
     return ""
 
@@ -360,7 +370,7 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEn
     if last.class_ in _HARMLESS or ended is None:
         return 0
     skewed = len(list(itertools.takewhile(lambda entry: entry.class_ == classify.CLOCK_SKEW, reversed(entries))))
-    count = max(1, skewed or failures(status, entries))
+    count = max(1, skewed or failures(status, entries, writer.retry.by_class))
     delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(last.number).encode()).digest()
     return ended + int(1000 * delay * (1 + JITTER * digest[0] / 255))
