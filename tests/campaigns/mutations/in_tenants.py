@@ -89,6 +89,17 @@ TENANTS = (
         f"{LAUNCH}::test_an_image_that_is_not_allowed_starts_nothing",
     ),
     mutation(
+        "every-second-secret-is-not-asked-for",
+        "F246 F121",
+        "of two Secrets that a table names one may be used by everybody",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            "    (size({{ $names }}) <= {{ $second }} || {{ $may }}.name({{ $names }}[{{ $second }}]).check('use').allowed()))",
+            "    size({{ $names }}) >= {{ $second }} - 1)",
+        ),
+        f"{CRDS}/test_references.py::test_a_table_may_name_as_many_secrets_as_its_schema_says",
+    ),
+    mutation(
         "a-writer-has-any-image",
         "F120",
         "the image of a HudiWriter is not asked for at launch",

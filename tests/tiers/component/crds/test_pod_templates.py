@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +157,21 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 }
 
 
+def bare(message: str) -> str:
+    """Without the marks of lists and texts in it."""
+    return re.sub(r'[\[\]"\\]', "", message)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_the_operators_is_refused_at_apply(light_cluster: Cluster, namespace: str, case: str) -> None:
     path, value, message = REFUSED[case]
-    assert message in light_cluster.refused(obj(namespace, "driver", changed(path, value)))
+    assert bare(message) in bare(light_cluster.refused(obj(namespace, "driver", changed(path, value))))
 
 
 @pytest.mark.parametrize("place", PLACES[1:])
 def test_rules_hold_at_each_place(light_cluster: Cluster, namespace: str, place: str) -> None:
     message = light_cluster.refused(obj(namespace, place, {"spec": {"hostNetwork": True}}))
-    assert "podTemplate.spec: [hostNetwork]: not for a podTemplate" in message
+    assert "podTemplate.spec: hostNetwork: not for a podTemplate" in bare(message)
 
 
 @pytest.mark.parametrize("field", ["metadata", "spec"])
