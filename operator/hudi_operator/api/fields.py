@@ -131,9 +131,9 @@ def flag(default: object = NOTHING, *, at: str | None = None, unset: object = NO
     return _declare(at, {"type": "boolean"}, default, unset)
 
 
-def size(default: object = NOTHING, *, unset: object = NOTHING) -> Any:
+def size(default: object = NOTHING, *, unset: object = NOTHING, required: bool = False) -> Any:
     """A size that a JVM accepts: whole MiB or GiB, in Kubernetes notation (``512Mi``, ``2Gi``)."""
-    return _declare(None, _string(at_most=8), default, unset, size=True)
+    return _declare(None, _string(at_most=8), default, unset, required=required, size=True)
 
 
 def tree(*, at: str | None = None) -> Any:

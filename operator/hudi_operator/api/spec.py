@@ -19,7 +19,20 @@ from hudi_contract.keys import HUDI_VERSION
 from hudi_operator.api import merging, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
-from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
+from hudi_operator.api.fields import (
+    IMAGE,
+    NAME,
+    NONCE,
+    flag,
+    number,
+    read,
+    record,
+    records,
+    size,
+    text,
+    text_map,
+    texts,
+)
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
@@ -383,6 +396,15 @@ class ClassLimit:
 
 
 @dataclass(frozen=True)
+class MoreMemory:
+    """Memory of the driver after an attempt that had too little."""
+
+    max_memory: str = size(required=True)
+    """Most heap."""
+    increase_percent: int = number(50, at_least=10, at_most=100)
+
+
+@dataclass(frozen=True)
 class RetryPolicy:
     """Number and back-off of retries after a failed attempt."""
 
@@ -391,6 +413,8 @@ class RetryPolicy:
     max_backoff_seconds: int = number(300, at_least=1, at_most=86400)
     write_conflict_in_process: int = number(3, at="writeConflict.inProcess", at_least=0, at_most=20)
     class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11)
+    out_of_memory: MoreMemory | None = record(MoreMemory, optional=True)
+    """None: the next attempt has the same memory."""
 
     @property
     def by_class(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ from hudi_operator.plan.core.actions import (
 )
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.fencing import revocation
-from hudi_operator.plan.writers import ending_for_change, source_tables
+from hudi_operator.plan.writers import ending_for_change, out_of_memory, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -93,8 +93,10 @@ def run_of(entry: AttemptEntry) -> int:
     return entry.run or 1
 
 
-def start_actions(view: View, wanted: WriterSpec, entry: AttemptEntry) -> tuple[Action, ...]:
-    """Create the objects of an attempt whose entry is in status.
+def start_actions(
+    view: View, wanted: WriterSpec, entry: AttemptEntry, entries: Iterable[AttemptEntry]
+) -> tuple[Action, ...]:
+    """Create the objects of an attempt whose entry is in status, among ``entries``.
 
     None while its source is missing, the table is unreadable, or what they name may not be used.
     Admission precedes the pod (F23).
@@ -102,6 +104,7 @@ def start_actions(view: View, wanted: WriterSpec, entry: AttemptEntry) -> tuple[
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None or launch.may_not_start(view, writer):
         return ()
+    writer = out_of_memory.grown(writer, entry, entries)
     table, number = view.table.as_run_by(writer), entry.number
     return (
         *ensure_namespace(view, table, writer.attempt_id(number)),
@@ -250,7 +253,9 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
-    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=5)
+    return Progress(
+        tuple(entries), after=start_actions(view, writer, attempt.entry, entries), summary=(summary,), requeue=5
+    )
 
 
 # ---- stopping

@@ -47,7 +47,17 @@ def test_what_the_api_server_fills_in_is_what_the_operator_assumes(plural: str) 
 
 
 RULE = re.compile(r"self[.]matches\('([^']*)'\)( && self != 'source'| && !self[.]contains\('/[.][.]/'\))?")
-ELSEWHERE = ("path", "paths[]", "memory", "FileSize", "env[].name", "javaOptions[]", "spec.partitions[]", "cron")
+ELSEWHERE = (
+    "path",
+    "paths[]",
+    "memory",
+    "maxMemory",
+    "FileSize",
+    "env[].name",
+    "javaOptions[]",
+    "spec.partitions[]",
+    "cron",
+)
 """Fields whose rules are compared elsewhere: api/paths.py, sizes, api/pod_settings.py, patterns of
 partitions, and schedules, which are parsed."""
 
