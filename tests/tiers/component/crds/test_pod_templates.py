@@ -53,7 +53,7 @@ ODD: JsonDict = {
             {"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {**CLAIM, "later": 1}}}},
             {
                 "name": "c",
-                "projected": {"sources": [{"secret": {"name": "x", "items": []}, "later": {"y": 1}}], "z": 0},
+                "projected": {"sources": [{"secret": {"name": "x", "items": []}, "later": {"deep": 1}}], "z": 0},
             },
         ],
         "containers": [
@@ -256,9 +256,16 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, namespace
 # ---- executors
 
 
+def without_classes(template: JsonDict) -> JsonDict:
+    """This cluster has none of its own."""
+    for field in ("priorityClassName", "runtimeClassName", "preemptionPolicy"):
+        template["spec"].pop(field)
+    return template
+
+
 @pytest.fixture
 def templated(light_cluster: Cluster, namespace: str, tmp_path: Path) -> Any:
-    template = changed("spec.containers.0.name", "executor")
+    template = without_classes(changed("spec.containers.0.name", "executor"))
     return _driver(light_cluster, namespace, tmp_path, executors={"podTemplate": template})
 
 
@@ -307,7 +314,7 @@ def test_a_driver_with_a_template_starts_nothing_else(templated: Any, case: str)
 
 def test_the_operator_makes_the_driver(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     """With its own token: its policy lets containers of allowed images pass, and no others."""
-    made = _driver(light_cluster, namespace, tmp_path, driver={"podTemplate": GOOD})
+    made = _driver(light_cluster, namespace, tmp_path, driver={"podTemplate": without_classes(copy.deepcopy(GOOD))})
     found = light_cluster.get("pod", made.name, "-n", namespace)
     assert [each["name"] for each in found["spec"]["initContainers"]] == ["proxy", "fetch"]
     assert _as_pod(light_cluster, found, tmp_path) is not None
