@@ -132,8 +132,10 @@ def _as_spark_makes_it(template: str, own: TableSpec, driver: JsonDict) -> JsonD
     container |= {"args": ["executor"], "resources": {"requests": {"cpu": "100m", "memory": "1408Mi"}}}
     container["ports"] = [{"name": "blockmanager", "containerPort": 7079}]
     container["env"] = [*container["env"], {"name": "SPARK_EXECUTOR_ID", "value": "1"}]
-    container["volumeMounts"] = [*container["volumeMounts"], {"name": "spark-local-dir-1", "mountPath": "/var/data"}]
-    made["spec"]["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
+    if not any(mount["name"].startswith("spark-local-dir-") for mount in container["volumeMounts"]):
+        mount = {"name": "spark-local-dir-1", "mountPath": "/var/data"}
+        container["volumeMounts"] = [*container["volumeMounts"], mount]
+        made["spec"]["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
     account = own.storage.service_account_name or "hudi-agent"
     made["spec"] |= {"serviceAccountName": account, "serviceAccount": account, "hostname": f"{name}-exec-1"}
     return made

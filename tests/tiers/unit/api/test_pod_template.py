@@ -19,7 +19,13 @@ SCRATCH = {"name": "spark-local-dir-1", "ephemeral": {"volumeClaimTemplate": {"s
 GOOD: JsonDict = {
     "metadata": {"labels": {"team": "lake", "kueue.x-k8s.io/queue-name": "q"}, "annotations": {"a/b": "c"}},
     "spec": {
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
+                }
+            }
+        },
         "topologySpreadConstraints": [
             {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
         ],
