@@ -66,17 +66,28 @@ def _driver(
     name: str = "backfill",
     instances: int = 1,
     owner: JsonDict | None = None,
+    **spec: JsonDict,
 ) -> Driver:
     """What the operator makes for an attempt, and the token of its pod.
 
-    ``owner``: a HudiWriter that exists and owns both; without one nobody does.
+    ``owner``: a HudiWriter that exists and owns both; without one nobody does. ``spec``: more of
+    the HudiWriter's.
     """
     storage: JsonDict = {"secretRefs": [{"name": "lake", "as": "S3"}]} | (
         {"serviceAccountName": account} if account else {}
     )
     own: TableSpec = _spec(TableSpec, table(namespace_, storage=storage))
     load: WriterSpec = _spec(
-        WriterSpec, writer(namespace_, name, source={"kafka": KAFKA}, executors={"instances": instances})
+        WriterSpec,
+        writer(
+            namespace_,
+            name,
+            **{
+                "source": {"kafka": KAFKA},
+                **spec,
+                "executors": {"instances": instances, **spec.get("executors", {})},
+            },
+        ),
     )
     if account:
         admin.run("create", "serviceaccount", account, "-n", namespace_)
@@ -121,8 +132,10 @@ def _as_spark_makes_it(template: str, own: TableSpec, driver: JsonDict) -> JsonD
     container |= {"args": ["executor"], "resources": {"requests": {"cpu": "100m", "memory": "1408Mi"}}}
     container["ports"] = [{"name": "blockmanager", "containerPort": 7079}]
     container["env"] = [*container["env"], {"name": "SPARK_EXECUTOR_ID", "value": "1"}]
-    container["volumeMounts"] = [*container["volumeMounts"], {"name": "spark-local-dir-1", "mountPath": "/var/data"}]
-    made["spec"]["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
+    if not any(mount["name"].startswith("spark-local-dir-") for mount in container["volumeMounts"]):
+        mount = {"name": "spark-local-dir-1", "mountPath": "/var/data"}
+        container["volumeMounts"] = [*container["volumeMounts"], mount]
+        made["spec"]["volumes"].append({"name": "spark-local-dir-1", "emptyDir": {}})
     account = own.storage.service_account_name or "hudi-agent"
     made["spec"] |= {"serviceAccountName": account, "serviceAccount": account, "hostname": f"{name}-exec-1"}
     return made
@@ -191,6 +204,9 @@ def _conf(obj: JsonDict) -> JsonDict:
 
 
 MORE = {"name": "more", "image": "evil:1"}
+CONFINED = {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+COPIED = {"kind": "PersistentVolumeClaim", "name": "of-others"}
 NOT_COMPARED = "must mount the ConfigMap"
 # Of several policies that refuse a request the API server names any one.
 LABELS = "metadata.labels of an executor of"
@@ -203,12 +219,33 @@ OTHERS_WORDS: dict[str, tuple[str, ...]] = {
 ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "privileged-init-container": (
         _in_spec(initContainers=[{**MORE, "securityContext": {"privileged": True}}]),
-        "has containers that are neither its own nor those of an injector in the chart's admission.injectors: more",
+        "admission.injectors, and whose image config.allowedImages does not allow: more",
     ),
     "another-container": (
         lambda obj: obj["spec"]["containers"].append(MORE),
         "has containers that are neither its own nor those of an injector",
     ),
+    "a-container-of-an-allowed-image": (
+        lambda obj: obj["spec"]["containers"].append({**MORE, "image": "x:1", **CONFINED}),
+        "may have the containers [] beside its own, not more",
+    ),
+    "a-sidecar-of-an-allowed-image": (
+        _in_spec(initContainers=[{**MORE, "image": "x:1", **CONFINED, "restartPolicy": "Always"}]),
+        "may have the containers [] beside its own, not more",
+    ),
+    "a-projected-secret": (
+        _volume(projected={"sources": [{"secret": {"name": "of-others"}}]}),
+        "-spark-key, kafka-tls, lake], not of-others",
+    ),
+    "a-projected-config-map": (
+        _volume(projected={"sources": [{"configMap": {"name": "of-others"}}]}),
+        "may use the ConfigMap",
+    ),
+    "a-copy-of-a-volume": (
+        _volume(ephemeral={"volumeClaimTemplate": {"spec": {**CLAIM, "dataSource": COPIED}}}),
+        "must be emptyDir, configMap or secret",
+    ),
+    "a-volume-of-the-node": (_volume(csi={"driver": "x"}), "must be emptyDir, configMap or secret"),
     "sys-admin": (_security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), "capabilities of a container"),
     "privileged": (
         _security(privileged=True, allowPrivilegeEscalation=True),
@@ -222,7 +259,7 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "node": (_in_spec(nodeName="node1"), "spec.nodeName of an executor must be empty, not node1"),
     "a-claim": (
         _volume(persistentVolumeClaim={"claimName": "of-others"}),
-        "must be emptyDir, configMap or secret, or belong to an injector",
+        "may use the claims of volumes [] only",
     ),
     "a-projected-token": (
         _volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),

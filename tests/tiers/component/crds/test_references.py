@@ -94,6 +94,28 @@ def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author:
     light_cluster.apply(made, user="ann")
 
 
+def secret_refs(number: int) -> JsonDict:
+    return {"secretRefs": [{"name": f"s{n}", "as": "Files"} for n in range(number)]}
+
+
+def test_a_table_may_name_as_many_secrets_as_its_schema_says(light_cluster: Cluster, author: str) -> None:
+    """F246: one expression may ask the authorizer twice."""
+    made = table(author, storage=secret_refs(8), imagePullSecrets=[{"name": "s8"}, {"name": "s9"}])
+    light_cluster.apply(made)
+    light_cluster.kubectl("delete", "ht", "flights", "-n", author)
+    for number in range(10):
+        assert "user 'ann' needs the verb use on secrets" in light_cluster.refused(made, user="ann")
+        grant(light_cluster, author, "use", "secrets", f"s{number}")
+    light_cluster.apply(made, user="ann")
+    more = table(author, storage=secret_refs(8), imagePullSecrets=[{"name": f"s{n}"} for n in range(8, 12)])
+    assert "more than 10 secrets: user 'ann' needs the verb use on all secrets" in light_cluster.refused(
+        more, user="ann"
+    )
+    light_cluster.apply(more)
+    grant(light_cluster, author, "use", "secrets")
+    light_cluster.apply(table(author, **{**more["spec"], "tableName": "t"}), user="ann")
+
+
 def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: str) -> None:
     """Somebody else's table, with a Secret that ann may not use."""
     storage: JsonDict = {"secretRefs": [{"name": "any", "as": "Env", "prefix": "APP_"}]}
