@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_contract.backoff import exponential
 from hudi_operator.control.queue import Key
@@ -66,4 +66,8 @@ class Refusals:
 
     def facts(self, key: Key) -> dict[str, Refusal]:
         """The last refusal of each attempt of a table."""
-        return {attempt: known.said for attempt, known in self._known.get(key, {}).items()}
+        now = self._clock()
+        return {
+            attempt: replace(known.said, seconds=max(0.0, known.due - now))
+            for attempt, known in self._known.get(key, {}).items()
+        }

@@ -77,11 +77,12 @@ class PodFacts:
 class Refusal:
     """What the API server said when it was to make an object of an attempt.
 
-    ``reason`` and ``message`` as in a condition.
+    ``reason`` and ``message`` as in a condition. ``seconds``: until the attempt is tried again.
     """
 
     reason: str
     message: str
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -414,6 +414,13 @@ TENANTS = (
         "::test_what_the_operator_itself_starts_no_more_is_said_of_an_attempt_without_a_pod",
     ),
     mutation(
+        "looks-at-who-is-refused",
+        "F245 availability",
+        "each table of a team whose quota is full is looked at every five seconds",
+        o("plan/core/launch", "return STARTS_SECONDS if refused is None else", "return STARTS_SECONDS if view else"),
+        "tests/tiers/unit/plan/writers/test_refused_starts.py::test_who_is_refused_is_looked_at_when_it_is_tried_again",
+    ),
+    mutation(
         "a-refused-pod-is-tried-at-each-look",
         "F245 availability",
         "the operator asks the API server for a refused pod without any back-off",

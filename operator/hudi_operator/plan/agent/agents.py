@@ -168,8 +168,9 @@ def plan_agent(view: View) -> PartialPlan:
     if refused := launch.problem(view):
         return PartialPlan(tuple(actions), (f"no agent is started: {refused}",))
     generation = _next_generation(view)
-    summary = f"starting agent {naming.agent_pod_name(view.agent, generation)}"
-    return PartialPlan(tuple(actions), (summary,), 5.0, late=tuple(_create(view, generation)))
+    name = naming.agent_pod_name(view.agent, generation)
+    again = launch.next_look(view, naming.attempt_id(view.table.ref.namespace, name))
+    return PartialPlan(tuple(actions), (f"starting agent {name}",), again, late=tuple(_create(view, generation)))
 
 
 def _create(view: View, generation: int) -> list[Action]:

@@ -5,6 +5,7 @@ An object may be older than a rule, and the owner of a Secret may withdraw it.
 
 from __future__ import annotations
 
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_operator.api import references, revocable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
@@ -12,6 +13,19 @@ from hudi_operator.plan.core.view import View
 REFERENCE_NOT_ALLOWED = "ReferenceNotAllowed"
 IMAGE_NOT_ALLOWED = "ImageNotAllowed"
 FENCING_MODE_NOT_POSSIBLE = "FencingModeNotPossible"
+
+
+STARTS_SECONDS = 5.0
+"""Time until a pod that was created must be seen."""
+
+
+def next_look(view: View, attempt: str) -> float:
+    """Seconds until the next look at an attempt that has no pod.
+
+    One that is refused is not looked at before it is tried again: a full quota refuses many (F245).
+    """
+    refused = view.observed.refusals.get(attempt)
+    return STARTS_SECONDS if refused is None else min(max(refused.seconds, 1.0), LONGEST_PAUSE_SECONDS)
 
 
 def image_problem(view: View) -> str:

@@ -50,6 +50,15 @@ def test_a_refusal_is_a_condition_of_its_writer_and_no_failure() -> None:
     assert any(isinstance(a, act.CreatePod) for a in plan.actions), "it is tried again"
 
 
+def test_who_is_refused_is_looked_at_when_it_is_tried_again() -> None:
+    """A quota that is full refuses the pods of many tables at once."""
+    world, attempt = waiting_world()
+    assert look(world).requeue_seconds == 5
+    for seconds, again in ((0.2, 1), (7, 7), (90, 15)):
+        assert look(world, refusals={attempt: replace(QUOTA, seconds=seconds)}).requeue_seconds == again
+    assert replace(QUOTA, seconds=7) == QUOTA, "time that passes is no news"
+
+
 def test_it_is_said_no_more_when_nothing_is_refused() -> None:
     world, attempt = waiting_world()
     for action in look(world, refusals={attempt: QUOTA}).actions:
@@ -86,4 +95,5 @@ def test_a_table_says_that_its_agent_is_refused() -> None:
     attempt = naming.attempt_id(NAMESPACE, naming.agent_pod_name(view.agent, 1))
     ready = status_of(look(world, refusals={attempt: QUOTA}), naming.TABLE_KIND)["Ready"]
     assert (ready["status"], ready["reason"]) == ("False", "AgentNotReady")
+    assert look(world, refusals={attempt: replace(QUOTA, seconds=2)}).requeue_seconds == 2
     assert QUOTA.message in ready["message"]
