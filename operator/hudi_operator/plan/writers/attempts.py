@@ -252,14 +252,10 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
-<<<<<<< HEAD
-    return Progress(
-        tuple(entries), after=start_actions(view, writer, attempt.entry, entries), summary=(summary,), requeue=5
-    )
-=======
     again = launch.next_look(view, attempt.id)
-    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=again)
->>>>>>> integrate
+    return Progress(
+        tuple(entries), after=start_actions(view, writer, attempt.entry, entries), summary=(summary,), requeue=again
+    )
 
 
 # ---- stopping
