@@ -20,6 +20,7 @@ from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.memory import Memory, slim
 from hudi_operator.control.queue import Key
+from hudi_operator.model.objects import table_name_of
 
 JsonDict = dict[str, Any]
 Enqueue = Callable[[Key], None]
@@ -75,9 +76,8 @@ def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.Operat
     @kopf.on.event(naming.GROUP, naming.VERSION, "hudiwriters", registry=handlers)
     async def writer_event(body: kopf.Body, type: str | None, **_: Any) -> None:
         memory.writer(slim(dict(body)), deleted=type == "DELETED")
-        table = ((dict(body).get("spec") or {}).get("tableRef") or {}).get("name")
-        if table:
-            enqueue((str(body["metadata"]["namespace"]), str(table)))
+        if table := table_name_of(dict(body)):
+            enqueue((str(body["metadata"]["namespace"]), table))
 
     @kopf.on.event("", "v1", "pods", labels=naming.MANAGED, registry=handlers)
     async def pod_event(body: kopf.Body, type: str | None, **_: Any) -> None:

@@ -30,6 +30,7 @@ from kubernetes.aio import client, config
 from hudi_contract import naming
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
 from hudi_operator.model.facts import NodeFacts, PodFacts
+from hudi_operator.model.objects import table_name_of
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
 
 JsonDict = dict[str, Any]
@@ -202,10 +203,6 @@ class ApiServer:
                 )
 
 
-def _table_of(writer: JsonDict) -> str:
-    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
-
-
 def _message(raw: bytes) -> str:
     try:
         return str(json.loads(raw).get("message", ""))
@@ -329,7 +326,7 @@ class KubernetesStore:
             LOG.warning("each look lists the HudiWriters of a whole namespace: %s", error)
             self._selectable = False
             found = await self.list_objects(naming.WRITER_KIND, namespace)
-        return [writer for writer in found if _table_of(writer) == table]
+        return [writer for writer in found if table_name_of(writer) == table]
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         """Metadata of objects by label selector: their content never comes here."""

@@ -80,7 +80,7 @@ class Executor:
         self._applied = applied or AppliedObjects()
         self._refusals = refusals or Refusals()
         self._events = EventLimit()
-        self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[None]]] = {
+        self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
             act.Apply: self._apply,
@@ -237,24 +237,24 @@ class Executor:
         )
         context.done.append(action)
 
-    async def _apply(self, context: Context, action: act.Apply) -> None:
+    async def _apply(self, context: Context, action: act.Apply) -> bool:
+        """Whether it was applied; else somebody else's ConfigMap has the name."""
         try:
             await self._kubernetes.apply(action.manifest)
         except Fatal:
             if not await self._foreign_file(context, action.manifest):
                 raise
-        else:
-            self._applied.applied(action.manifest)
-            context.done.append(action)
+            return False
+        self._applied.applied(action.manifest)
+        context.done.append(action)
+        return True
 
     async def _ensure(self, context: Context, action: act.Ensure) -> None:
         """Apply what all pods of a namespace share, unless it is known to be there."""
         manifest, uid = action.manifest, context.observed.namespace_uid
         if self._applied.is_ensured(manifest, namespace_uid=uid) and await self._is_there(manifest):
             return
-        done = len(context.done)
-        await self._apply(context, action)
-        if len(context.done) > done:
+        if await self._apply(context, action):
             self._applied.ensured(manifest, namespace_uid=uid)
 
     async def _is_there(self, manifest: JsonDict) -> bool:

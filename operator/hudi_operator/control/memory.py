@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 from hudi_contract import naming
 from hudi_operator.control.queue import Key
 from hudi_operator.model.facts import Observed, PodFacts
-from hudi_operator.model.objects import Objects
+from hudi_operator.model.objects import Objects, table_name_of
 
 JsonDict = dict[str, Any]
 T = TypeVar("T")
@@ -171,8 +171,7 @@ def _uid(obj: JsonDict) -> str:
 
 
 def _table_of(writer: JsonDict) -> Key:
-    table = ((writer.get("spec") or {}).get("tableRef") or {}).get("name")
-    return str(writer["metadata"]["namespace"]), str(table or "")
+    return str(writer["metadata"]["namespace"]), table_name_of(writer)
 
 
 def _groups(pod: PodFacts) -> list[Hashable]:

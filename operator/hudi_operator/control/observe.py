@@ -91,8 +91,8 @@ class Observer:
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
         says what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what
-        the watches bring. ``refusals`` says what the API server has
-        refused to make for a table's attempts.
+        the watches bring. ``refusals`` says what the API server has refused to make for a table's
+        attempts.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd

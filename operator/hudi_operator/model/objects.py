@@ -15,6 +15,11 @@ from hudi_operator.api.tolerant import read_table
 JsonDict = dict[str, Any]
 
 
+def table_name_of(writer: JsonDict) -> str:
+    """Name of the HudiTable that a HudiWriter references; empty when it names none."""
+    return str(((writer.get("spec") or {}).get("tableRef") or {}).get("name") or "")
+
+
 class ReadTable(NamedTuple):
     """A HudiTable as far as it can be read."""
 

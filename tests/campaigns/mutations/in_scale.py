@@ -110,7 +110,7 @@ SCALE = (
         "writers-of-others",
         "F263",
         "where the API server cannot select, the writers of all tables are taken for the table's",
-        o("adapters/kubernetes", "if _table_of(writer) == table]", "if writer]"),
+        o("adapters/kubernetes", "if table_name_of(writer) == table]", "if writer]"),
         f"{LISTS}::test_where_fields_cannot_be_selected_all_are_listed",
     ),
     mutation(

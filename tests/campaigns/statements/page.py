@@ -43,6 +43,8 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Reads of it while the session has `spark.sql.files.ignoreCorruptFiles`,
   `spark.sql.files.ignoreMissingFiles` or `hoodie.enable.data.skipping` on, because they may leave
   out files. To read something else with these settings, set them as options of that read.
+* Writes with `hoodie.avro.schema`, as an option or in the session: Hudi derives it from the rows and
+  the table, and other columns would be lost.
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

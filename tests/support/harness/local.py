@@ -336,9 +336,26 @@ class World:
         for child in self._children:
             if child.poll() is None:
                 child.kill()
-        if self._spark is not None:
-            self._spark.stop()
+        self._stop_spark()
         self.etcd.stop()
+
+    def _stop_spark(self) -> None:
+        """End the JVM of `spark()`, too.
+
+        It keeps the clients of this world's S3 server: the next world of this process would read
+        its own tables through them, and wait for a server that is gone.
+        """
+        if self._spark is None:
+            return
+        from pyspark import SparkContext
+
+        gateway: Any = SparkContext._gateway
+        self._spark.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # spark-submit ends with it
+        gateway.proc.wait(timeout=60)
+        SparkContext._gateway = SparkContext._jvm = None
+        self._spark = None
 
     # -- storage -----------------------------------------------------------------------------------
 

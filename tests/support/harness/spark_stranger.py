@@ -54,6 +54,15 @@ def open_blocks(jvm: Any, port: int, key: str) -> None:
     client.sendRpcSync(network.shuffle.protocol.OpenBlocks("any", "0", none).toByteBuffer(), 10_000)
 
 
+def reason(error: Any) -> str:
+    """The first line of an exception and of each of its causes."""
+    told = []
+    while error is not None:
+        told.append((str(error).splitlines() or [""])[0])
+        error = error.getCause()
+    return "; because of ".join(told)
+
+
 def main() -> None:
     """Ask both ports."""
     ports, key = sys.argv[1:3], "".join(sys.argv[3:4])
@@ -64,7 +73,7 @@ def main() -> None:
         try:
             ask(gateway.jvm, int(port), key)
         except Py4JJavaError as error:
-            print(name, "refused", str(error.java_exception).splitlines()[0], flush=True)
+            print(name, "refused", reason(error.java_exception), flush=True)
         else:
             print(name, "served", flush=True)
     gateway.shutdown()

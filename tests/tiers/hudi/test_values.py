@@ -219,18 +219,74 @@ def test_a_program_orders_each_row(world: World, agent: Process, type: str) -> N
 
 
 @pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_no_row_of_a_program_is_without_the_ordering_column(world: World, agent: Process, type: str) -> None:
+    """F289: the first rows of a table could be written without its ordering column, by a bulk
+    insert and by an insert. Hudi itself refuses them to `INSERT INTO`.
+    """
+    table, refused = _program_of_rows(world, agent, type, "unordered")
+    assert len(refused) == 9
+    for way, said in refused.items():
+        assert said, f"{way}: it was written"
+    for way in ("first by bulk-insert", "first by bulk-insert-of-records", "first by insert"):
+        begin = f"{FailureClass.BAD_DATA.value}: [HUDIOP-BAD-DATA] column ts of record '{way}' is missing: an ordering"
+        assert refused[way].startswith(begin), (way, refused[way])
+    table.audited([("insert", "a", "w", 2), ("upsert", "a", "v", 1)], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
 def test_a_program_merges_as_the_statement_says(world: World, agent: Process, type: str) -> None:
-    """F282, F287, F288: what Hudi would leave out, or decide by other conditions, is refused."""
+    """F282, F287, F288, F293, F294, F296, F297, F298: what Hudi would leave out, or decide by other
+    conditions, columns or partitions, is refused.
+    """
     table, refused = _program_of_rows(world, agent, type, "merges")
-    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO "
+    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] "
+    options = {way: refused.pop(way) for way in ("schema of some columns", "schema of the files")}
+    for way in ("a condition on the table", "a delete by the table"):
+        said = refused.pop(way)
+        if type == "CopyOnWrite":
+            assert not said
+        else:
+            assert said.startswith(f"{begin}MERGE INTO a MergeOnRead table with a condition on its columns (("), said
     assert {way: said.removeprefix(begin).partition(" is refused; use ")[0] for way, said in refused.items()} == {
-        "not in the source": "with WHEN NOT MATCHED BY SOURCE",
-        "delete, then update": "with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
-        "on more than the key": "whose ON compares more than the key (v)",
-        "on another column": "whose ON does not compare the whole key (id)",
+        "not in the source": "MERGE INTO with WHEN NOT MATCHED BY SOURCE",
+        "delete, then update": "MERGE INTO with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
+        "on more than the key": "MERGE INTO whose ON compares more than key and partition (v)",
+        "on another column": "MERGE INTO whose ON does not compare the whole key (id)",
+        "two columns for the key": "MERGE INTO whose ON compares more than key and partition (id)",
+        "without the partition": "MERGE INTO whose ON does not compare the partition (p)",
+        "five clauses": "MERGE INTO with more than 4 clauses WHEN MATCHED … UPDATE (5)",
+        "two clauses with one condition": (
+            "MERGE INTO with two clauses WHEN MATCHED … UPDATE with one condition ((s.v = 'w'))"
+        ),
+        "two inserts with one condition": (
+            "MERGE INTO with two clauses WHEN NOT MATCHED … INSERT with one condition ((s.v = 'new'))"
+        ),
+        "key of another column": "MERGE INTO whose ON compares id with s.known, and whose source has a column id",
+        "another key": "MERGE INTO whose UPDATE sets id to s.v, which ON compares with s.id",
+        "another partition": "MERGE INTO whose INSERT sets p to 'b', which ON compares with s.p",
+        "no partition": "MERGE INTO whose INSERT does not set p",
+        "schema of the write": "a write with hoodie.avro.schema",
+        "schema of the session": "a write with hoodie.avro.schema",
     }
-    due = [("u", "a", "w", 2), ("k", "a", "v", 1), ("n", "a", "new", 2)]
+    for way, name in (
+        ("schema of some columns", "hoodie.write.partial.update.schema"),
+        ("schema of the files", "hoodie.write.schema"),
+    ):
+        assert f"[HUDIOP-OPTION] {name} = '" in options[way], options[way]
+    due = [("u", "a", "w", 2), ("k", "a", "w", 2), ("n", "a", "new", 2)]
     table.audited(due, schema=SCHEMA)
+
+
+def test_a_program_merges_into_a_table_with_ordering_columns(world: World, agent: Process) -> None:
+    """F295: without them Hudi looks no record up unless there is an UPDATE, and keeps each of
+    several rows of one record. Also of a table without commits, which only its name says.
+    """
+    table, refused = _program_of_rows(world, agent, "CopyOnWrite", "matches", orderingFields=[])
+    assert {said.partition(" is refused; use ")[0] for said in refused.values()} == {
+        f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO a table without orderingFields"
+    }, refused
+    assert refused.keys() == {"first", "insert alone", "delete alone", "update and insert"}
+    table.audited([("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)], schema=SCHEMA)
 
 
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.control.executor import Executor
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict
 from hudi_operator.plan.core import actions as act
 from tests.support.harness.etcd_connections import connect
@@ -126,7 +127,7 @@ class Real(Side):
         return int(found[0].get("create_revision", 0)), int(found[0].get("mod_revision", 0))
 
     def perform(self, action: act.Action) -> bool:
-        observed: Any = Observed.__new__(Observed)
+        observed = Observed(Objects(None), (), {}, None)
         try:
             asyncio.run(self.executor.perform(("lake", "flights"), observed, act.Plan("", (action,))))
         except Conflict:

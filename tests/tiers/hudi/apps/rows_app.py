@@ -1,7 +1,7 @@
 """A program that writes rows which a table cannot hold, by each of Hudi's ways to write.
 
-One way after the other, each with a key of its own. Arguments: `nulls`, `merges`,
-`partitions`, `folders` or `beside`, and the file for what came of each.
+One way after the other, each with a key of its own. Arguments: the kind (one of `KINDS`), and the
+file for what came of each.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ def nulls() -> Mapping[str, Callable[[], None]]:
     found["null by UPDATE"] = lambda: sql("UPDATE t SET ts = NULL WHERE id = 'upsert'")
     found["null by MERGE of a new record"] = lambda: sql(
         "MERGE INTO t USING (SELECT 'n2' AS id, 'v' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
-        "WHEN NOT MATCHED THEN INSERT *"
+        "AND t.p = s.p WHEN NOT MATCHED THEN INSERT *"
     )
     found["null by MERGE of a known record"] = lambda: sql(
         "MERGE INTO t USING (SELECT 'insert' AS id, 'w' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET *"
+        "AND t.p = s.p WHEN MATCHED THEN UPDATE SET *"
     )
     merge = (
         "MERGE INTO t USING (SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET "
+        "AND t.p = s.p WHEN MATCHED THEN UPDATE SET "
     )
     found["MERGE of two columns"] = lambda: sql(f"{merge} v = s.v, ts = s.ts")
     found["good by MERGE of all columns"] = lambda: sql(f"{merge} *")
@@ -96,28 +96,106 @@ def partitions() -> Mapping[str, Callable[[], None]]:
     return found
 
 
+def unordered() -> Mapping[str, Callable[[], None]]:
+    """Ways to write rows that do not have the ordering column, before any row has it and after."""
+    found: dict[str, Callable[[], None]] = {}
+    for name, options in SAVES.items():
+        found[f"first by {name}"] = lambda name=name, options=options: save(
+            rows((f"first by {name}", "a", "v", 1)).drop("ts"), options
+        )
+
+    def insert() -> None:
+        spark.sql(f"CREATE TABLE bare (id string, v string, p string) USING hudi LOCATION '{current.table_path}'")
+        spark.sql("INSERT INTO bare VALUES ('first by INSERT', 'v', 'a')")
+
+    found["first by INSERT"] = insert
+    found["good by insert"] = lambda: save(rows(("insert", "a", "v", 1)), INSERT)
+    for name, options in SAVES.items():
+        found[f"later by {name}"] = lambda name=name, options=options: save(
+            rows((f"later by {name}", "a", "v", 1)).drop("ts"), options
+        )
+    found["good by upsert"] = lambda: save(rows(("insert", "a", "w", 2), ("upsert", "a", "v", 1)), UPSERT)
+    return found
+
+
+def merge(query: str, on: str, clauses: str) -> Callable[[], None]:
+    """A MERGE INTO `t` from a query `s`."""
+    return lambda: sql(f"MERGE INTO t USING ({query}) s ON {on} {clauses}")
+
+
+RECORD, UPDATE, ADD = "t.id = s.id AND t.p = s.p", "WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"
+
+
+def source(*rows: tuple[str, str], then: str = "") -> str:
+    """Keys and values in the partition `a`; `then`: more columns."""
+    return " UNION ALL ".join(f"SELECT '{id}' AS id, '{v}' AS v, 2L AS ts, 'a' AS p{then}" for id, v in rows)
+
+
 def merges() -> Mapping[str, Callable[[], None]]:
     """Statements that Hudi does not execute as they say, and their alternatives."""
-    source = (
-        "(SELECT 'd' AS id, 'deleted' AS v, 2L AS ts, 'a' AS p UNION ALL SELECT 'u', 'w', 2L, 'a' "
-        "UNION ALL SELECT 'n', 'new', 2L, 'a')"
-    )
+    changes = source(("d", "deleted"), ("u", "w"), ("n", "new"))
+    some = " ".join(f"WHEN MATCHED AND s.v = '{n}' THEN UPDATE SET *" for n in range(5))
+    twice = "WHEN MATCHED AND s.v = 'w' THEN UPDATE SET * " * 2
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "string"}]}'
 
-    def merge(on: str, clauses: str) -> Callable[[], None]:
-        return lambda: sql(f"MERGE INTO t USING {source} s ON {on} {clauses}")
+    def with_option(name: str) -> Callable[[], None]:
+        return lambda: save(rows(("k", "a", "x", 2)), {**UPSERT, name: schema})
 
-    update, key = "WHEN MATCHED THEN UPDATE SET *", "t.id = s.id"
+    def in_session() -> None:
+        spark.conf.set("hoodie.avro.schema", schema)
+        try:
+            sql("UPDATE t SET v = 'x' WHERE id = 'k'")
+        finally:
+            spark.conf.unset("hoodie.avro.schema")
+
     return {
         "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
-        "not in the source": merge(key, f"{update} WHEN NOT MATCHED BY SOURCE THEN DELETE"),
-        "delete, then update": merge(key, f"WHEN MATCHED AND s.v = 'deleted' THEN DELETE {update}"),
-        "on more than the key": merge(f"{key} AND t.v = 'x'", update),
-        "on another column": merge("t.v = s.v", update),
-        "good by update, then delete": merge(
-            f"{key} AND t.p = s.p",
-            "WHEN MATCHED AND s.v <> 'deleted' THEN UPDATE SET * WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN "
-            "INSERT *",
+        "not in the source": merge(changes, RECORD, f"{UPDATE} WHEN NOT MATCHED BY SOURCE THEN DELETE"),
+        "delete, then update": merge(changes, RECORD, f"WHEN MATCHED AND s.v = 'deleted' THEN DELETE {UPDATE}"),
+        "on more than the key": merge(changes, f"{RECORD} AND t.v = 'x'", UPDATE),
+        "on another column": merge(changes, "t.v = s.v", UPDATE),
+        "two columns for the key": merge(changes, f"{RECORD} AND t.id = s.v", UPDATE),
+        "without the partition": merge(changes, "t.id = s.id", f"{UPDATE} {ADD}"),
+        "five clauses": merge(changes, RECORD, some),
+        "two clauses with one condition": merge(changes, RECORD, f"{twice} {ADD}"),
+        "two inserts with one condition": merge(changes, RECORD, "WHEN NOT MATCHED AND s.v = 'new' THEN INSERT * " * 2),
+        "key of another column": merge(
+            source(("x", "w"), then=", 'u' AS known"), "t.id = s.known AND t.p = s.p", UPDATE.replace("*", "v = s.v")
         ),
+        "another key": merge(changes, RECORD, UPDATE.replace("*", "id = s.v, p = s.p, v = s.v, ts = s.ts")),
+        "another partition": merge(changes, RECORD, ADD.replace("*", "(id, p, v, ts) VALUES (s.id, 'b', s.v, s.ts)")),
+        "no partition": merge(changes, RECORD, ADD.replace("*", "(id, v, ts) VALUES (s.id, s.v, s.ts)")),
+        "schema of some columns": with_option("hoodie.write.partial.update.schema"),
+        "schema of the files": with_option("hoodie.write.schema"),
+        "schema of the write": with_option("hoodie.avro.schema"),
+        "schema of the session": in_session,
+        "a condition on the table": merge(source(("k", "x")), RECORD, "WHEN MATCHED AND t.v = 'v' THEN UPDATE SET *"),
+        "a delete by the table": merge(source(("k", "x")), RECORD, "WHEN MATCHED AND t.v = 'v' THEN DELETE"),
+        "good by update, then delete": merge(
+            changes, RECORD, f"WHEN MATCHED AND s.v <> 'deleted' THEN UPDATE SET * WHEN MATCHED THEN DELETE {ADD}"
+        ),
+        "good by names of its own": merge(
+            "SELECT 'k' AS known, 'a' AS folder, 'w' AS v, 2L AS ts",
+            "t.id = s.known AND t.p = s.folder",
+            UPDATE.replace("*", "id = s.known, p = s.folder, v = s.v, ts = s.ts"),
+        ),
+    }
+
+
+def matches() -> Mapping[str, Callable[[], None]]:
+    """Statements for a table without ordering columns, before its first commit and after."""
+    update_and_insert = merge(source(("u", "x"), ("n", "new")), RECORD, f"{UPDATE} {ADD}")
+
+    def first() -> None:
+        spark.sql(f"CREATE TABLE t (id string, v string, ts long, p string) USING hudi LOCATION '{current.table_path}'")
+        update_and_insert()
+
+    return {
+        "first": first,
+        "good by upsert": lambda: save(rows(("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)), UPSERT),
+        "insert alone": merge(source(("u", "x"), ("n", "new")), RECORD, ADD),
+        "delete alone": merge(source(("d", "x")), RECORD, "WHEN MATCHED THEN DELETE"),
+        "update and insert": update_and_insert,
     }
 
 
@@ -169,11 +247,15 @@ def beside() -> Mapping[str, Callable[[], None]]:
     }
 
 
+KINDS: Mapping[str, Callable[[], Mapping[str, Callable[[], None]]]] = {
+    one.__name__: one for one in (nulls, unordered, merges, matches, partitions, folders, beside)
+}
+
+
 def main(kind: str, results: str) -> None:
     """Try each way."""
     told = {}
-    kinds = {"nulls": nulls, "merges": merges, "partitions": partitions, "folders": folders, "beside": beside}
-    for way, write in kinds[kind]().items():
+    for way, write in KINDS[kind]().items():
         try:
             write()
             told[way] = ""

@@ -100,7 +100,7 @@ def of_insert_select(number, go):
 def of_merge(number, go):
     rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
     go()
-    spark.sql(f"MERGE INTO counted t USING old{number} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+    spark.sql(f"MERGE INTO counted t USING old{number} s ON t.id = s.id AND t.p = s.p WHEN MATCHED THEN UPDATE SET *")
 
 
 def of_update(number, go):
@@ -209,8 +209,8 @@ def works():
         "UpdateHoodieTableCommand", lambda: spark.sql("UPDATE counted SET v = 'updated', ts = ts + 1 WHERE id = 22")
     )
     merge = (
-        "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id WHEN "
-        "MATCHED THEN UPDATE SET *"
+        "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id AND "
+        "t.p = s.p WHEN MATCHED THEN UPDATE SET *"
     )
     outcome("MergeIntoHoodieTableCommand", lambda: spark.sql(merge))
     outcome("DeleteHoodieTableCommand", lambda: spark.sql("DELETE FROM counted WHERE id = 20"))

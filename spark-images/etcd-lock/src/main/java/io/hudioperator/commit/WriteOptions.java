@@ -50,6 +50,7 @@ public final class WriteOptions {
     private static final Pattern OF_HUDI = Pattern.compile("_?hoodie\\..*");
     private static final Pattern ANY_CASE = Pattern.compile("true|false|[A-Z][A-Z0-9_]*");
     private static final int VALUE_LIMIT = 80;
+    private static final String ANY = "*";
     private static final String INDEX = "hoodie.index.type";
     private static final String ROW_WRITER = "hoodie.datasource.write.row.writer.enable";
     private static final String RECORD_KEY = "hoodie.datasource.write.recordkey.field";
@@ -74,7 +75,7 @@ public final class WriteOptions {
         final Set<String> own = new HashSet<>();
         /** Values that Hudi always sets by itself. */
         final Set<String> always = new HashSet<>();
-        /** Values that Hudi's MERGE INTO sets. */
+        /** Values that Hudi's MERGE INTO sets; {@code *}: any. */
         final Set<String> merging = new HashSet<>();
         /** Values that Hudi sets for a bucket index. */
         final Set<String> buckets = new HashSet<>();
@@ -222,7 +223,8 @@ public final class WriteOptions {
                 allowed.addAll(merges ? rule.merging : Set.of());
                 allowed.addAll(hasBuckets ? rule.buckets : Set.of());
                 allowed.addAll(inTable(rule, table));
-                if (!rule.free && !unset && allowed.stream().noneMatch(v -> same(v, value))) {
+                boolean any = rule.free || merges && rule.merging.contains(ANY);
+                if (!any && !unset && allowed.stream().noneMatch(v -> same(v, value))) {
                     problems.put(name, sentence(name, value, needed));
                 }
             }

@@ -1,33 +1,25 @@
 package io.hudioperator.statements;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableConfig;
-import org.apache.hudi.common.table.HoodieTableMetaClient;
-import org.apache.hudi.common.util.Option;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Cast;
-import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.sources.BaseRelation;
-import scala.collection.Iterator;
+import scala.collection.Seq;
 
 /**
  * Hudi executes some {@code MERGE INTO} statements differently from what they say, and reports
@@ -36,14 +28,25 @@ import scala.collection.Iterator;
  * know. Such statements are refused before they run.
  */
 final class MergeRules {
+    /** Scala keeps the order of at most as many entries of a map. */
+    private static final int IN_ORDER = 4;
+
     private MergeRules() {}
 
-    static void require(MergeIntoTable merge) {
-        HoodieTableMetaClient table = target(merge.targetTable());
+    /** @param table the target; null when it is not known */
+    static void require(MergeIntoTable merge, HoodieTableConfig table) {
         requireClauses(merge);
         requireOrder(merge);
-        requireKey(merge, table);
-        requireWholeRows(merge, table);
+        requireFirst("WHEN MATCHED … UPDATE", conditions(merge.matchedActions(), UpdateAction.class));
+        requireFirst("WHEN NOT MATCHED … INSERT", conditions(merge.notMatchedActions(), InsertAction.class));
+        if (table != null) {
+            new MergeKeys(merge, table).require();
+            requireOrdering(table);
+        }
+        if (table == null || table.getTableType() != HoodieTableType.COPY_ON_WRITE) {
+            requireOfSource(merge);
+            requireWholeRows(merge);
+        }
     }
 
     /** Hudi does not know this clause (F282). */
@@ -58,7 +61,7 @@ final class MergeRules {
     /** SQL applies the first clause whose condition holds, Hudi the updating ones first (F287). */
     private static void requireOrder(MergeIntoTable merge) {
         boolean deletes = false;
-        for (MergeAction action : list(merge.matchedActions())) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
             if (deletes && action instanceof UpdateAction) {
                 throw Statements.refusal(
                         "MERGE INTO with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
@@ -68,90 +71,96 @@ final class MergeRules {
         }
     }
 
+    /** Conditions of the clauses of one kind, in their order. */
+    private static List<Expression> conditions(Seq<MergeAction> actions, Class<? extends MergeAction> kind) {
+        List<Expression> found = new ArrayList<>();
+        for (MergeAction action : MergeKeys.list(actions)) {
+            if (kind.isInstance(action)) {
+                found.add(action.condition().isDefined() ? action.condition().get() : Literal$.MODULE$.TrueLiteral());
+            }
+        }
+        return found;
+    }
+
     /**
-     * {@code ON} must compare each column of the key, and otherwise only partition columns (F288).
+     * The first clause whose condition holds decides. Hudi keeps the clauses of a kind in a map
+     * from their conditions: of two with one condition the last one counts, and more than four have
+     * no order (F298).
      */
-    private static void requireKey(MergeIntoTable merge, HoodieTableMetaClient table) {
-        if (table == null) {
-            return; // a table without commits has no row that could match
-        }
-        HoodieTableConfig config = table.getTableConfig();
-        Set<String> keys = names(config.getRecordKeyFields());
-        Set<String> known = new TreeSet<>(keys);
-        known.addAll(names(config.getPartitionFields()));
-        Set<String> others = new TreeSet<>();
-        for (Expression condition : conditions(merge.mergeCondition())) {
-            String column = column(condition, merge.targetTable());
-            keys.remove(column);
-            if (!known.contains(column)) {
-                others.add(column.isEmpty() ? condition.sql() : column);
-            }
-        }
-        if (!others.isEmpty() || !keys.isEmpty()) {
+    private static void requireFirst(String clause, List<Expression> conditions) {
+        if (conditions.size() > IN_ORDER) {
             throw Statements.refusal(
-                    "MERGE INTO whose ON "
-                            + (keys.isEmpty()
-                                    ? "compares more than the key (" + String.join(", ", others) + ")"
-                                    : "does not compare the whole key (" + String.join(", ", keys) + ")"),
-                    "ON with each column of the key, and other conditions in WHEN MATCHED AND …");
+                    "MERGE INTO with more than " + IN_ORDER + " clauses " + clause + " (" + conditions.size() + ")",
+                    "CASE WHEN … in the values of fewer clauses");
         }
-    }
-
-    private static Set<String> names(Option<String[]> fields) {
-        return Arrays.stream(fields.isPresent() ? fields.get() : new String[0])
-                .map(name -> name.toLowerCase(Locale.ROOT))
-                .collect(Collectors.toCollection(TreeSet::new));
-    }
-
-    private static List<Expression> conditions(Expression on) {
-        if (on instanceof And) {
-            List<Expression> all = new ArrayList<>(conditions(((And) on).left()));
-            all.addAll(conditions(((And) on).right()));
-            return all;
-        }
-        return List.of(on);
-    }
-
-    /** The target's column that is compared with something; empty when there is none. */
-    private static String column(Expression condition, LogicalPlan target) {
-        if (condition instanceof EqualTo) {
-            for (Expression side : List.of(((EqualTo) condition).left(), ((EqualTo) condition).right())) {
-                Expression plain = side;
-                while (plain instanceof Cast) {
-                    plain = ((Cast) plain).child();
-                }
-                if (plain instanceof Attribute && target.outputSet().contains((Attribute) plain)) {
-                    return ((Attribute) plain).name().toLowerCase(Locale.ROOT);
+        for (int i = 0; i < conditions.size(); i++) {
+            for (Expression later : conditions.subList(i + 1, conditions.size())) {
+                if (later.canonicalized().equals(conditions.get(i).canonicalized())) {
+                    throw Statements.refusal(
+                            "MERGE INTO with two clauses " + clause + " with one condition (" + later.sql() + ")",
+                            "the first of them alone");
                 }
             }
         }
-        return "";
+    }
+
+    /**
+     * Without ordering columns Hudi keeps each of several rows of one record, looks no record up
+     * unless there is an {@code UPDATE}, and needs an option that decides what becomes of the table
+     * (F295).
+     */
+    private static void requireOrdering(HoodieTableConfig table) {
+        if (table.getOrderingFields().isEmpty()) {
+            throw Statements.refusal(
+                    "MERGE INTO a table without orderingFields",
+                    "UPDATE, DELETE FROM and INSERT INTO, or a table with orderingFields");
+        }
+    }
+
+    /**
+     * Hudi writes rows of a MergeOnRead table into log files without reading those that are there:
+     * a condition on their columns never holds (F296).
+     */
+    private static void requireOfSource(MergeIntoTable merge) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
+            AttributeSet asked = action.condition().isEmpty()
+                    ? AttributeSet.empty()
+                    : action.condition()
+                            .get()
+                            .references()
+                            .intersect(merge.targetTable().outputSet());
+            if (asked.nonEmpty()) {
+                throw Statements.refusal(
+                        "MERGE INTO a MergeOnRead table with a condition on its columns ("
+                                + action.condition().get().sql() + ")",
+                        "UPDATE or DELETE FROM, or conditions on columns of the source");
+            }
+        }
     }
 
     /**
      * Refuses an {@code UPDATE SET} of some columns of a MergeOnRead table. Hudi would write only
      * these into a log file, which its incremental query cannot read (F213), or the others as null.
      */
-    private static void requireWholeRows(MergeIntoTable merge, HoodieTableMetaClient table) {
-        boolean copies = table != null && table.getTableType() == HoodieTableType.COPY_ON_WRITE;
+    private static void requireWholeRows(MergeIntoTable merge) {
         Set<String> all = new TreeSet<>();
-        for (Attribute attribute : list(merge.targetTable().output())) {
+        for (Attribute attribute : MergeKeys.list(merge.targetTable().output())) {
             String column = attribute.name().toLowerCase(Locale.ROOT);
             if (!HoodieRecord.HOODIE_META_COLUMNS.contains(column)) {
                 all.add(column);
             }
         }
-        for (MergeAction action : list(merge.matchedActions())) {
+        for (MergeAction action : MergeKeys.list(merge.matchedActions())) {
             Set<String> left = new TreeSet<>(all);
             if (action instanceof UpdateAction) {
-                for (Assignment set : list(((UpdateAction) action).assignments())) {
+                for (Assignment set : MergeKeys.list(((UpdateAction) action).assignments())) {
                     Expression key = set.key();
                     left.remove(
                             key instanceof NamedExpression
                                     ? ((NamedExpression) key).name().toLowerCase(Locale.ROOT)
                                     : "");
                 }
-                if (!left.isEmpty() && !copies) {
+                if (!left.isEmpty()) {
                     throw Statements.refusal(
                             "MERGE INTO a MergeOnRead table that sets some of its columns (not "
                                     + String.join(", ", left) + ")",
@@ -159,29 +168,5 @@ final class MergeRules {
                 }
             }
         }
-    }
-
-    /** Null when it is not known, or has no commits. */
-    private static HoodieTableMetaClient target(LogicalPlan target) {
-        for (LogicalPlan leaf : list(target.collectLeaves())) {
-            if (leaf instanceof LogicalRelation) {
-                BaseRelation relation = ((LogicalRelation) leaf).relation();
-                Object source =
-                        relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
-                return !source.getClass().getName().startsWith("org.apache.hudi.") || Relations.isEmpty(source)
-                        ? null
-                        : Relations.table(source);
-            }
-        }
-        return null;
-    }
-
-    private static <T> List<T> list(scala.collection.Seq<T> all) {
-        List<T> found = new ArrayList<>();
-        Iterator<T> each = all.iterator();
-        while (each.hasNext()) {
-            found.add(each.next());
-        }
-        return found;
     }
 }

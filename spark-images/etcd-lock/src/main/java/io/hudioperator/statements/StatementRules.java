@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -60,6 +61,7 @@ public final class StatementRules {
     private static final String MERGES = "hoodie.datasource.merge.type";
     private static final String MERGED = "payload_combine";
     private static final String SKIPPING = "hoodie.enable.data.skipping";
+    private static final String SCHEMA = "hoodie.avro.schema";
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
@@ -316,8 +318,12 @@ public final class StatementRules {
             drop(metadata(drop.tableIdentifier()), drop.purge());
         } else if (command.getClass().getName().startsWith(HUDI) || concernsHudi(command)) {
             Statements.statement(name).require();
+            requireOwnSchema(
+                    WRITES.contains(name) && spark.sessionState().conf().contains(SCHEMA));
             if (command instanceof MergeIntoHoodieTableCommand) {
-                MergeRules.require(((MergeIntoHoodieTableCommand) command).mergeInto());
+                MergeIntoTable merge = ((MergeIntoHoodieTableCommand) command).mergeInto();
+                HoodieTableMetaClient table = Relations.target(merge.targetTable(), spark);
+                MergeRules.require(merge, table == null ? null : table.getTableConfig());
             }
         }
         if (command.getClass().getName().startsWith(HUDI)) {
@@ -329,6 +335,7 @@ public final class StatementRules {
         if (!save.dataSource().getClass().getName().startsWith("org.apache.hudi.")) {
             return;
         }
+        requireOwnSchema(spark.sessionState().conf().contains(SCHEMA));
         String operation = "";
         Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
         while (options.hasNext()) {
@@ -336,10 +343,23 @@ public final class StatementRules {
             if (option._1().toLowerCase(Locale.ROOT).equals("hoodie.datasource.write.operation")) {
                 operation = option._2().toLowerCase(Locale.ROOT);
             }
+            requireOwnSchema(option._1().toLowerCase(Locale.ROOT).equals(SCHEMA));
         }
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /**
+     * Hudi derives the schema of a write from its rows and from the table, and sets this option. A
+     * program's own value would win: files that the write makes anew would lose the columns that it
+     * leaves out, also for rows of others (F297).
+     */
+    private static void requireOwnSchema(boolean isSaid) {
+        if (isSaid) {
+            throw Statements.refusal(
+                    "a write with " + SCHEMA, "rows with the table's columns, and a cast where a type differs");
+        }
     }
 
     private static void requireOutside(String path) {

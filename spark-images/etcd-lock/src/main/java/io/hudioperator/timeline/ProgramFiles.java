@@ -121,7 +121,7 @@ public final class ProgramFiles {
                 .getFileReader(new HoodieConfig(), file)) {
             HoodieSchema schema = reader.getSchema();
             rules.requireTypes(schema, file);
-            List<String> never = present(schema, rules.neverNull());
+            List<String> never = rules.neverNull();
             if (never.isEmpty()) {
                 return;
             }
@@ -139,7 +139,7 @@ public final class ProgramFiles {
                 if (block instanceof HoodieDataBlock) {
                     HoodieSchema schema = ((HoodieDataBlock) block).getSchema();
                     rules.requireTypes(schema, file);
-                    List<String> never = present(schema, rules.neverNull());
+                    List<String> never = rules.neverNull();
                     if (!never.isEmpty()) {
                         try (ClosableIterator<HoodieRecord<Object>> records =
                                 ((HoodieDataBlock) block).getRecordIterator(HoodieRecordType.AVRO)) {
@@ -151,7 +151,6 @@ public final class ProgramFiles {
         }
     }
 
-    /** A block of a partial update has only the columns that it changes. */
     private static List<String> present(HoodieSchema schema, List<String> columns) {
         return columns.stream()
                 .filter(column -> schema.getNestedField(column).isPresent())
@@ -159,13 +158,16 @@ public final class ProgramFiles {
     }
 
     private static List<String> columns(HoodieSchema schema, List<String> never) {
-        Set<String> all = new LinkedHashSet<>(never);
+        Set<String> all = new LinkedHashSet<>(present(schema, never));
         all.addAll(present(
                 schema, List.of(HoodieRecord.RECORD_KEY_METADATA_FIELD, HoodieRecord.COMMIT_TIME_METADATA_FIELD)));
         return new ArrayList<>(all);
     }
 
     /**
+     * A file whose rows do not have a column at all has no value in it either: readers would take
+     * Hudi's own, an integer, for each of them (F289).
+     *
      * @param instant of the file; rows of other instants are copies from an earlier version of the
      *     file, and are not checked (an adopted table may have such rows). Empty: all rows are new.
      */
@@ -183,10 +185,15 @@ public final class ProgramFiles {
                     Object key = value(row, HoodieRecord.RECORD_KEY_METADATA_FIELD);
                     throw ErrorCode.BAD_DATA.refusal("column " + column + " of record '"
                             + RowRules.shown(String.valueOf(key))
-                            + "' is null: an ordering column has a value in every row: " + file);
+                            + (has(row, column) ? "' is null" : "' is missing")
+                            + ": an ordering column has a value in every row: " + file);
                 }
             }
         }
+    }
+
+    private static boolean has(GenericRecord row, String path) {
+        return row.getSchema().getField(path.split("\\.")[0]) != null;
     }
 
     /** Null also when a record that the field is in is null, or has no such field. */

@@ -137,6 +137,23 @@ class WriteOptionsTest {
                 List.of(), problems(Map.of(classes, merger, "hoodie.datasource.write.payload.class", expressions)));
     }
 
+    /** F297: only MERGE INTO says with which schema Hudi writes, and nobody writes some columns. */
+    @Test
+    void noWriteSaysWhichColumnsItsFilesHave() throws Exception {
+        String schema = "{\"type\":\"record\",\"name\":\"r\",\"fields\":[]}";
+        refused("hoodie.write.schema", schema, "not be set");
+        refused("hoodie.write.partial.update.schema", schema, "not be set");
+        passes("hoodie.write.partial.update.schema", "");
+        Map<String, String> merge = new TreeMap<>(Map.of(
+                "hoodie.datasource.write.payload.class",
+                "org.apache.spark.sql.hudi.command.payload.ExpressionPayload",
+                "hoodie.write.schema",
+                schema));
+        assertEquals(List.of(), problems(merge));
+        merge.put("hoodie.write.partial.update.schema", schema);
+        assertEquals(1, problems(merge).size());
+    }
+
     @Test
     void theLayoutOfABucketIndexIsForABucketIndex() throws Exception {
         refused("hoodie.storage.layout.type", "BUCKET", "it must be DEFAULT");
