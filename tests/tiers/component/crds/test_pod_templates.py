@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support import quick_yaml
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, table, writer
-from tests.tiers.component.crds.test_drivers import CLAIM, CONFINED, _as_pod, _driver
-from tests.tiers.component.crds.test_references import author as author
-from tests.tiers.component.crds.test_references import grant
-from tests.tiers.unit.api.test_pod_template import GOOD, changed
+from tests.support.pod_templates import GOOD, changed
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, grant, table, writer
+from tests.tiers.component.crds.drivers import CLAIM, CONFINED, as_pod, launched
 
 PLACES = ("driver", "executors", "agent", "agent.executors")
 
@@ -109,7 +107,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "processes": ("spec.hostPID", True, "podTemplate.spec: [hostPID]: not for a podTemplate"),
     "account": ("spec.serviceAccountName", "admin", "podTemplate.spec: [serviceAccountName]: not for a podTemplate"),
     "token": ("spec.automountServiceAccountToken", True, "[automountServiceAccountToken]: not for a podTemplate"),
-    "node": ("spec.nodeName", "n", "podTemplate.spec: [nodeName]: not for a podTemplate"),
+    "node": ("spec.nodeName", "node-1", "podTemplate.spec: [nodeName]: not for a podTemplate"),
     "names": ("spec.hostAliases", [{}], "podTemplate.spec: [hostAliases]: not for a podTemplate"),
     "deadline": ("spec.activeDeadlineSeconds", 5, "podTemplate.spec: [activeDeadlineSeconds]: not for a podTemplate"),
     "system": ("spec.priorityClassName", "system-node-critical", "classes that begin with system-"),
@@ -266,7 +264,7 @@ def without_classes(template: JsonDict) -> JsonDict:
 @pytest.fixture
 def templated(light_cluster: Cluster, namespace: str, tmp_path: Path) -> Any:
     template = without_classes(changed("spec.containers.0.name", "executor"))
-    return _driver(light_cluster, namespace, tmp_path, executors={"podTemplate": template})
+    return launched(light_cluster, namespace, tmp_path, executors={"podTemplate": template})
 
 
 def test_a_driver_starts_executors_with_the_template(templated: Any) -> None:
@@ -314,7 +312,7 @@ def test_a_driver_with_a_template_starts_nothing_else(templated: Any, case: str)
 
 def test_the_operator_makes_the_driver(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     """With its own token: its policy lets containers of allowed images pass, and no others."""
-    made = _driver(light_cluster, namespace, tmp_path, driver={"podTemplate": without_classes(copy.deepcopy(GOOD))})
+    made = launched(light_cluster, namespace, tmp_path, driver={"podTemplate": without_classes(copy.deepcopy(GOOD))})
     found = light_cluster.get("pod", made.name, "-n", namespace)
     assert [each["name"] for each in found["spec"]["initContainers"]] == ["proxy", "fetch"]
-    assert _as_pod(light_cluster, found, tmp_path) is not None
+    assert as_pod(light_cluster, found, tmp_path) is not None

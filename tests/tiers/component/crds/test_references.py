@@ -12,6 +12,7 @@ from tests.tiers.component.crds.cluster import (
     DEFAULT_IMAGES,
     Cluster,
     JsonDict,
+    grant,
     install,
     render,
     table,
@@ -47,39 +48,6 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
 MAKE = {"huditables": table, "hudiwriters": writer}
 
 
-def allow(cluster: Cluster, namespace: str, name: str, *rules: JsonDict) -> None:
-    """Give ann these rights."""
-    meta = {"name": name, "namespace": namespace}
-    group = "rbac.authorization.k8s.io"
-    cluster.apply(
-        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": list(rules)},
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "RoleBinding",
-            "metadata": meta,
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "ann"}],
-        },
-    )
-
-
-@pytest.fixture
-def author(light_cluster: Cluster, namespace: str) -> str:
-    """A namespace where ann has the rights on tables and writers, and no others."""
-    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
-    tables = {"apiGroups": ["hudioperator.io"], "resources": ["huditables", "hudiwriters"], "verbs": verbs}
-    allow(light_cluster, namespace, "author", tables)
-    return namespace
-
-
-def grant(cluster: Cluster, namespace: str, verb: str, resource: str, name: str = "") -> None:
-    """Give ann one verb."""
-    group = "hudioperator.io" if resource.startswith("hudi") else ""
-    rule: JsonDict = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-    named = {"resourceNames": [name]} if name else {}
-    allow(cluster, namespace, f"{verb}-{resource}-{name}".rstrip("-"), {**rule, **named})
-
-
 @pytest.mark.parametrize("case", REFERENCES)
 def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author: str, case: str) -> None:
     plural, spec, resource, name = REFERENCES[case]
@@ -113,7 +81,7 @@ def test_a_table_may_name_as_many_secrets_as_its_schema_says(light_cluster: Clus
     )
     light_cluster.apply(more)
     grant(light_cluster, author, "use", "secrets")
-    light_cluster.apply(table(author, **{**more["spec"], "tableName": "t"}), user="ann")
+    light_cluster.apply(table(author, **{**more["spec"], "agent": {"memory": "1Gi"}}), user="ann")
 
 
 def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: str) -> None:

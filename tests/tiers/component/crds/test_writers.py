@@ -656,7 +656,7 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
 
 def test_attempts_in_status_are_bounded(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
-    status = {"attempts": [{"number": n} for n in range(1, 24)]}
+    status = {"attempts": [{"number": n} for n in range(1, 66)]}
     done = light_cluster.run(
         "patch",
         "hw",

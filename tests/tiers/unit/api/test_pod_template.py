@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -11,93 +10,15 @@ from hudi_operator.api import pod_template, references
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import pod_template as merged
 from tests.support import crds
+from tests.support.pod_templates import CLAIM, GOOD, changed
 
 JsonDict = dict[str, Any]
-
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Gi"}}}
-SCRATCH = {"name": "spark-local-dir-1", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}
-GOOD: JsonDict = {
-    "metadata": {"labels": {"team": "lake", "kueue.x-k8s.io/queue-name": "q"}, "annotations": {"a/b": "c"}},
-    "spec": {
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
-                }
-            }
-        },
-        "topologySpreadConstraints": [
-            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
-        ],
-        "tolerations": [{"key": "spot", "operator": "Exists"}],
-        "nodeSelector": {"disk": "ssd"},
-        "priorityClassName": "batch",
-        "preemptionPolicy": "Never",
-        "runtimeClassName": "gvisor",
-        "schedulerName": "volcano",
-        "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]},
-        "securityContext": {"runAsUser": 100123, "fsGroup": 5, "supplementalGroups": [6]},
-        "volumes": [
-            SCRATCH,
-            {"name": "ca", "configMap": {"name": "company-ca"}},
-            {"name": "keys", "secret": {"secretName": "keys", "optional": True}},
-            {
-                "name": "both",
-                "projected": {"sources": [{"secret": {"name": "more"}}, {"configMap": {"name": "settings"}}]},
-            },
-            {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
-            {"name": "shared", "emptyDir": {"sizeLimit": "1Gi"}},
-        ],
-        "containers": [
-            {
-                "name": "driver",
-                "envFrom": [
-                    {"prefix": "APP_", "secretRef": {"name": "app"}},
-                    {"prefix": "MODE_", "configMapRef": {"name": "modes"}},
-                ],
-                "resources": {"limits": {"nvidia.com/gpu": 1}},
-                "volumeMounts": [
-                    {"name": "spark-local-dir-1", "mountPath": "/scratch"},
-                    {"name": "keys", "mountPath": "/keys", "readOnly": True},
-                    {"name": "shared", "mountPath": "/data/shared", "subPath": "a"},
-                ],
-            },
-            {
-                "name": "shipper",
-                "image": "registry/shipper:1",
-                "args": ["--all"],
-                "env": [
-                    {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "shipper", "key": "token"}}},
-                    {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "mode", "key": "a"}}},
-                ],
-                "volumeMounts": [{"name": "ca", "mountPath": "/etc/ssl/company"}],
-            },
-        ],
-        "initContainers": [
-            {"name": "proxy", "image": "registry/proxy:1", "restartPolicy": "Always", "ports": [{"containerPort": 1}]},
-            {"name": "fetch", "image": "registry/fetch:1", "command": ["fetch"]},
-        ],
-    },
-}
 
 
 def writer(template: JsonDict, of: str = "driver") -> WriterSpec:
     source = {"files": {"format": "csv", "paths": ["s3a://in/"]}}
     spec = {"tableRef": {"name": "flights"}, "source": source, of: {"podTemplate": template}}
     return WriterSpec.from_object({"metadata": {"namespace": "lake", "name": "load", "uid": "u"}, "spec": spec})
-
-
-def changed(path: str, value: Any) -> JsonDict:
-    made = copy.deepcopy(GOOD)
-    *way, last = path.split(".")
-    node: Any = made
-    for name in way:
-        node = node[int(name)] if isinstance(node, list) else node.setdefault(name, {})
-    if isinstance(node, list):
-        node.append(value)
-    else:
-        node[last] = value
-    return made
 
 
 def test_a_template_is_kept_as_it_is() -> None:

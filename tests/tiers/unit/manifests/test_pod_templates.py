@@ -11,7 +11,7 @@ from hudi_contract import secret_names
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
-from tests.tiers.unit.api.test_pod_template import GOOD, changed
+from tests.support.pod_templates import GOOD, changed
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()
