@@ -393,7 +393,7 @@ def _check(table: JsonDict, writer: JsonDict) -> None:
     target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)
     plain = _ordinary(table, writer)
     data = configmaps.attempt_config(target, spec, 1, CONFIG, run=1)["data"]
-    assert len(data) == (9 if spec.executors.instances else 5), sorted(data)
+    assert len(data) == (12 if spec.executors.instances else 5), sorted(data)
     if spec.executors.instances:
         assert data["executor-image"] == (target.image or CONFIG.spark_image)
         assert "hudi-operator-etcd" not in data["executor-secrets"].split(",")

@@ -128,6 +128,88 @@ request.userInfo.username.startsWith('system:serviceaccount:' + request.namespac
 {{- if $found }}{{ toJson $found }}{{ else }}[["", ""]]{{ end }}
 {{- end }}
 
+{{/*
+Variables of a policy about HudiTables or HudiWriters: what the podTemplates at these places name. (list "object.spec.driver" "object.spec.executors").
+The schema keeps fields of templates that it does not know: dyn() is for the type checker.
+*/}}
+{{- define "hudi-operator.templateVariables" -}}
+{{- $places := . }}
+{{- range $field := list "volumes" "containers" "initContainers" }}
+- name: {{ $field }}
+  expression: >-
+    {{- range $i, $at := $places }}
+    {{- $way := splitList "." $at }}
+    {{- $has := list }}
+    {{- $here := "dyn(object)" }}
+    {{- range (concat (rest $way) (list "podTemplate" "spec" $field)) }}
+    {{- $here = printf "%s.%s" $here . }}
+    {{- $has = append $has (printf "has(%s)" $here) }}
+    {{- end }}
+    {{ if $i }}+ {{ end }}({{ join " && " $has }} ? {{ $here }} : [])
+    {{- end }}
+{{- end }}
+- name: templateContainers
+  expression: variables.containers + variables.initContainers
+- name: templateSources
+  expression: >-
+    variables.volumes.filter(v, has(v.projected) && has(v.projected.sources)).map(v, v.projected.sources)
+{{- range $kind, $fields := dict "Secrets" (list "secret" "secretName" "secretRef" "secretKeyRef") "ConfigMaps" (list "configMap" "name" "configMapRef" "configMapKeyRef") }}
+- name: template{{ $kind }}
+  expression: >-
+    (variables.volumes.filter(v, has(v.{{ index $fields 0 }}) && has(v.{{ index $fields 0 }}.{{ index $fields 1 }})).map(v, v.{{ index $fields 0 }}.{{ index $fields 1 }}).join(',') + ',' +
+     variables.templateSources.map(l, l.filter(s, has(s.{{ index $fields 0 }}) && has(s.{{ index $fields 0 }}.name)).map(s, s.{{ index $fields 0 }}.name).join(',')).join(',') + ',' +
+     variables.templateContainers.filter(c, has(c.envFrom)).map(c, c.envFrom.filter(e, has(e.{{ index $fields 2 }}) && has(e.{{ index $fields 2 }}.name)).map(e, e.{{ index $fields 2 }}.name).join(',')).join(',') + ',' +
+     variables.templateContainers.filter(c, has(c.env)).map(c, c.env.filter(e, has(e.valueFrom) && has(e.valueFrom.{{ index $fields 3 }}) && has(e.valueFrom.{{ index $fields 3 }}.name)).map(e, e.valueFrom.{{ index $fields 3 }}.name).join(',')).join(','))
+    .split(',').filter(n, n != '')
+{{- end }}
+- name: templateClaims
+  expression: >-
+    variables.volumes.filter(v, has(v.persistentVolumeClaim) && has(v.persistentVolumeClaim.claimName)).map(v, v.persistentVolumeClaim.claimName)
+- name: templateImages
+  expression: >-
+    variables.templateContainers.filter(c, has(c.image)).map(c, c.image)
+{{- end }}
+
+{{/*
+Validations: the user has the verb use on each object of a list. (list "secrets" "variables.secrets" 10), the resource, the names, and how many can be asked
+for one by one. A question to the authorizer costs 350000 of the 1000000 that one expression may, and all of a policy 10000000: so two names in each
+expression, and who may use all objects of the namespace is asked for no single one.
+*/}}
+{{- define "hudi-operator.useRules" -}}
+{{- $resource := index . 0 }}
+{{- $names := index . 1 }}
+{{- $most := int (index . 2) }}
+{{- $may := printf "authorizer.group('').resource('%s').namespace(request.namespace)" $resource }}
+{{- range $i := until (div (add1 $most) 2 | int) }}
+{{- $first := mul 2 $i }}
+{{- $second := add1 $first }}
+- expression: >-
+    size({{ $names }}) <= {{ $first }} || variables.mayUseAny_{{ $resource }} || ({{ $may }}.name({{ $names }}[{{ $first }}]).check('use').allowed() &&
+    (size({{ $names }}) <= {{ $second }} || {{ $may }}.name({{ $names }}[{{ $second }}]).check('use').allowed()))
+  reason: Forbidden
+  messageExpression: >-
+    "spec: user '" + request.userInfo.username + "' needs the verb use on {{ $resource }} '" + {{ $names }}.join("', '") + "' in namespace " + request.namespace
+{{- end }}
+- expression: size({{ $names }}) <= {{ mul 2 (div (add1 $most) 2) }} || variables.mayUseAny_{{ $resource }}
+  reason: Forbidden
+  messageExpression: >-
+    "spec: more than {{ mul 2 (div (add1 $most) 2) }} {{ $resource }}: user '" + request.userInfo.username + "' needs the verb use on all {{ $resource }} in namespace " + request.namespace
+{{- end }}
+
+{{/* Their variable: (list "secrets") */}}
+{{- define "hudi-operator.useVariable" -}}
+- name: mayUseAny_{{ index . 0 }}
+  expression: authorizer.group('').resource('{{ index . 0 }}').namespace(request.namespace).check('use').allowed()
+{{- end }}
+
+{{/* Validation of the images of templates. */}}
+{{- define "hudi-operator.templateRules" -}}
+- expression: >-
+    variables.templateImages.all(i, {{ include "hudi-operator.imageAllowed" (list . "i") }})
+  messageExpression: >-
+    "podTemplate: images '" + variables.templateImages.join("', '") + "' are not all among those that this cluster allows: {{ include "hudi-operator.images" . | fromJsonArray | join ", " }} (the chart's config.allowedImages)"
+{{- end }}
+
 {{/* Variables of a policy that uses the next template: (list . (list "executor")), the names of the containers that are ours. */}}
 {{- define "hudi-operator.podVariables" -}}
 - name: injectors
@@ -143,10 +225,12 @@ request.userInfo.username.startsWith('system:serviceaccount:' + request.namespac
   expression: "has(object.spec.initContainers) ? object.spec.initContainers : []"
 - name: volumes
   expression: "has(object.spec.volumes) ? object.spec.volumes : []"
+- name: injected
+  expression: >-
+    (object.spec.containers + variables.initContainers).filter(c, !(c.name in {{ toJson (index . 1) }}) && variables.injectors.exists(i, i[0] == c.name && (i[1].endsWith('*') ? c.image.startsWith(i[1].substring(0, size(i[1]) - 1)) : c.image == i[1]))).map(c, c.name)
 - name: foreign
   expression: >-
-    object.spec.containers.filter(c, !(c.name in {{ toJson (index . 1) }}) && !variables.injectors.exists(i, i[0] == c.name && (i[1].endsWith('*') ? c.image.startsWith(i[1].substring(0, size(i[1]) - 1)) : c.image == i[1]))).map(c, c.name) +
-    variables.initContainers.filter(c, !variables.injectors.exists(i, i[0] == c.name && (i[1].endsWith('*') ? c.image.startsWith(i[1].substring(0, size(i[1]) - 1)) : c.image == i[1]))).map(c, c.name)
+    (object.spec.containers + variables.initContainers).filter(c, !(c.name in {{ toJson (index . 1) }}) && !(c.name in variables.injected) && !({{ include "hudi-operator.imageAllowed" (list (index . 0) "c.image") }})).map(c, c.name)
 {{- end }}
 
 {{/*
@@ -163,7 +247,9 @@ Validations of a pod: nothing in it reaches the node, another account or another
     !(has(object.spec.hostIPC) && object.spec.hostIPC)
   message: "spec.hostNetwork, hostPID and hostIPC of {{ $what }} must be false: the network of the pod must end with the pod"
 - expression: >-
-    variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) ||
+    variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) || has(v.persistentVolumeClaim) || has(v.downwardAPI) ||
+    (has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSource) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSourceRef)) ||
+    (has(v.projected) && has(v.projected.sources) && v.projected.sources.all(s, has(s.configMap) || has(s.secret) || has(s.downwardAPI))) ||
     ((v.name in variables.injectedVolumes{{ if ne (first (index . 1)) "executor" }} || v.name.startsWith('kube-api-access-'){{ end }}) &&
      (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret))))) ||
     variables.identities.exists(i, i[0] == v.name && has(v.projected) && v.projected.sources.all(s,
@@ -173,21 +259,21 @@ Validations of a pod: nothing in it reaches the node, another account or another
      (has(s.serviceAccountToken) && has(s.serviceAccountToken.audience) && s.serviceAccountToken.audience == 'hudi-operator-etcd') ||
      (has(s.configMap) && has(s.configMap.name) && s.configMap.name == 'hudi-operator-etcd'))){{ end }})
   messageExpression: >-
-    "spec.volumes of {{ $what }} must be emptyDir, configMap or secret, or belong to an injector of the chart's admission.injectors or an identity of admission.identities: " +
-    variables.volumes.filter(v, !(has(v.emptyDir) || has(v.configMap) || has(v.secret)) && !(v.name in variables.injectedVolumes)).map(v, v.name).join(', ')
+    "spec.volumes of {{ $what }} must be emptyDir, configMap or secret (or downwardAPI, ephemeral, persistentVolumeClaim, projected without tokens), or belong to an injector of the chart's admission.injectors or an identity of admission.identities: " +
+    variables.volumes.filter(v, !(has(v.emptyDir) || has(v.configMap) || has(v.secret) || has(v.persistentVolumeClaim) || has(v.downwardAPI)) && !(v.name in variables.injectedVolumes)).map(v, v.name).join(', ')
 - expression: size(variables.foreign) == 0
   messageExpression: >-
-    "{{ $what }} has containers that are neither its own nor those of an injector in the chart's admission.injectors: " + variables.foreign.join(', ')
+    "{{ $what }} has containers that are neither its own nor those of an injector in the chart's admission.injectors, and whose image config.allowedImages does not allow: " + variables.foreign.join(', ')
 - expression: >-
     !object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.privileged) && c.securityContext.privileged) &&
     !variables.initContainers.exists(c, has(c.securityContext) && has(c.securityContext.privileged) && c.securityContext.privileged)
   message: "securityContext.privileged of each container of {{ $what }} must be false"
 - expression: >-
-    object.spec.containers.all(c, !(c.name in {{ $main }}) || (has(c.securityContext) &&
+    (object.spec.containers + variables.initContainers).all(c, c.name in variables.injected || (has(c.securityContext) &&
     has(c.securityContext.allowPrivilegeEscalation) && !c.securityContext.allowPrivilegeEscalation &&
     has(c.securityContext.capabilities) && has(c.securityContext.capabilities.drop) && 'ALL' in c.securityContext.capabilities.drop &&
     !(has(c.securityContext.runAsUser) && c.securityContext.runAsUser == 0) && !(has(c.securityContext.runAsNonRoot) && !c.securityContext.runAsNonRoot)))
-  message: "the container of {{ $what }} must run as the operator sets it: no root user, allowPrivilegeEscalation false, all capabilities dropped"
+  message: "the containers of {{ $what }}, except those of injectors, must run as the operator sets it: no root user, allowPrivilegeEscalation false, all capabilities dropped"
 - expression: >-
     object.spec.containers.all(c, !has(c.securityContext) || !has(c.securityContext.capabilities) || !has(c.securityContext.capabilities.add) ||
     c.securityContext.capabilities.add.all(n, !(c.name in {{ $main }}) && variables.injectors.exists(i, i[0] == c.name && n in i[2].split(' ')))) &&

@@ -19,6 +19,8 @@ JsonDict = dict[str, Any]
 _T = TypeVar("_T")
 NAME = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 """Pattern of Kubernetes object names."""
+IMAGE = "^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
+"""Pattern of references of images."""
 SIZE = "^[1-9][0-9]{0,5}[MG]i$"
 """The CRDs have the same check as a rule with its own message."""
 NONCE = "^[A-Za-z0-9._:-]*$"
@@ -67,6 +69,8 @@ class Declared:
     """Validated as ``record``, and kept as plain JSON."""
     size: bool = False
     """A string that must be a SIZE."""
+    free: bool = False
+    """An object that another module judges, as it is."""
 
 
 # ---- Declarations. They return Any, so that a field keeps its annotated type.
@@ -127,9 +131,14 @@ def flag(default: object = NOTHING, *, at: str | None = None, unset: object = NO
     return _declare(at, {"type": "boolean"}, default, unset)
 
 
-def size(default: object = NOTHING, *, unset: object = NOTHING) -> Any:
+def size(default: object = NOTHING, *, unset: object = NOTHING, required: bool = False) -> Any:
     """A size that a JVM accepts: whole MiB or GiB, in Kubernetes notation (``512Mi``, ``2Gi``)."""
-    return _declare(None, _string(at_most=8), default, unset, size=True)
+    return _declare(None, _string(at_most=8), default, unset, required=required, size=True)
+
+
+def tree(*, at: str | None = None) -> Any:
+    """An object that is kept as it is, and that another module judges; empty when it is absent."""
+    return _declare(at, {"type": "object"}, NOTHING, {}, free=True)
 
 
 def quantity(at: str | None = None) -> Any:
@@ -225,10 +234,11 @@ def _declare(
     kind: type[Any] | None = None,
     plain: bool = False,
     size: bool = False,
+    free: bool = False,
 ) -> Any:
     unset = default if unset is NOTHING else unset
     way = _LIKE_THE_FIELD if at is None else tuple(part for part in at.split(".") if part)
-    declared = Declared(way, schema, default, unset, required, way_required, kind, plain, size)
+    declared = Declared(way, schema, default, unset, required, way_required, kind, plain, size, free)
     metadata = {_METADATA: declared}
     if unset is NOTHING:
         return field(metadata=metadata)
@@ -320,6 +330,8 @@ def _checked(value: object, declared: Declared, where: str) -> object:
     if kind is not None:
         found = read(kind, value, where)
         return dict(_mapping(value, where)) if declared.plain else found
+    if declared.free:
+        return dict(_mapping(value, where))
     if schema.get("type") == "object":
         return _map(value, schema, where)
     if declared.size:

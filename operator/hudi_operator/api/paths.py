@@ -32,6 +32,8 @@ def problem(spelled: str, schemes: Collection[str], *, field: str, pattern: bool
     path, scheme = spelled.strip(), naming.path_scheme(spelled)
     if scheme not in schemes:
         return f"{field}: scheme {scheme or '(none)'} is not allowed; allowed: {', '.join(schemes)}"
+    if (written := path.partition("://")[0]) not in (scheme, "s3"):
+        return f"{field}: scheme {written} must be written as {scheme}: Hadoop knows no other spelling"
     authority = path.partition("://")[2].partition("/")[0]
     if ("@" in path and not scheme.startswith("abfs")) or (":" in authority and scheme != "hdfs"):
         return f"{field}: credentials in the path are not allowed"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hudi_operator.api.fields import SpecError, number, quantity, record, records, size, text, text_map, texts
+from hudi_operator.api.fields import SpecError, number, quantity, record, records, size, text, text_map, texts, tree
 
 JsonDict = dict[str, Any]
 
@@ -62,6 +62,8 @@ class PodSettings:
     java_options: tuple[str, ...] = texts(at_most=32, length=(None, 256))
     node_selector: Mapping[str, str] = text_map(at_most=16, longest=63)
     tolerations: tuple[JsonDict, ...] = records(Toleration, at_most=16, plain=True)
+    pod_template: JsonDict = tree()
+    """More of the pod, see :mod:`hudi_operator.api.pod_template`."""
 
 
 @dataclass(frozen=True)

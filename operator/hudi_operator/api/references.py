@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hudi_contract import naming
+from hudi_operator.api import pod_template
+from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import PullSecret, TableSpec, WriterSpec
 
 ANNOTATION = f"{naming.GROUP}/allowed-tables"
@@ -76,6 +78,7 @@ def of_table(table: TableSpec) -> tuple[Reference, ...]:
     if table.callback is not None and table.callback.secret:
         found.append(Reference("spec.commitCallback.secretRef", Named(SECRET, table.callback.secret), optional=True))
     found.extend(_pulled_with(table.image_pull_secrets))
+    found.extend(each for where, settings in templated(table) for each in _of_template(where, settings))
     return tuple(found)
 
 
@@ -86,7 +89,23 @@ def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
         found.append(Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)))
     if writer.service_account_name:
         found.append(Reference("spec.serviceAccountName", Named(ACCOUNT, writer.service_account_name)))
+    found.extend(each for where, settings in templated(writer) for each in _of_template(where, settings))
     return tuple(found)
+
+
+def templated(spec: TableSpec | WriterSpec) -> tuple[tuple[str, PodSettings], ...]:
+    """Settings of all pods of a spec that may have a podTemplate, by field."""
+    if isinstance(spec, WriterSpec):
+        return ("spec.driver", spec.driver), ("spec.executors", spec.executors)
+    if spec.agent is None:
+        return ()
+    return ("spec.agent", spec.agent.pod), ("spec.agent.executors", spec.agent.executors)
+
+
+def _of_template(where: str, settings: PodSettings) -> Iterator[Reference]:
+    for use in pod_template.uses(settings.pod_template):
+        if use.kind == SECRET:
+            yield Reference(f"{where}.podTemplate.{use.field}", Named(SECRET, use.name), optional=use.optional)
 
 
 def _pulled_with(secrets: Sequence[PullSecret]) -> Iterator[Reference]:
@@ -134,6 +153,15 @@ def image_problem(image: str, own: str, allowed: Sequence[str]) -> str:
     if not image or image == own or any(_matches(image, pattern) for pattern in allowed):
         return ""
     return f"spec.image: {image} is none of the allowed images: {', '.join([own, *allowed])}"
+
+
+def template_image_problem(spec: TableSpec | WriterSpec, own: str, allowed: Sequence[str]) -> str:
+    """Why the containers of podTemplates may not have their images; empty when they may."""
+    for where, settings in templated(spec):
+        for name, image in pod_template.images(settings.pod_template).items():
+            if found := image_problem(image, own, allowed):
+                return f"{where}.podTemplate.spec.containers[{name}]: {found.removeprefix('spec.image: ')}"
+    return ""
 
 
 def _matches(image: str, pattern: str) -> bool:

@@ -16,10 +16,23 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
-from hudi_operator.api import merging, storage_options
+from hudi_operator.api import merging, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
-from hudi_operator.api.fields import NAME, NONCE, flag, number, read, record, records, text, text_map, texts
+from hudi_operator.api.fields import (
+    IMAGE,
+    NAME,
+    NONCE,
+    flag,
+    number,
+    read,
+    record,
+    records,
+    size,
+    text,
+    text_map,
+    texts,
+)
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
@@ -38,10 +51,10 @@ from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, Pyt
 
 JsonDict = dict[str, Any]
 
+MOST_ATTEMPTS = 61
+"""Attempts of one run: its status lists all of them."""
 _COLUMN = (1, 255)
 _ONE_LINE = r"^[^\x00-\x1f]*$"
-IMAGE = "^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
-"""Pattern of an image's name."""
 _COLUMN_NAME = r"^[^\x00-\x20\x7f,:`]+$"
 
 
@@ -172,6 +185,12 @@ class Savepoint:
     name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 
 
+def _check_pods(settings: PodSettings, where: str, container: str) -> None:
+    check_pods(settings, where)
+    if found := pod_template.problem(settings.pod_template, container):
+        raise SpecError(f"{where}.podTemplate.{found}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -254,8 +273,8 @@ class TableSpec:
         if found := storage_options.problem(spec.storage.options):
             raise SpecError(found)
         if spec.agent is not None:
-            check_pods(spec.agent.pod, "spec.agent")
-            check_pods(spec.agent.executors, "spec.agent.executors")
+            _check_pods(spec.agent.pod, "spec.agent", "agent")
+            _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
         return replace(
             spec,
             table_name=spec.table_name or ref.name,
@@ -353,6 +372,39 @@ class Application:
 
 
 @dataclass(frozen=True)
+class ClassLimit:
+    """Retries of one class of failures, which do not count towards those of the others."""
+
+    class_: str = text(
+        at="class",
+        required=True,
+        choices=(
+            "DeadlineExceeded",
+            "Eviction",
+            "Fenced",
+            "HeartbeatLost",
+            "Infrastructure",
+            "LockTimeout",
+            "NodeLost",
+            "OutOfMemory",
+            "StartDeadlineExceeded",
+            "StorageUnreachable",
+            "WriteConflict",
+        ),
+    )
+    limit: int = number(required=True, at_least=0, at_most=20)
+
+
+@dataclass(frozen=True)
+class MoreMemory:
+    """Memory of the driver after an attempt that had too little."""
+
+    max_memory: str = size(required=True)
+    """Most heap."""
+    increase_percent: int = number(50, at_least=10, at_most=100)
+
+
+@dataclass(frozen=True)
 class RetryPolicy:
     """Number and back-off of retries after a failed attempt."""
 
@@ -360,6 +412,26 @@ class RetryPolicy:
     backoff_seconds: int = number(10, at_least=1, at_most=3600)
     max_backoff_seconds: int = number(300, at_least=1, at_most=86400)
     write_conflict_in_process: int = number(3, at="writeConflict.inProcess", at_least=0, at_most=20)
+    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11)
+    out_of_memory: MoreMemory | None = record(MoreMemory, optional=True)
+    """None: the next attempt has the same memory."""
+
+    @property
+    def by_class(self) -> dict[str, int]:
+        """Limits of the classes that have one of their own."""
+        return {each.class_: each.limit for each in self.class_limits}
+
+    @property
+    def most_attempts(self) -> int:
+        """Attempts of one run that may have to be counted."""
+        return 1 + self.limit + sum(self.by_class.values())
+
+    def problem(self) -> str:
+        """Why these limits contradict each other; empty when they do not."""
+        if self.most_attempts > MOST_ATTEMPTS:
+            found, most = self.most_attempts - 1, MOST_ATTEMPTS - 1
+            return f"retryPolicy.classLimits: together with limit {found} retries, more than {most}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -404,6 +476,10 @@ class WriterSpec:
     stop_grace_seconds: int = number(60, at="stop.graceSeconds", at_least=1, at_most=3600)
     active_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
     """Maximum duration of one attempt, in seconds; None: no limit."""
+    start_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
+    """Maximum time from the begin of an attempt to the start of its driver's container, in seconds;
+    None: no limit.
+    """
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
     """None: one run, started immediately."""
     streaming_seconds: int | None = number(10, at="streaming.intervalSeconds", unset=None, at_least=1, at_most=86400)
@@ -417,12 +493,14 @@ class WriterSpec:
     def from_object(cls, obj: JsonDict) -> WriterSpec:
         """Read a HudiWriter. Raises SpecError."""
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
+        if found := spec.retry.problem():
+            raise SpecError(f"spec.{found}")
         if spec.application is not None and "/../" in spec.application.main_file:
             raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
-        check_pods(spec.driver, "spec.driver")
-        check_pods(spec.executors, "spec.executors")
+        _check_pods(spec.driver, "spec.driver", "driver")
+        _check_pods(spec.executors, "spec.executors", "executor")
         return spec
 
     @property

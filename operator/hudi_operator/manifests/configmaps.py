@@ -12,7 +12,8 @@ from hudi_contract import job as contract
 from hudi_contract import naming
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Operation
-from hudi_operator.api import kafka, partitions
+from hudi_operator.api import kafka, partitions, pod_template
+from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
@@ -47,7 +48,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
         executors = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
-        data |= _allowed_executors(table, name, executors, secrets, config)
+        data |= _allowed_executors(table, name, executors, secrets, writer.executors, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -75,7 +76,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
     }
     if table.agent is not None and table.agent.executors.instances > 0:
         executors = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=pod)
-        data |= _allowed_executors(table, pod, executors, [], config)
+        data |= _allowed_executors(table, pod, executors, [], table.agent.executors, config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
     config_map = _config_map(
@@ -93,22 +94,33 @@ def _hold(config_map: JsonDict) -> None:
 
 
 def _allowed_executors(
-    table: TableSpec, driver: str, labels: dict[str, str], secrets: list[str], config: OperatorConfig
+    table: TableSpec,
+    driver: str,
+    labels: dict[str, str],
+    secrets: list[str],
+    settings: ExecutorSettings,
+    config: OperatorConfig,
 ) -> dict[str, str]:
     """What the admission policy ``drivers`` compares executors of the pod ``driver`` with.
 
     Image, ServiceAccount, their labels of our group, and the names of the Secrets that they may
     use: those of the storage and of the source, and the key of their connections. A driver with
-    credentials of its own shares them instead of those of the storage.
+    credentials of its own shares them instead of those of the storage. Of their podTemplate: more
+    Secrets, ConfigMaps, claims of volumes, and containers with their images.
     """
+    template = settings.pod_template
     own = pods.own_credentials(table, driver) if naming.LABEL_WRITER in labels else ""
     storage = [own] if own else [ref.name for ref in table.storage.secret_refs]
-    named = {*storage, *secrets, naming.spark_key_name(driver)} - {""}
+    more = pod_template.names(template, "Secret")
+    named = {*storage, *secrets, *more, naming.spark_key_name(driver)} - {""}
     return {
         "executor-image": table.image or config.spark_image,
         "executor-account": spark_conf.executor_account(table),
         "executor-labels": ",".join(sorted(f"{k}={v}" for k, v in labels.items() if k.startswith(f"{naming.GROUP}/"))),
         "executor-secrets": ",".join(sorted(named)),
+        "executor-config-maps": ",".join(pod_template.names(template, "ConfigMap")),
+        "executor-claims": ",".join(pod_template.names(template, "PersistentVolumeClaim")),
+        "executor-containers": ",".join(f"{name}={image}" for name, image in pod_template.images(template).items()),
     }
 
 

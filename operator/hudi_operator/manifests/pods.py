@@ -16,7 +16,7 @@ from hudi_contract.words import FencingMode
 from hudi_operator.api import callback, kafka
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
-from hudi_operator.manifests import namespace, quantity, spark_conf
+from hudi_operator.manifests import namespace, pod_template, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import PodFacts
@@ -83,6 +83,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     )
     if writer.active_deadline_seconds is not None:
         pod["spec"]["activeDeadlineSeconds"] = writer.active_deadline_seconds
+    pod_template.apply(writer.driver.pod_template, pod, "driver")
     return pod
 
 
@@ -92,6 +93,7 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
     _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
+    pod_template.apply(writer.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
     return str(yaml.safe_dump(pod, sort_keys=True))
 
 
@@ -101,7 +103,9 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
         return ""
     name = naming.agent_pod_name(agent, generation)
     labels = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=name)
-    return str(yaml.safe_dump(_executor(table, name, labels, table.agent.executors, config), sort_keys=True))
+    pod = _executor(table, name, labels, table.agent.executors, config)
+    pod_template.apply(table.agent.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
+    return str(yaml.safe_dump(pod, sort_keys=True))
 
 
 def _executor(
@@ -176,6 +180,8 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
         terminationGracePeriodSeconds=AGENT_GRACE_SECONDS,
         **(_placement(own.pod) if own is not None else {}),
     )
+    if own is not None:
+        pod_template.apply(own.pod.pod_template, pod, "agent")
     return pod
 
 

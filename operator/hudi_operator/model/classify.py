@@ -25,6 +25,7 @@ SUCCEEDED = Ending.SUCCEEDED.value
 OUT_OF_MEMORY = "OutOfMemory"
 EVICTION = "Eviction"
 DEADLINE_EXCEEDED = "DeadlineExceeded"
+START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
 NODE_LOST = "NodeLost"
 CANCELLED = "Cancelled"
 STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)

@@ -277,7 +277,8 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     late = list(progress.after)
     summary = [*progress.summary, *leave.summary]
     if decision.kind is Kind.START and writer.spec is not None:
-        late.extend(attempts.start_actions(view, writer.spec, attempt_entries(status)[-1]))
+        entries = attempt_entries(status)
+        late.extend(attempts.start_actions(view, writer.spec, entries[-1], entries))
         summary.append(f"starting attempt {decision.number} of {ref.name}")
     if not view.observed.namespace_terminating and update is not None:
         actions.extend(writer_status.events(view, writer, progress, decision, status))

@@ -30,6 +30,13 @@ OPTIONS = (
         "tests/tiers/unit/api/test_paths.py::test_a_pattern_does_not_lead_out_of_its_folder",
     ),
     mutation(
+        "a-scheme-in-capitals",
+        "F299",
+        "an attempt starts that cannot open the path of its source",
+        o("api/paths", 'not in (scheme, "s3"):\n', 'not in (written, "s3"):\n'),
+        "tests/tiers/unit/api/test_paths.py::test_nothing_outside_a_bucket_can_be_named",
+    ),
+    mutation(
         "white-space-around-a-source",
         "F190",
         "the path that is judged is not the one that Spark is given",

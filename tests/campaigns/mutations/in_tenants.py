@@ -9,6 +9,8 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+TEMPLATE = "tests/tiers/unit/api/test_pod_template.py"
+TEMPLATED = "tests/tiers/unit/manifests/test_pod_templates.py"
 EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
 NESTING = "tests/tiers/unit/plan/test_nesting.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
@@ -87,10 +89,25 @@ TENANTS = (
         f"{LAUNCH}::test_an_image_that_is_not_allowed_starts_nothing",
     ),
     mutation(
+        "every-second-secret-is-not-asked-for",
+        "F246 F121",
+        "of two Secrets that a table names one may be used by everybody",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            "(size({{ $names }}) <= {{ $second }} || {{ $may }}.name({{ $names }}[{{ $second }}])",
+            "(size({{ $names }}) >= 0 || {{ $may }}.name({{ $names }}[{{ $second }}])",
+        ),
+        f"{CRDS}/test_references.py::test_a_table_may_name_as_many_secrets_as_its_schema_says",
+    ),
+    mutation(
         "a-writer-has-any-image",
         "F120",
         "the image of a HudiWriter is not asked for at launch",
-        o("plan/core/launch", "references.image_problem(writer.image, ", "references.image_problem(view.table.image, "),
+        o(
+            "plan/core/launch",
+            "references.image_problem(writer.image, own",
+            "references.image_problem(view.table.image, own",
+        ),
         f"{LAUNCH}::test_a_writers_own_image_account_and_pull_secret",
     ),
     mutation(
@@ -113,6 +130,66 @@ TENANTS = (
         "a writer whose credentials are revoked still reaches the store by an account of its own",
         o("api/revocable", "or not writer.service_account_name:", "or writer.service_account_name:"),
         f"{LAUNCH}::test_an_account_of_a_writers_own_would_not_be_revoked",
+    ),
+    mutation(
+        "a-template-has-any-field",
+        "F122",
+        "a podTemplate that the API server has let pass sets what is the operator's",
+        o("api/spec", '        raise SpecError(f"{where}.podTemplate.{found}")\n', "        return\n"),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "a-later-field-is-a-users",
+        "F122",
+        "a field of a later Kubernetes, which the CRD does not know, reaches the pod",
+        o("api/pod_template", '    yield from _other("spec.", spec, SPEC)\n'),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "a-template-mounts-over-the-image",
+        "F131",
+        "a podTemplate replaces the jars of the image, and with them the guard",
+        o("api/pod_template", "if re.fullmatch(SYSTEM_FOLDERS, path) or not re", "if not re"),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "two-secrets-of-one-name",
+        "F122",
+        "executors may use a Secret that nobody was asked for: its name stands behind a comma in another one",
+        o("api/pod_template", "        if not re.fullmatch(NAME, use.name):\n", "        if not use.name:\n"),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "a-template-names-any-secret",
+        "F121",
+        "a Secret of a podTemplate is used without its owner's word",
+        o("api/references", "        if use.kind == SECRET:\n", "        if use.kind != SECRET:\n"),
+        f"{TEMPLATE}::test_what_a_template_names_is_asked_for",
+    ),
+    mutation(
+        "a-sidecar-has-any-image",
+        "F120",
+        "the images of containers of podTemplates are not asked for at launch",
+        o("api/references", "if found := image_problem(image, own, allowed):", "if found := where[:0]:"),
+        f"{TEMPLATE}::test_images_of_containers_are_asked_for",
+    ),
+    mutation(
+        "files-of-a-template-are-shown",
+        "F192",
+        "values of Secrets that a podTemplate mounts stand in messages",
+        o(
+            "manifests/pod_template",
+            "_extend(container, secret_names.FOLDERS, ",
+            "_extend(container, container['name'], ",
+        ),
+        f"{TEMPLATED}::test_values_of_its_secrets_are_hidden",
+    ),
+    mutation(
+        "a-sidecar-is-not-confined",
+        "F122",
+        "a container of a podTemplate may get the privileges that it asks for",
+        o("manifests/pod_template", "**_CONFINED}", "}"),
+        f"{TEMPLATED}::test_what_the_template_says_is_added",
     ),
     mutation(
         "an-unlisted-namespace-has-any-path",
@@ -349,6 +426,24 @@ TENANTS = (
         "the operator asks the API server for a refused pod without any back-off",
         o("control/refusals", "known.digest == digest and self._clock() < known.due", "known.due < 0"),
         f"{LOOP}::test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_another_one",
+    ),
+    mutation(
+        "an-attempt-waits-for-a-node-for-ever",
+        "availability",
+        "a pod that no node takes keeps the place of its writer among those of the table",
+        o("plan/writers/attempts", "view.now_ms - began > 1000 *", "view.now_ms < began > 1000 *"),
+        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
+    ),
+    mutation(
+        "failures-of-all-classes-count-together",
+        "availability",
+        "evictions use up the retries that are meant for failures of the job",
+        o(
+            "plan/writers/attempts",
+            "together = entry.class_ == last if last in limits else",
+            "together = not limits or",
+        ),
+        "tests/tiers/unit/plan/writers/test_attempts.py::test_a_class_may_have_a_limit_of_its_own",
     ),
     mutation(
         "nobody-says-what-was-refused",

@@ -29,8 +29,11 @@ def next_look(view: View, attempt: str) -> float:
 
 
 def image_problem(view: View) -> str:
-    """Why no pod may start with the table's image; empty when it may."""
-    return references.image_problem(view.table.image, view.config.spark_image, view.config.allowed_images)
+    """Why no pod may start with the table's images; empty when it may."""
+    own, allowed = view.config.spark_image, view.config.allowed_images
+    return references.image_problem(view.table.image, own, allowed) or references.template_image_problem(
+        view.table, own, allowed
+    )
 
 
 def table_problem(view: View) -> str:
@@ -52,8 +55,11 @@ def problem(view: View) -> str:
 
 
 def writer_image_problem(view: View, writer: WriterSpec) -> str:
-    """Why no driver may start with the HudiWriter's own image; empty when it may, or has none."""
-    return references.image_problem(writer.image, view.config.spark_image, view.config.allowed_images)
+    """Why no driver may start with the HudiWriter's own images; empty when it may, or has none."""
+    own, allowed = view.config.spark_image, view.config.allowed_images
+    return references.image_problem(writer.image, own, allowed) or references.template_image_problem(
+        writer, own, allowed
+    )
 
 
 def writer_account_problem(view: View, writer: WriterSpec) -> str:

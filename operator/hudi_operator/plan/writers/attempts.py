@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +38,14 @@ from hudi_operator.plan.core.actions import (
 )
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.fencing import revocation
-from hudi_operator.plan.writers import ending_for_change, source_tables
+from hudi_operator.plan.writers import ending_for_change, out_of_memory, source_tables
 
 JsonDict = dict[str, Any]
 
 KEPT_ATTEMPTS = 10
 KEPT_INSTANTS = 20
 JITTER = 0.1
+NO_LIMITS: Mapping[str, int] = {}
 _HARMLESS = ("", classify.SUCCEEDED, *classify.STOPPED)
 """Classes of attempts that do not count as failures; empty: it has not ended."""
 
@@ -90,8 +92,10 @@ def run_of(entry: AttemptEntry) -> int:
     return entry.run or 1
 
 
-def start_actions(view: View, wanted: WriterSpec, entry: AttemptEntry) -> tuple[Action, ...]:
-    """Create the objects of an attempt whose entry is in status.
+def start_actions(
+    view: View, wanted: WriterSpec, entry: AttemptEntry, entries: Iterable[AttemptEntry]
+) -> tuple[Action, ...]:
+    """Create the objects of an attempt whose entry is in status, among ``entries``.
 
     None while its source is missing, the table is unreadable, or what they name may not be used.
     Admission precedes the pod (F23).
@@ -99,6 +103,7 @@ def start_actions(view: View, wanted: WriterSpec, entry: AttemptEntry) -> tuple[
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
     if writer is None or launch.may_not_start(view, writer):
         return ()
+    writer = out_of_memory.grown(writer, entry, entries)
     table, number = view.table.as_run_by(writer), entry.number
     return (
         *ensure_namespace(view, table, writer.attempt_id(number)),
@@ -121,7 +126,11 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _end(view, writer.spec, active, entries)
     if active.pod is None:
         return _without_pod(view, writer.spec, active, entries)
-    if stopping(view, writer.spec) or ending_for_change.asks(view, active):
+    if (
+        stopping(view, writer.spec)
+        or ending_for_change.asks(view, active)
+        or start_is_overdue(view, writer.spec, active)
+    ):
         return _stop(view, writer.spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after)
@@ -199,18 +208,21 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         fenced_reason=reason,
     )
     last = entries[-1]
+    kind, message = str(outcome.kind), outcome.message or last.message
+    if outcome.retried and attempt.pod is not None and start_is_overdue(view, writer, attempt):
+        kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
     entry = last.but(
-        class_=str(outcome.kind),
+        class_=kind,
         end_time=conditions.rfc3339(view.now_ms),
         exit_code=outcome.exit_code if outcome.exit_code is not None else last.exit_code,
-        message=outcome.message or last.message,
+        message=message,
         advanced=last.advanced or _advanced(outcome.report, writer),
         instants=_instants(*last.instants, outcome.report.last_instant),
     )
     # No further incarnation of it may register; from then on its incarnations are final
     # (protocol.md: writer/* is read once more).
     before = (DeleteAdmit(view.table.table_id, attempt.id),) if attempt.admitted else ()
-    summary = f"attempt {attempt.number} of {writer.ref.name} ended: {outcome.kind}"
+    summary = f"attempt {attempt.number} of {writer.ref.name} ended: {kind}"
     return Progress((*entries[:-1], entry), before=before, ended=entry, summary=(summary,), requeue=0.5)
 
 
@@ -228,20 +240,46 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
             summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",),
             requeue=1,
         )
-    if stopping(view, writer) or ending_for_change.asks(view, attempt):
+    overdue = start_is_overdue(view, writer, attempt)
+    if stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
-        kind = classify.CANCELLED if stopping(view, writer) else FailureClass.ENDED_FOR_CHANGE
-        entry = entries[-1].but(
-            class_=str(kind), end_time=conditions.rfc3339(view.now_ms), message="stopped before it had a pod"
-        )
+        kind, message = str(FailureClass.ENDED_FOR_CHANGE), "stopped before it had a pod"
+        if stopping(view, writer):
+            kind = classify.CANCELLED
+        elif overdue:
+            kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
+        entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     again = launch.next_look(view, attempt.id)
-    return Progress(tuple(entries), after=start_actions(view, writer, attempt.entry), summary=(summary,), requeue=again)
+    return Progress(
+        tuple(entries), after=start_actions(view, writer, attempt.entry, entries), summary=(summary,), requeue=again
+    )
 
 
 # ---- stopping
+
+
+def start_is_overdue(view: View, writer: WriterSpec, attempt: Attempt) -> bool:
+    """True when an attempt began so long ago that its driver's container should run, and never ran.
+
+    What has registered runs, whatever its container's status says.
+    """
+    began = conditions.from_rfc3339(attempt.entry.start_time)
+    if writer.start_deadline_seconds is None or began is None or attempt.incs:
+        return False
+    jvm = containers.host(attempt.pod) if attempt.pod is not None else None
+    return (jvm is None or not jvm.started) and view.now_ms - began > 1000 * writer.start_deadline_seconds
+
+
+def _why_no_start(view: View, writer: WriterSpec, attempt: Attempt) -> str:
+    pod, refused = attempt.pod, view.observed.refusals.get(attempt.id)
+    why = f"{refused.reason}: {refused.message}" if refused is not None else ""
+    if pod is not None:
+        why = why or pod.waiting or pod.unschedulable or f"its pod is {pod.phase}"
+    said = f"no driver ran within {writer.start_deadline_seconds} s: {why or 'it has no pod'}"
+    return said.splitlines()[0][: classify.MESSAGE_LIMIT]
 
 
 def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
@@ -275,16 +313,21 @@ def run_started_ms(status: JsonDict) -> int:
     return 0
 
 
-def failures(status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
+def failures(status: JsonDict, entries: tuple[AttemptEntry, ...], limits: Mapping[str, int] = NO_LIMITS) -> int:
     """Failed attempts of the current run since a streaming one last made progress.
 
-    Attempts that were stopped or failed for a clock (F47) do not count.
+    Attempts that were stopped or failed for a clock (F47) do not count. ``limits``: classes that
+    have a limit of their own. The attempts that count towards the limit of the last one are
+    counted: those of its class, or of all classes without such a limit.
     """
     began = run_started_ms(status)
+    last = entries[-1].class_ if entries else ""
     count = 0
     for entry in reversed(entries):
+        together = entry.class_ == last if last in limits else entry.class_ not in limits
         if (
-            entry.class_ not in (*_HARMLESS, classify.CLOCK_SKEW)
+            together
+            and entry.class_ not in (*_HARMLESS, classify.CLOCK_SKEW)
             and (conditions.from_rfc3339(entry.start_time) or 0) >= began
         ):
             count += 1
@@ -306,7 +349,10 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, .
     kind = entries[-1].class_ if entries else ""
     if kind == classify.SUCCEEDED:
         return "Succeeded"
-    if kind in classify.NOT_RETRIED or (kind not in _HARMLESS and failures(status, entries) > writer.retry.limit):
+    limits = writer.retry.by_class
+    if kind in classify.NOT_RETRIED or (
+        kind not in _HARMLESS and failures(status, entries, limits) > limits.get(kind, writer.retry.limit)
+    ):
         return "Failed"
     return ""
 
@@ -331,7 +377,7 @@ def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEn
     if last.class_ in _HARMLESS or ended is None:
         return 0
     skewed = len(list(itertools.takewhile(lambda entry: entry.class_ == classify.CLOCK_SKEW, reversed(entries))))
-    count = max(1, skewed or failures(status, entries))
+    count = max(1, skewed or failures(status, entries, writer.retry.by_class))
     delay = exponential(count, first=writer.retry.backoff_seconds, longest=writer.retry.max_backoff_seconds)
     digest = hashlib.sha256(writer.attempt_id(last.number).encode()).digest()
     began = (

@@ -146,6 +146,30 @@ def _wait_for_policies(cluster: Cluster) -> None:
     )
 
 
+def allow(cluster: Cluster, namespace: str, name: str, *rules: JsonDict) -> None:
+    """Give ann these rights."""
+    meta = {"name": name, "namespace": namespace}
+    group = "rbac.authorization.k8s.io"
+    cluster.apply(
+        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": list(rules)},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": meta,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "ann"}],
+        },
+    )
+
+
+def grant(cluster: Cluster, namespace: str, verb: str, resource: str, name: str = "") -> None:
+    """Give ann one verb."""
+    group = "hudioperator.io" if resource.startswith("hudi") else ""
+    rule: JsonDict = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+    named = {"resourceNames": [name]} if name else {}
+    allow(cluster, namespace, f"{verb}-{resource}-{name}".rstrip("-"), {**rule, **named})
+
+
 def wait_until(condition: Any, seconds: float = 30, every: float = 0.1) -> None:
     """Poll until the condition holds."""
     deadline = time.monotonic() + seconds

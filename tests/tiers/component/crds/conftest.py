@@ -13,7 +13,7 @@ from kubernetes import client, config
 
 from tests.support import ROOT
 from tests.support.hostile_specs import ALLOWED_IMAGES
-from tests.tiers.component.crds.cluster import Cluster, install, wait_until
+from tests.tiers.component.crds.cluster import Cluster, allow, install, wait_until
 
 
 @contextmanager
@@ -57,3 +57,12 @@ def namespace(_core: client.CoreV1Api, request: pytest.FixtureRequest) -> str:
     _core.create_namespace({"metadata": {"name": name}})
     wait_until(lambda: bool(_core.list_namespaced_service_account(name).items), every=0.01)
     return name
+
+
+@pytest.fixture
+def author(light_cluster: Cluster, namespace: str) -> str:
+    """A namespace where ann has the rights on tables and writers, and no others."""
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    tables = {"apiGroups": ["hudioperator.io"], "resources": ["huditables", "hudiwriters"], "verbs": verbs}
+    allow(light_cluster, namespace, "author", tables)
+    return namespace

@@ -206,8 +206,12 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
         "must be emptyDir, configMap or secret",
     ),
     "a-pod-with-another-container": (
-        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "localhost/hudi-operator/spark:dev"}]),
+        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "evil:1"}]),
         "has containers that are neither its own",
+    ),
+    "a-pod-with-a-container-that-is-not-confined": (
+        _of("Pod", "backfill", initContainers=[{"name": "more", "image": "localhost/hudi-operator/spark:dev"}]),
+        "must run as the operator sets it",
     ),
     "a-config-map-of-a-person": (_plain("ConfigMap", labels={}), "is none that the operator has made"),
     "a-config-map-in-kube-system": (

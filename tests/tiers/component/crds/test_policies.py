@@ -76,7 +76,8 @@ BAD_EXECUTORS = [
     (_spec(hostIPC=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (
         lambda obj: obj["spec"]["volumes"].append({"name": "h", "hostPath": {"path": "/"}}),
-        "spec.volumes of an executor must be emptyDir, configMap or secret, or belong to an injector of the chart's "
+        "spec.volumes of an executor must be emptyDir, configMap or secret (or downwardAPI, ephemeral, "
+        "persistentVolumeClaim, projected without tokens), or belong to an injector of the chart's "
         "admission.injectors or an identity of admission.identities: h",
     ),
 ]

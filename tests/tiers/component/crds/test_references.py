@@ -12,6 +12,7 @@ from tests.tiers.component.crds.cluster import (
     DEFAULT_IMAGES,
     Cluster,
     JsonDict,
+    grant,
     install,
     render,
     table,
@@ -47,39 +48,6 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
 MAKE = {"huditables": table, "hudiwriters": writer}
 
 
-def allow(cluster: Cluster, namespace: str, name: str, *rules: JsonDict) -> None:
-    """Give ann these rights."""
-    meta = {"name": name, "namespace": namespace}
-    group = "rbac.authorization.k8s.io"
-    cluster.apply(
-        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": list(rules)},
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "RoleBinding",
-            "metadata": meta,
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "ann"}],
-        },
-    )
-
-
-@pytest.fixture
-def author(light_cluster: Cluster, namespace: str) -> str:
-    """A namespace where ann has the rights on tables and writers, and no others."""
-    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
-    tables = {"apiGroups": ["hudioperator.io"], "resources": ["huditables", "hudiwriters"], "verbs": verbs}
-    allow(light_cluster, namespace, "author", tables)
-    return namespace
-
-
-def grant(cluster: Cluster, namespace: str, verb: str, resource: str, name: str = "") -> None:
-    """Give ann one verb."""
-    group = "hudioperator.io" if resource.startswith("hudi") else ""
-    rule: JsonDict = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-    named = {"resourceNames": [name]} if name else {}
-    allow(cluster, namespace, f"{verb}-{resource}-{name}".rstrip("-"), {**rule, **named})
-
-
 @pytest.mark.parametrize("case", REFERENCES)
 def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author: str, case: str) -> None:
     plural, spec, resource, name = REFERENCES[case]
@@ -92,6 +60,28 @@ def test_what_an_object_names_needs_the_verb_use(light_cluster: Cluster, author:
     assert "needs the verb use" in light_cluster.refused(made, user="ann")
     grant(light_cluster, author, "use", resource, name)
     light_cluster.apply(made, user="ann")
+
+
+def secret_refs(number: int) -> JsonDict:
+    return {"secretRefs": [{"name": f"s{n}", "as": "Files"} for n in range(number)]}
+
+
+def test_a_table_may_name_as_many_secrets_as_its_schema_says(light_cluster: Cluster, author: str) -> None:
+    """F246: one expression may ask the authorizer twice."""
+    made = table(author, storage=secret_refs(8), imagePullSecrets=[{"name": "s8"}, {"name": "s9"}])
+    light_cluster.apply(made)
+    light_cluster.kubectl("delete", "ht", "flights", "-n", author)
+    for number in range(10):
+        assert "user 'ann' needs the verb use on secrets" in light_cluster.refused(made, user="ann")
+        grant(light_cluster, author, "use", "secrets", f"s{number}")
+    light_cluster.apply(made, user="ann")
+    more = table(author, storage=secret_refs(8), imagePullSecrets=[{"name": f"s{n}"} for n in range(8, 12)])
+    assert "more than 10 secrets: user 'ann' needs the verb use on all secrets" in light_cluster.refused(
+        more, user="ann"
+    )
+    light_cluster.apply(more)
+    grant(light_cluster, author, "use", "secrets")
+    light_cluster.apply(table(author, **{**more["spec"], "agent": {"memory": "1Gi"}}), user="ann")
 
 
 def test_a_change_of_what_pods_are_needs_it_too(light_cluster: Cluster, author: str) -> None:

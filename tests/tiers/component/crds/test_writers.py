@@ -262,6 +262,21 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("deadline", {"activeDeadlineSeconds": 5}, ("spec.activeDeadlineSeconds", "5", "greater than or equal to 60")),
     ("retries", {"retryPolicy": {"limit": 21}}, ("spec.retryPolicy.limit", "21", "less than or equal to 20")),
     (
+        "retries-by-class",
+        {"retryPolicy": {"classLimits": [{"class": kind, "limit": 20} for kind in ("Eviction", "NodeLost", "Fenced")]}},
+        ("spec.retryPolicy.classLimits", "limit and classLimits together allow more than 60 retries"),
+    ),
+    (
+        "retries-of-no-class",
+        {"retryPolicy": {"classLimits": [{"class": "BadData", "limit": 1}]}},
+        ("spec.retryPolicy.classLimits[0].class", "Unsupported value", "BadData"),
+    ),
+    (
+        "start-deadline",
+        {"startDeadlineSeconds": 5},
+        ("spec.startDeadlineSeconds", "5", "greater than or equal to 30"),
+    ),
+    (
         "back-off",
         {"retryPolicy": {"backoffSeconds": 400}},
         ("spec.retryPolicy", "backoffSeconds 400 must not exceed maxBackoffSeconds 300"),
@@ -641,7 +656,7 @@ def test_columns_and_selection_by_table(light_cluster: Cluster, namespace: str) 
 
 def test_attempts_in_status_are_bounded(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace))
-    status = {"attempts": [{"number": n} for n in range(1, 24)]}
+    status = {"attempts": [{"number": n} for n in range(1, 66)]}
     done = light_cluster.run(
         "patch",
         "hw",

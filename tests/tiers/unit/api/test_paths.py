@@ -48,6 +48,10 @@ NEVER = [
     "s3a://lake/t\nx",
     "s3a://{lake,other}/t",
     "s3a://lake/a b",
+    "S3A://lake/t",
+    "S3://lake/t",
+    "s3n://lake/t",
+    "ABFS://c@a.dfs.core.windows.net/t",
 ]
 NO_TABLE = [
     "s3a://lake",

@@ -49,7 +49,7 @@ def test_every_place_is_there() -> None:
         ("spark-images/hudi_runtime/settle/settle.py::Settler.walk", "defines no"),
         (f"{JAVA}/protocol/Gate.java::Gates", "defines no"),
         (f"{JAVA}/protocol/InstantProtocol.java::requestAndPublish", "defines no"),
-        ("crds/hudioperator.io_hudiwriters.yaml::sources", "defines no"),
+        ("crds/hudioperator.io_hudiwriters.yaml::noSuchField", "defines no"),
     ],
 )
 def test_a_place_that_is_not_there_is_found(place: str, said: str) -> None:

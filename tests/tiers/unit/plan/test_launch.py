@@ -203,7 +203,7 @@ def test_a_word_that_is_withdrawn_before_the_pod_is_there_counts(world: Owners) 
         world.said = said
         obj = {**world.writers["load"], "spec": {**world.writers["load"]["spec"], **fields}}
         view = build_view(world.observe(), simulated_world.CONFIG)
-        made = attempts.start_actions(view, WriterSpec.from_object(obj), attempt)
+        made = attempts.start_actions(view, WriterSpec.from_object(obj), attempt, [attempt])
         assert bool(made) == (fields is OWN and said == {**ALLOWED, **OWN_ALLOWED})
     (pod,) = [action.manifest for action in made if isinstance(action, act.CreatePod)]
     assert pod["spec"]["containers"][0]["image"] == "lake/own:1"

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_contract.records import Stored
 from hudi_contract.table_keys import Gate
-from hudi_operator.api.spec import WriterSpec
+from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.model.status import AttemptEntry
@@ -65,6 +65,44 @@ def test_who_was_ended_from_outside_is_followed_at_once(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["OutOfMemory", "LockTimeout", "WriteConflict", "StorageUnreachable", "Fenced"])
 def test_who_failed_at_its_work_backs_off(kind: str) -> None:
     assert attempts.next_retry_ms(writer(), status(), entries(kind)) >= ENDED_MS + 10_000
+
+
+LIMITED = {"limit": 1, "classLimits": [{"class": "Eviction", "limit": 3}, {"class": "OutOfMemory", "limit": 0}]}
+
+
+@pytest.mark.parametrize(
+    ("classes", "over"),
+    [
+        (["Eviction"] * 3, False),
+        (["Eviction"] * 4, True),
+        (["Eviction", "Eviction", "Eviction", "NodeLost"], False),
+        (["NodeLost", "Eviction", "Infrastructure"], True),
+        (["NodeLost", "Eviction", "Eviction", "Eviction"], False),
+        (["NodeLost", "Eviction", "Eviction", "Eviction", "Eviction"], True),
+        (["OutOfMemory"], True),
+        (["NodeLost", "OutOfMemory"], True),
+        (["NodeLost"], False),
+    ],
+)
+def test_a_class_may_have_a_limit_of_its_own(classes: list[str], over: bool) -> None:
+    limited = writer(retryPolicy={"backoffSeconds": 10, **LIMITED})
+    assert attempts.verdict(limited, status(), entries(*classes)) == ("Failed" if over else "")
+
+
+def test_back_off_counts_what_the_limit_counts() -> None:
+    limited = writer(retryPolicy={"backoffSeconds": 10, "maxBackoffSeconds": 300, **LIMITED})
+    for classes, seconds in ((["Eviction"] * 3, 40), (["Eviction", "Eviction", "NodeLost"], 0)):
+        delay = attempts.next_retry_ms(limited, status(), entries(*classes)) - ENDED_MS
+        assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
+
+
+def test_all_attempts_that_count_are_in_status() -> None:
+    limited = writer(retryPolicy=LIMITED)
+    assert limited.retry.most_attempts == 1 + 1 + 3
+    many = [{"class": kind, "limit": 20} for kind in ("Eviction", "NodeLost")]
+    assert writer(retryPolicy={"limit": 20, "classLimits": many}).retry.most_attempts == 61
+    with pytest.raises(SpecError, match=r"spec.retryPolicy.classLimits: together with limit 61 retries, more than 60"):
+        writer(retryPolicy={"limit": 20, "classLimits": [*many, {"class": "Fenced", "limit": 1}]})
 
 
 def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:
