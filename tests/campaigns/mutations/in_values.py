@@ -536,6 +536,13 @@ VALUES = (
         f"{HUDI}::test_a_program_merges_into_log_files",
     ),
     mutation(
+        "insert-by-a-wrong-name",
+        "F312",
+        "an INSERT INTO by name with a name that the table does not have writes all values into wrong columns",
+        j("GuardedParser", "        StatementRules.requireByPosition(session, plan);\n"),
+        f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
+    ),
+    mutation(
         "merge-into-takes-a-key-by-its-name",
         "F293",
         "a MERGE INTO compares the key with one column of its source, and Hudi takes another",

@@ -289,23 +289,38 @@ def test_a_program_merges_into_a_table_with_ordering_columns(world: World, agent
     table.audited([("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)], schema=SCHEMA)
 
 
+OTHER_TYPE = "with WHEN MATCHED … DELETE, whose source has ts as INT (the table: BIGINT)"
+
+
 def test_a_program_merges_into_log_files(world: World, agent: Process) -> None:
     """F310, F311: with a bucket index a new record of a MergeOnRead table counts as matched, and a
     delete has the type of the source's ordering column.
     """
     table, refused = _program_of_rows(world, agent, "MergeOnRead", "buckets", index={"type": "Bucket", "buckets": 1})
-    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO a MergeOnRead table with "
+    begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] MERGE INTO "
     said = {way: words.removeprefix(begin).partition(" is refused; use ")[0] for way, words in refused.items()}
-    assert said.pop("ordering of another type") == (
-        "WHEN MATCHED … DELETE, whose source has ts as INT (the table: BIGINT)"
-    )
+    assert said.pop("ordering of another type") == OTHER_TYPE
     ways = ("insert alone", "update alone", "delete and insert", "other conditions", "other values")
-    assert said == dict.fromkeys(
-        ways, "a bucket index, whose WHEN NOT MATCHED … INSERT differs from its WHEN MATCHED … UPDATE"
-    )
+    differs = "whose WHEN NOT MATCHED … INSERT differs from its WHEN MATCHED … UPDATE"
+    assert said == dict.fromkeys(ways, f"a MergeOnRead table with a bucket index, {differs}")
     # hudi-rs reads no bucket that has log files alone
     due = [("u", "a", "w", 2), ("l", "a", "new", 2), ("n", "a", "new", 2)]
     table.audited(due, schema=SCHEMA, only=("rows", "unique", "origin", "files", "metadata"))
+
+
+def test_a_program_inserts_by_no_wrong_name(world: World, agent: Process) -> None:
+    """F312: columns whose names were wrong were taken by their position. F311 in a CopyOnWrite
+    table.
+    """
+    table, refused = _program_of_rows(world, agent, "CopyOnWrite", "names")
+    assert f"[HUDIOP-STATEMENT] MERGE INTO {OTHER_TYPE} is refused" in refused.pop("ordering of another type")
+    assert refused.keys() == {"by name", "by name after a query", "by path and name", "by a wrong name"}
+    for way, said in refused.items():
+        assert "[HUDIOP-STATEMENT] INSERT INTO … BY NAME is refused; use INSERT INTO table (columns)" in said, (
+            way,
+            said,
+        )
+    table.audited([("k", "a", "v", 1), ("n", "a", "w", 2)], schema=SCHEMA)
 
 
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:

@@ -230,6 +230,26 @@ def buckets() -> Mapping[str, Callable[[], None]]:
     }
 
 
+def names() -> Mapping[str, Callable[[], None]]:
+    """Inserts that name the columns."""
+    right = "SELECT 'a' AS p, 'w' AS v, 2L AS ts, 'n' AS id"
+
+    def another() -> None:
+        spark.createDataFrame([("k", "v")], "id string, v string").write.format("parquet").saveAsTable("another")
+        spark.sql("INSERT INTO another BY NAME SELECT 'w' AS v, 'n' AS id")
+
+    return {
+        "good by upsert": lambda: save(rows(("k", "a", "v", 1)), UPSERT),
+        "by name": lambda: sql(f"INSERT INTO t BY NAME {right}"),
+        "by name after a query": lambda: sql(f"WITH s AS ({right}) INSERT INTO t BY NAME SELECT * FROM s"),
+        "by path and name": lambda: sql(f"INSERT INTO hudi.`{current.table_path}` BY NAME {right}"),
+        "by a wrong name": lambda: sql("INSERT INTO t BY NAME SELECT 'w' AS w, 'n' AS id, 2L AS ts, 'a' AS p"),
+        "ordering of another type": merge("SELECT 'k' AS id, 'a' AS p, 5 AS ts", RECORD, "WHEN MATCHED THEN DELETE"),
+        "good by columns": lambda: sql(f"INSERT INTO t (p, v, ts, id) {right}"),
+        "good by name into another table": another,
+    }
+
+
 def folders() -> Mapping[str, Callable[[], None]]:
     """Values that make more folders than there are partition columns (`p` and `v`)."""
     found: dict[str, Callable[[], None]] = {}
@@ -279,7 +299,7 @@ def beside() -> Mapping[str, Callable[[], None]]:
 
 
 KINDS: Mapping[str, Callable[[], Mapping[str, Callable[[], None]]]] = {
-    one.__name__: one for one in (nulls, unordered, merges, matches, buckets, partitions, folders, beside)
+    one.__name__: one for one in (nulls, unordered, merges, matches, buckets, names, partitions, folders, beside)
 }
 
 

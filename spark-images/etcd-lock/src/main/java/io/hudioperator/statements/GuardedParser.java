@@ -14,7 +14,7 @@ import scala.collection.Seq;
 /**
  * Makes each statement see the current state of its tables. Spark caches what a table's name
  * referred to at its first use, including its files, and an {@code UPDATE} would rewrite rows from
- * that old state.
+ * that old state. Also refuses what only the parsed text says.
  */
 public final class GuardedParser implements ParserInterface {
     private final SparkSession session;
@@ -28,7 +28,9 @@ public final class GuardedParser implements ParserInterface {
     @Override
     public LogicalPlan parsePlan(String text) throws ParseException {
         session.sessionState().catalog().invalidateAllCachedTables();
-        return next.parsePlan(text);
+        LogicalPlan plan = next.parsePlan(text);
+        StatementRules.requireByPosition(session, plan);
+        return plan;
     }
 
     @Override

@@ -48,12 +48,12 @@ final class MergeRules {
         if (table != null) {
             new MergeKeys(merge, table).require();
             requireOrdering(table);
+            requireOrderingTypes(merge, table);
         }
         if (table == null || table.getTableType() != HoodieTableType.COPY_ON_WRITE) {
             requireOfSource(merge);
             requireWholeRows(merge);
             requireSameForNewRecords(merge);
-            requireOrderingTypes(merge, table);
         }
     }
 
@@ -149,11 +149,11 @@ final class MergeRules {
     /**
      * Hudi stores a {@code DELETE} in a log file together with the source's value of the ordering
      * column, in its type in the source. Readers compare it with the record's value: if the types
-     * differ, no reader can read the table any more (F311).
+     * differ, no reader can read the table any more (F311). In a CopyOnWrite table the write fails.
      */
     private static void requireOrderingTypes(MergeIntoTable merge, HoodieTableConfig table) {
         boolean deletes = MergeKeys.list(merge.matchedActions()).stream().anyMatch(DeleteAction.class::isInstance);
-        if (!deletes || table == null) {
+        if (!deletes) {
             return;
         }
         for (Attribute column : MergeKeys.list(merge.targetTable().output())) {
@@ -163,7 +163,7 @@ final class MergeRules {
                             && !given.dataType().equals(column.dataType())) {
                         String type = column.dataType().sql();
                         throw Statements.refusal(
-                                "MERGE INTO a MergeOnRead table with WHEN MATCHED … DELETE, whose source has "
+                                "MERGE INTO with WHEN MATCHED … DELETE, whose source has "
                                         + column.name() + " as "
                                         + given.dataType().sql() + " (the table: " + type + ")",
                                 "CAST(" + column.name() + " AS " + type + ") AS " + column.name() + " in the source");

@@ -21,12 +21,14 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
@@ -91,6 +93,35 @@ public final class StatementRules {
         if (OpenSessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
             new StatementRules(spark, isInStatement()).walk(plan);
         }
+    }
+
+    /**
+     * Refuses {@code INSERT INTO … BY NAME} of a Hudi table. Hudi does not know of it, and where a
+     * name of the query is not the table's, it takes the columns by their position (F312).
+     */
+    static void requireByPosition(SparkSession spark, LogicalPlan parsed) {
+        if (parsed instanceof InsertIntoStatement) {
+            InsertIntoStatement insert = (InsertIntoStatement) parsed;
+            if (insert.byName()
+                    && insert.table() instanceof UnresolvedRelation
+                    && OpenSessions.all().stream().anyMatch(Session::isWriter)
+                    && new StatementRules(spark, false).namesHudi((UnresolvedRelation) insert.table())) {
+                throw Statements.refusal(
+                        "INSERT INTO … BY NAME", "INSERT INTO table (columns) SELECT the columns in this order");
+            }
+        }
+        Iterator<LogicalPlan> inner = parsed.children().iterator();
+        while (inner.hasNext()) {
+            requireByPosition(spark, inner.next());
+        }
+    }
+
+    private boolean namesHudi(UnresolvedRelation table) {
+        List<String> name = MergeKeys.list(table.multipartIdentifier());
+        int last = name.size() - 1;
+        return last == 1 && name.get(0).equalsIgnoreCase("hudi") // hudi.`path`
+                || isHudi(
+                        new TableIdentifier(name.get(last), scala.Option.apply(last == 0 ? null : name.get(last - 1))));
     }
 
     private static boolean isInStatement() {
