@@ -597,6 +597,13 @@ VALUES = (
         f"{HUDI}::test_each_partition_column_has_one_folder",
     ),
     mutation(
+        "a-column-that-rows-do-not-have-is-null",
+        "F313",
+        "a delete without the column of the partition deletes nothing, and succeeds",
+        j("StatementRules", "            requireKeys(save);\n"),
+        f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
+    ),
+    mutation(
         "a-python-source-saves-any-row",
         "F281",
         "what a python source saves by itself is not checked",

@@ -310,10 +310,16 @@ def test_a_program_merges_into_log_files(world: World, agent: Process) -> None:
 
 def test_a_program_inserts_by_no_wrong_name(world: World, agent: Process) -> None:
     """F312: columns whose names were wrong were taken by their position. F311 in a CopyOnWrite
-    table.
+    table. F313: a delete without the column of the partition deleted nothing, and succeeded.
     """
     table, refused = _program_of_rows(world, agent, "CopyOnWrite", "names")
     assert f"[HUDIOP-STATEMENT] MERGE INTO {OTHER_TYPE} is refused" in refused.pop("ordering of another type")
+    for way, column in (("delete without p", "p"), ("upsert without p", "p")):
+        assert f"rows without the column {column}, which is part of the table's" in refused.pop(way)
+    for way, named in (("upsert without id", "(p, v, ts)"), ("upsert without ID", "(ID, p, v, ts)")):
+        said = refused.pop(way)
+        assert "[HUDIOP-STATEMENT] a write of rows without the column id, which is part of the table's" in said, said
+        assert f"the rows have {named[1:-1]})" in said, said
     assert refused.keys() == {"by name", "by name after a query", "by path and name", "by a wrong name"}
     for way, said in refused.items():
         assert "[HUDIOP-STATEMENT] INSERT INTO … BY NAME is refused; use INSERT INTO table (columns)" in said, (

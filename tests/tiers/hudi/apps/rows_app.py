@@ -245,6 +245,10 @@ def names() -> Mapping[str, Callable[[], None]]:
         "by path and name": lambda: sql(f"INSERT INTO hudi.`{current.table_path}` BY NAME {right}"),
         "by a wrong name": lambda: sql("INSERT INTO t BY NAME SELECT 'w' AS w, 'n' AS id, 2L AS ts, 'a' AS p"),
         "ordering of another type": merge("SELECT 'k' AS id, 'a' AS p, 5 AS ts", RECORD, "WHEN MATCHED THEN DELETE"),
+        "delete without p": lambda: save(rows(("k", "a", "v", 9)).drop("p"), {OPERATION: "delete"}),
+        "upsert without p": lambda: save(rows(("k", "a", "x", 9)).drop("p"), UPSERT),
+        "upsert without id": lambda: save(rows(("k", "a", "x", 9)).drop("id"), UPSERT),
+        "upsert without ID": lambda: save(rows(("k", "a", "x", 9)).withColumnRenamed("id", "ID"), UPSERT),
         "good by columns": lambda: sql(f"INSERT INTO t (p, v, ts, id) {right}"),
         "good by name into another table": another,
     }

@@ -52,10 +52,15 @@ final class Relations {
         if (name.isEmpty() || name.get().storage().locationUri().isEmpty()) {
             return null;
         }
+        return at(name.get().storage().locationUri().get().toString(), spark);
+    }
+
+    /** The table at a path; an exception of Hudi's when there is none. */
+    static HoodieTableMetaClient at(String path, SparkSession spark) {
         return HoodieTableMetaClient.builder()
                 .setConf(HadoopFSUtils.getStorageConfWithCopy(
                         spark.sessionState().newHadoopConf()))
-                .setBasePath(name.get().storage().locationUri().get().toString())
+                .setBasePath(path)
                 .build();
     }
 }

@@ -9,13 +9,17 @@ import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.table.HoodieTableConfig;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.util.Option;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
@@ -68,6 +72,9 @@ public final class StatementRules {
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     /** Commands that write. They read their input while they run, or it is part of them. */
+    /** By comparable path: a table's key and partition never change. */
+    private static final Map<String, List<String>> KEYS = new ConcurrentHashMap<>();
+
     private static final Set<String> WRITES = Set.of(
             "SaveIntoDataSourceCommand",
             "UpdateHoodieTableCommand",
@@ -378,7 +385,48 @@ public final class StatementRules {
         }
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
+        if (!operation.equals("delete_partition")) { // its rows are of no weight
+            requireKeys(save);
+        }
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /**
+     * For Hudi a column that rows do not have is null: without the column of the partition a delete
+     * finds no record and succeeds, and an upsert writes another one into the partition of null
+     * (F313).
+     */
+    private void requireKeys(SaveIntoDataSourceCommand save) {
+        scala.Option<String> path = save.options().get("path");
+        if (path.isEmpty() || !isWrittenHere(path.get())) {
+            return;
+        }
+        List<String> columns = List.of(save.query().schema().fieldNames());
+        for (String column : KEYS.computeIfAbsent(TablePath.comparable(path.get()), key -> keys(path.get()))) {
+            // Of a nested field, the column that has it.
+            if (!columns.contains(column.split("\\.", 2)[0])) {
+                throw Statements.refusal(
+                        "a write of rows without the column " + column
+                                + ", which is part of the table's record key or partition",
+                        "rows with that column (names of columns are case-sensitive here; the rows have "
+                                + String.join(", ", columns) + ")");
+            }
+        }
+    }
+
+    private static boolean isWrittenHere(String path) {
+        return OpenSessions.all().stream()
+                .anyMatch(session -> TablePath.comparable(session.basePath()).equals(TablePath.comparable(path)));
+    }
+
+    /** Columns of the record key and of the partition. */
+    private List<String> keys(String path) {
+        HoodieTableConfig table = Relations.at(path, spark).getTableConfig();
+        List<String> found = new ArrayList<>();
+        for (Option<String[]> fields : List.of(table.getRecordKeyFields(), table.getPartitionFields())) {
+            found.addAll(List.of(fields.isPresent() ? fields.get() : new String[0]));
+        }
+        return found;
     }
 
     /**
