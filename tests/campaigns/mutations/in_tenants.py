@@ -154,6 +154,13 @@ TENANTS = (
         f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
     ),
     mutation(
+        "a-volume-of-others-is-bound",
+        "F300",
+        "who may make no claims mounts a volume that waits for somebody else's claim",
+        o("api/pod_template", '    "volumeName": "bind a volume",\n', ""),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
         "two-secrets-of-one-name",
         "F122",
         "executors may use a Secret that nobody was asked for: its name stands behind a comma in another one",
