@@ -34,6 +34,7 @@ import (
 
 type counts struct {
 	requests atomic.Int64
+	sockets  *listener
 	mu       sync.Mutex
 	codes    map[codes.Code]int64
 }
@@ -49,6 +50,11 @@ func (c *counts) refused(code codes.Code) {
 
 func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "# TYPE hudi_gateway_requests_total counter\nhudi_gateway_requests_total %d\n", c.requests.Load())
+	if c.sockets != nil {
+		open, refused := c.sockets.numbers()
+		fmt.Fprintf(w, "# TYPE hudi_gateway_connections gauge\nhudi_gateway_connections %d\n", open)
+		fmt.Fprintf(w, "# TYPE hudi_gateway_connections_refused_total counter\nhudi_gateway_connections_refused_total %d\n", refused)
+	}
 	fmt.Fprintln(w, "# TYPE hudi_gateway_refused_total counter")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,6 +154,7 @@ type settings struct {
 	listen, probe, endpoints, prefix, contract    string
 	ca, cert, key, serverCert, serverKey          string
 	audience, issuer, keys, keysServer, ca2, self string
+	connectionsOfAddress, connections             int
 }
 
 func main() {
@@ -178,6 +185,8 @@ func main() {
 	flag.Int64Var(&bounds.keys, "max-keys", bounds.keys, "keys of one table that its pods have put")
 	flag.Int64Var(&bounds.answerBytes, "max-answer-bytes", bounds.answerBytes, "bytes of answers to one table's pods that this process holds at once, and of one answer")
 	flag.Int64Var(&bounds.memoryBytes, "max-memory-bytes", bounds.memoryBytes, "bytes of answers that this process holds at once, each of them twice")
+	flag.IntVar(&s.connectionsOfAddress, "max-connections-of-address", 1024, "open connections of one address")
+	flag.IntVar(&s.connections, "max-connections", 4096, "open connections; when there are as many, the address with most of them gives way")
 	flag.Parse()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	if err := run(s, bounds, log); err != nil {
@@ -224,6 +233,9 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if bounds.replicas < 1 || bounds.answerBytes > bounds.memoryBytes {
 		return errors.New("-replicas must be 1 or more, -max-answer-bytes at most -max-memory-bytes")
 	}
+	if s.connectionsOfAddress < 1 || s.connections < s.connectionsOfAddress {
+		return errors.New("-max-connections-of-address must be 1 or more, and at most -max-connections")
+	}
 	etcd, err := connect(s, bounds.answerBytes)
 	if err != nil {
 		return err
@@ -248,6 +260,8 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	sockets := newListener(socket, s.connectionsOfAddress, s.connections, log)
+	g.counts.sockets = sockets
 	if s.probe != "" {
 		go func() {
 			probes := &http.Server{Addr: s.probe, Handler: g.probes(), ReadHeaderTimeout: 5 * time.Second}
@@ -263,8 +277,8 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 		defer stop.Stop()
 		service.GracefulStop()
 	}()
-	log.Info("serving", "address", socket.Addr().String(), "prefix", s.prefix, "audience", s.audience)
-	return service.Serve(socket)
+	log.Info("serving", "address", sockets.Addr().String(), "prefix", s.prefix, "audience", s.audience)
+	return service.Serve(sockets)
 }
 
 // server offers the services of etcd that pods need, and no other one.
@@ -282,8 +296,12 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 		grpc.MaxHeaderListSize(2*maxTokenBytes),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.MaxConcurrentStreams(128),
+		grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(8<<10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))
+		// A connection without a request is of use to nobody: pods have a heartbeat.
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: 5 * time.Minute,
+		}))
 	pb.RegisterKVServer(service, g)
 	pb.RegisterLeaseServer(service, g)
 	pb.RegisterWatchServer(service, g)

@@ -336,6 +336,10 @@ def operator() -> dashboard.Dashboard:
     made = made.with_panel(lines("Requests of pods per second", (requests, "{{pod}}"), unit="cps", span=6))
     refused = f"sum by (code) (rate(hudi_gateway_refused_total{{{GATEWAY}}}[$__rate_interval]))"
     made = made.with_panel(lines("Refused requests per second", (refused, "{{code}}"), unit="cps", span=6))
+    sockets = f"hudi_gateway_connections{{{GATEWAY}}}"
+    made = made.with_panel(lines("Open connections of pods", (sockets, "{{pod}}"), unit="short", span=6))
+    closed = f"sum by (pod) (rate(hudi_gateway_connections_refused_total{{{GATEWAY}}}[$__rate_interval]))"
+    made = made.with_panel(lines("Refused connections per second", (closed, "{{pod}}"), unit="cps", span=6))
     cpu = f"rate(process_cpu_seconds_total{{{JOB}}}[$__rate_interval])"
     made = made.with_panel(lines("Processor time of the operator", (cpu, "{{pod}}"), unit="percentunit", span=6))
     memory = f"process_resident_memory_bytes{{{JOB}}}"

@@ -319,6 +319,13 @@ OF_GATEWAY = Section(
         Definition(
             "hudi_gateway_refused_total", COUNTER, "Refused requests by gRPC status", ("code",), exposed_by=GATEWAY
         ),
+        Definition("hudi_gateway_connections", GAUGE, "Open connections", exposed_by=GATEWAY),
+        Definition(
+            "hudi_gateway_connections_refused_total",
+            COUNTER,
+            "Connections that were closed because of a limit of one address or of all",
+            exposed_by=GATEWAY,
+        ),
     ),
 )
 

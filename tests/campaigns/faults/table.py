@@ -23,7 +23,9 @@ unlocks). Afterwards `audit` ([operations.md](../operate/operations.md)) looks a
 
 * **ok**: every check of the audit holds, with the acknowledged rows as the expected ones
 * **corrupt**: the audit finds the table damaged, and nobody was told
-* **reported**: the assumption about the drain D was broken on purpose; the audit says so (`late`)
+* **reported**: the assumption about the drain D was broken on purpose, and the audit says so (`late`); or the table cannot
+  be read, and the agent and the next writer are told
+* **unknown**: the audit cannot read the table, and nobody was told
 
 The faults have no chance in them: a proxy holds one named request, so there is no seed. ZooKeeper's session is 4 s here and a
 stock writer is called dead after 10 s, so that a run is short; both are a minute or more by default, the story is the same.

@@ -178,6 +178,27 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "connections-are-not-counted",
+        "F320",
+        "one pod opens any number of connections, and the gateway ends",
+        g("connections", "case own >= l.ofAddress:", "case false:"),
+        _GO,
+    ),
+    mutation(
+        "whoever-comes-late-gets-no-connection",
+        "F320",
+        "who opens many connections keeps all others out",
+        g("connections", "if has <= own+1 {", "if true {"),
+        _GO,
+    ),
+    mutation(
+        "a-connection-that-ended-keeps-its-place",
+        "F320",
+        "places of connections are never given back: after a while nobody gets in",
+        g("connections", "\tgone.once.Do(func() {", "\tgone.once.Do(func() {\n\t\treturn"),
+        _GO,
+    ),
+    mutation(
         "answers-are-not-reserved",
         "F201",
         "any number of large answers is held at once, and the gateway ends",

@@ -37,6 +37,7 @@ OTHER_TABLE = f"{COMPONENT}/test_identities.py::test_no_key_of_another_table"
 OWN_KEYS = f"{COMPONENT}/test_identities.py::test_a_role_puts_the_keys_that_the_contract_gives_it"
 NEIGHBOUR = f"{COMPONENT}/test_identities.py::test_a_pod_of_the_tables_namespace_reads_and_writes_nothing"
 NO_TOKEN = f"{COMPONENT}/test_identities.py::test_without_a_good_token_nothing"
+CONNECTIONS = f"{COMPONENT}/test_gateway_rules.py::test_go"
 FULL = f"{COMPONENT}/test_identities.py::test_a_table_that_fills_up_stops_itself"
 NO_CERTIFICATE = f"{COMPONENT}/test_etcd_access.py::test_etcd_refuses_clients_without_a_certificate"
 DECIDES = f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
@@ -46,6 +47,7 @@ NO_API_TOKEN = f"{UNIT}/manifests/test_manifests.py::test_only_drivers_with_exec
 NO_ETCD = f"{UNIT}/manifests/test_manifests.py::test_executors_do_not_get_the_identity_for_etcd"
 MOUNTS = f"{UNIT}/manifests/test_manifests.py::test_executors_may_mount_what_they_do_mount"
 POLICIES = f"{UNIT}/manifests/test_manifests.py::test_pods_of_tables_are_reached_by_their_executors_and_drivers_only"
+ENFORCED = "tests/tiers/e2e/test_network_policies.py::test_a_neighbour_reaches_no_pod_of_ours_and_writers_work"
 CHART_POLICIES = f"{CRDS}/test_chart.py::test_network_policies_of_every_pod_of_the_release"
 METRICS = f"{UNIT}/adapters/test_metrics_access.py::test_without_the_token_nothing_is_told"
 PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
@@ -152,7 +154,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("up to its table's limits: then its table stops, and others go on", FULL),
         EXECUTOR: cell("nothing", NO_ETCD, NO_TOKEN),
         NETWORK: cell(
-            f"{NOT_TESTED} it may open connections to the gateway, which are not bounded; see NetworkPolicies"
+            "opens as many connections to the gateway as one address may have; with many addresses it makes those "
+            "with most connections give way",
+            CONNECTIONS,
         ),
         HOLDER: cell(
             f"{NOT_TESTED} with the operator's certificate nothing but the quota of the database is in its way"
@@ -235,8 +239,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("sees them all; starts and ends executors of its own, without any part of the node", STARTS, ENDS),
         EXECUTOR: cell("nothing: no token, no privilege, no part of the node", STARTS, NO_API_TOKEN),
         NETWORK: cell(
-            f"ports of Spark are closed by NetworkPolicies; {NOT_TESTED} no plugin that enforces them could be had",
+            "ports of Spark are closed by NetworkPolicies, where a plugin enforces them",
             POLICIES,
+            ENFORCED,
         ),
         HOLDER: cell(
             "starts pods of allowed images without privilege; changes and deletes none of others",
@@ -270,10 +275,10 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            f"reads them unless the chart is given a token or certificates, or its NetworkPolicies keep it out; "
-            f"{NOT_TESTED} no plugin that enforces these could be had",
+            "reads them unless the chart is given a token or certificates, or a plugin enforces its NetworkPolicies",
             METRICS,
             CHART_POLICIES,
+            ENFORCED,
         ),
         HOLDER: cell("over the network, as a neighbour", METRICS),
     },

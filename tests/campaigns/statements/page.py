@@ -52,6 +52,10 @@ of the rows. Give each stream its own checkpoint, in a store that outlives the p
 table's folder (its files would be refused), and upsert by a key of the data, so that a repeated
 batch changes nothing.
 
+A write that is interrupted while its commit is published (`query.stop()`, a thread that ends) stands:
+the store's answer is awaited first. The program may still get an `InterruptedException`, because Hudi
+does some work after the commit. The stream repeats such a batch at its next start.
+
 `spark.stop()` does nothing while the program runs: the runtime counts its commits afterwards, and
 then stops Spark.
 

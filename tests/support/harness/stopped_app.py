@@ -20,6 +20,12 @@ from pyspark.sql import SparkSession
 SCHEMA = "id int, p string, v string, ts long"
 
 
+def _told(error: Exception) -> str:
+    """What the error and its causes say: the first line of Spark's is only which call it was."""
+    lines = str(error).strip().splitlines()
+    return "; ".join([lines[0], *(line for line in lines[1:] if not line.startswith("\tat "))])[:2000]
+
+
 def main() -> None:
     if "STOCK_JOB" in os.environ:
         stock = json.loads(os.environ["STOCK_JOB"])
@@ -46,9 +52,7 @@ def main() -> None:
         try:
             frame.write.format("hudi").options(**options).mode("append").save(path)
         except Exception as error:
-            (folder / "result.json").write_text(
-                json.dumps({"acknowledged": False, "error": str(error).strip().splitlines()[0][:300]})
-            )
+            (folder / "result.json").write_text(json.dumps({"acknowledged": False, "error": _told(error)}))
             raise
         (folder / "result.json").write_text(json.dumps({"acknowledged": True}))
 

@@ -518,6 +518,9 @@ def test_a_table_that_fills_up_stops_itself(etcd: Etcd, operator: Decisions, tmp
         refused(lambda: quiet.put(clock, {}), exhausted)
         noisy.put(OWN.of(Kind.CLOCK), {})
         assert 'hudi_gateway_refused_total{code="ResourceExhausted"}' in str(gateway.probe("metrics"))
+        # Connections are counted, so the program listens where they are bounded.
+        assert "hudi_gateway_connections 0" not in str(gateway.probe("metrics"))
+        assert "hudi_gateway_connections " in str(gateway.probe("metrics"))
     finally:
         gateway.stop()
 

@@ -61,6 +61,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "helm",
         "versitygw",
         "fake-gcs-server",
+        "kube-router",
         "cyclonedx-gomod",
         "kafka",
         "hdfs",

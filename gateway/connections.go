@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// ---- connections, which a pod opens before it shows a token
+
+// listener bounds the connections of one address and of all of them.
+//
+// An address with as many as it may have gets no further one. When there are as many as there may be,
+// the address that has most of them loses its newest one to any that has clearly fewer: who opens many
+// pays for them, and who has one or two gets in. grpc counts no connection before it has been accepted
+// here, and TLS has not begun.
+type listener struct {
+	net.Listener
+	ofAddress, ofAll int
+	log              *slog.Logger
+
+	mu    sync.Mutex
+	open  map[string][]*accepted // by address, oldest first
+	count int
+	told  *rate.Limiter
+	// Connections that were closed because of a limit: a counter for /metrics.
+	refused int64
+}
+
+// accepted is a connection that is counted until it is closed.
+type accepted struct {
+	net.Conn
+	of      *listener
+	address string
+	once    sync.Once
+}
+
+func newListener(inner net.Listener, ofAddress, ofAll int, log *slog.Logger) *listener {
+	return &listener{
+		Listener: inner, ofAddress: ofAddress, ofAll: ofAll, log: log,
+		open: map[string][]*accepted{}, told: rate.NewLimiter(1, 20),
+	}
+}
+
+// Accept returns the next connection that may be had.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		connection, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if kept := l.admit(connection); kept != nil {
+			return kept, nil
+		}
+	}
+}
+
+// admit counts a connection, or closes it and returns nil.
+func (l *listener) admit(connection net.Conn) net.Conn {
+	made := &accepted{Conn: connection, of: l, address: addressOf(connection)}
+	l.mu.Lock()
+	own := len(l.open[made.address])
+	var closed *accepted
+	why := ""
+	switch {
+	case own >= l.ofAddress:
+		closed, why = made, fmt.Sprintf("%s has %d connections, the most that an address may have (-max-connections-of-address)", made.address, own)
+	case l.count >= l.ofAll:
+		heaviest, has := l.heaviest()
+		if has <= own+1 {
+			closed, why = made, fmt.Sprintf("all %d connections are open (-max-connections), and no address has more than %s", l.count, made.address)
+		} else {
+			closed = l.open[heaviest][has-1]
+			l.forget(closed)
+			why = fmt.Sprintf("all %d connections are open (-max-connections): %s, which has %d of them, loses one to %s", l.count+1, heaviest, has, made.address)
+		}
+	}
+	if closed != made {
+		l.open[made.address] = append(l.open[made.address], made)
+		l.count++
+	}
+	tell := false
+	if closed != nil {
+		l.refused++
+		tell = l.told.Allow()
+	}
+	l.mu.Unlock()
+	if tell {
+		l.log.Warn("connection closed", "why", why)
+	}
+	if closed != nil {
+		// Not under the lock: closing may wait for the peer.
+		_ = closed.Conn.Close()
+	}
+	if closed == made {
+		return nil
+	}
+	return made
+}
+
+// heaviest returns the address with most connections and their number; l.mu is held.
+func (l *listener) heaviest() (string, int) {
+	name, most := "", 0
+	for address, open := range l.open {
+		if len(open) > most {
+			name, most = address, len(open)
+		}
+	}
+	return name, most
+}
+
+// forget takes a connection out of the count, once; l.mu is held.
+func (l *listener) forget(gone *accepted) {
+	gone.once.Do(func() {
+		open := l.open[gone.address]
+		for i, one := range open {
+			if one == gone {
+				open = append(open[:i:i], open[i+1:]...)
+				break
+			}
+		}
+		if len(open) == 0 {
+			delete(l.open, gone.address)
+		} else {
+			l.open[gone.address] = open
+		}
+		l.count--
+	})
+}
+
+// Close gives the connection's place back.
+func (a *accepted) Close() error {
+	a.of.mu.Lock()
+	a.of.forget(a)
+	a.of.mu.Unlock()
+	return a.Conn.Close()
+}
+
+// numbers returns how many connections are open and how many were closed because of a limit.
+func (l *listener) numbers() (open int, refused int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count, l.refused
+}
+
+// addressOf is the peer's address without its port.
+func addressOf(connection net.Conn) string {
+	host, _, err := net.SplitHostPort(connection.RemoteAddr().String())
+	if err != nil {
+		return connection.RemoteAddr().String()
+	}
+	return host
+}
