@@ -248,7 +248,8 @@ Validations of a pod: nothing in it reaches the node, another account or another
   message: "spec.hostNetwork, hostPID and hostIPC of {{ $what }} must be false: the network of the pod must end with the pod"
 - expression: >-
     variables.volumes.all(v, has(v.emptyDir) || has(v.configMap) || has(v.secret) || has(v.persistentVolumeClaim) || has(v.downwardAPI) ||
-    (has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSource) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSourceRef)) ||
+    (has(v.ephemeral) && has(v.ephemeral.volumeClaimTemplate) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSource) && !has(v.ephemeral.volumeClaimTemplate.spec.dataSourceRef) &&
+     !has(v.ephemeral.volumeClaimTemplate.spec.selector) && !has(v.ephemeral.volumeClaimTemplate.spec.volumeName)) ||
     (has(v.projected) && has(v.projected.sources) && v.projected.sources.all(s, has(s.configMap) || has(s.secret) || has(s.downwardAPI))) ||
     ((v.name in variables.injectedVolumes{{ if ne (first (index . 1)) "executor" }} || v.name.startsWith('kube-api-access-'){{ end }}) &&
      (has(v.downwardAPI) || (has(v.projected) && v.projected.sources.all(s, !has(s.secret))))) ||

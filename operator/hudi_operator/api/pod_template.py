@@ -69,6 +69,12 @@ _MOUNT = frozenset(("name", "mountPath", "readOnly", "recursiveReadOnly", "subPa
 _SOURCES = frozenset(
     ("configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
 )
+_OF_SOMEBODY_ELSE = {
+    "dataSource": "copy the volume",
+    "dataSourceRef": "copy the volume",
+    "selector": "bind a volume",
+    "volumeName": "bind a volume",
+}
 _PROJECTED = frozenset(("configMap", "downwardAPI", "secret"))
 _POD_SECURITY = frozenset(
     (
@@ -197,9 +203,9 @@ def _of_volumes(spec: JsonDict) -> Iterator[str]:
                 if not isinstance(each, Mapping) or not set(each) <= _PROJECTED:
                     yield f"{at}.projected: only {', '.join(sorted(_PROJECTED))}: no token of an account"
         claim = _object(_object(source, "volumeClaimTemplate"), "spec")
-        for field in ("dataSource", "dataSourceRef"):
+        for field, told in _OF_SOMEBODY_ELSE.items():
             if field in claim:
-                yield f"{at}.ephemeral: {field} would copy the volume of somebody else"
+                yield f"{at}.ephemeral: {field} would {told} of somebody else"
 
 
 def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:

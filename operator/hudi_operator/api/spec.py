@@ -405,6 +405,15 @@ class MoreMemory:
 
 
 @dataclass(frozen=True)
+class PodHistory:
+    """How many driver pods of ended attempts stay for their logs, and how long."""
+
+    limit: int = number(3, at_least=0, at_most=10)
+    ttl_seconds: int | None = number(at="ttlSecondsAfterFinished", unset=None, at_least=0, at_most=31_536_000)
+    """Seconds from the end of an attempt; None: no limit."""
+
+
+@dataclass(frozen=True)
 class RetryPolicy:
     """Number and back-off of retries after a failed attempt."""
 
@@ -486,6 +495,7 @@ class WriterSpec:
     """Seconds between two reads of the source of a run without an end; None: a run ends when its
     source is exhausted.
     """
+    pod_history: PodHistory = record(PodHistory)
     restart_nonce: str = text(at_most=64, matches=NONCE)
     suspend: bool = flag(False)
 

@@ -9,6 +9,7 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+PODS_OF_ENDED = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
 TEMPLATE = "tests/tiers/unit/api/test_pod_template.py"
 TEMPLATED = "tests/tiers/unit/manifests/test_pod_templates.py"
 EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
@@ -150,6 +151,13 @@ TENANTS = (
         "F131",
         "a podTemplate replaces the jars of the image, and with them the guard",
         o("api/pod_template", "if re.fullmatch(SYSTEM_FOLDERS, path) or not re", "if not re"),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "a-volume-of-others-is-bound",
+        "F300",
+        "who may make no claims mounts a volume that waits for somebody else's claim",
+        o("api/pod_template", '    "volumeName": "bind a volume",\n', ""),
         f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
     ),
     mutation(
@@ -433,6 +441,27 @@ TENANTS = (
         "a pod that no node takes keeps the place of its writer among those of the table",
         o("plan/writers/attempts", "view.now_ms - began > 1000 *", "view.now_ms < began > 1000 *"),
         "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
+    ),
+    mutation(
+        "the-last-pods-go-while-they-are-evidence",
+        "F26",
+        "the pod of an ended attempt is deleted before its incarnation is settled",
+        o("plan/fencing/evidence", " or needed or any(not inc.settled for inc in attempt.incs):", ":"),
+        f"{PODS_OF_ENDED}::test_a_pod_that_is_evidence_outlives_the_limits",
+    ),
+    mutation(
+        "pods-of-ended-attempts-stay",
+        "availability",
+        "driver pods stay however long they have ended",
+        o("plan/fencing/evidence", "pod_history.limit or left <= 0:", "pod_history.limit:"),
+        f"{PODS_OF_ENDED}::test_pods_are_kept_for_a_time",
+    ),
+    mutation(
+        "logs-of-ended-attempts-are-lost",
+        "availability",
+        "fewer pods of ended attempts are kept than podHistory says",
+        o("plan/fencing/evidence", "if newer >= attempt.writer.pod_history.limit", "if newer > 0"),
+        f"{PODS_OF_ENDED}::test_as_many_ended_attempts_keep_their_pods_as_the_limit_says",
     ),
     mutation(
         "failures-of-all-classes-count-together",

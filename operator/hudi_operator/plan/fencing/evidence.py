@@ -9,12 +9,15 @@ several tables: see :mod:`hudi_operator.plan.agent.agent_pods`.
 
 from __future__ import annotations
 
+import math
+
 from hudi_contract import keys, naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import Phase
 from hudi_contract.table_keys import Admit
 from hudi_contract.words import FencingMode, Role
-from hudi_operator.model import containers
+from hudi_operator.model import conditions, containers
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof, ran_out, silent
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeleteReport
@@ -22,9 +25,6 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, Incarnation, View
 from hudi_operator.plan.fencing import revocation
 from hudi_operator.plan.fencing.settling import kill
-
-KEPT_DRIVER_PODS = 3
-"""Number of ended driver pods that are kept per writer, for their logs."""
 
 
 def plan_evidence(view: View) -> PartialPlan:
@@ -34,10 +34,11 @@ def plan_evidence(view: View) -> PartialPlan:
         role = pod.labels.get(naming.LABEL_ROLE)
         if role in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR):
             actions.extend(_plan_pod(view, pod, executor=role == naming.ROLE_EXECUTOR))
-    actions.extend(_old_pods(view))
+    old, requeue = _old_pods(view)
+    actions.extend(old)
     actions.extend(_old_reports(view))
     actions.extend(_orphan_admits(view))
-    return PartialPlan(tuple(actions))
+    return PartialPlan(tuple(actions), requeue=requeue)
 
 
 def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
@@ -101,23 +102,30 @@ def _drop(view: View, pod: PodFacts) -> list[Action]:
     return [*revocation.released(view, pod)]
 
 
-def _old_pods(view: View) -> list[Action]:
-    """Objects of old attempts."""
+def _old_pods(view: View) -> tuple[list[Action], float]:
+    """Objects of attempts that are kept no longer, and the seconds until the next ones are."""
     actions: list[Action] = []
+    requeue = LONGEST_PAUSE_SECONDS
     for writer in view.writers:
-        newest = writer.last.number if writer.last is not None else 0
-        for attempt in writer.attempts:
-            old = attempt.ended and attempt.number <= newest - KEPT_DRIVER_PODS
-            if (
-                old
-                and attempt.pod is not None
-                and not attempt.pod.deleting
-                and EVIDENCE_FINALIZER not in attempt.pod.finalizers
-            ):
-                pod = attempt.pod
+        ended = [attempt for attempt in writer.attempts if attempt.ended]
+        for newer, attempt in enumerate(reversed(ended)):
+            pod = attempt.pod
+            needed = pod is not None and EVIDENCE_FINALIZER in pod.finalizers
+            if pod is None or pod.deleting or needed or any(not inc.settled for inc in attempt.incs):
+                continue
+            left = _kept_seconds(view, attempt)
+            if newer >= attempt.writer.pod_history.limit or left <= 0:
                 actions.append(DeleteObject("Pod", pod.namespace, pod.name, pod.uid))
                 actions.append(DeleteObject("ConfigMap", pod.namespace, pod.name))
-    return actions
+            else:
+                requeue = min(requeue, max(1.0, left))
+    return actions, requeue
+
+
+def _kept_seconds(view: View, attempt: Attempt) -> float:
+    """Seconds for which the objects of an ended attempt are still kept."""
+    ttl, end = attempt.writer.pod_history.ttl_seconds, conditions.from_rfc3339(attempt.entry.end_time)
+    return math.inf if ttl is None or end is None else ttl - (view.now_ms - end) / 1000
 
 
 def _orphan_admits(view: View) -> list[Action]:

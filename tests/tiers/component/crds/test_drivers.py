@@ -133,6 +133,14 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
         _volume(ephemeral={"volumeClaimTemplate": {"spec": {**CLAIM, "dataSource": COPIED}}}),
         "must be emptyDir, configMap or secret",
     ),
+    "a-volume-by-its-name": (
+        _volume(ephemeral={"volumeClaimTemplate": {"spec": {**CLAIM, "volumeName": "of-others"}}}),
+        "must be emptyDir, configMap or secret",
+    ),
+    "a-volume-by-its-labels": (
+        _volume(ephemeral={"volumeClaimTemplate": {"spec": {**CLAIM, "selector": {"matchLabels": {"of": "others"}}}}}),
+        "must be emptyDir, configMap or secret",
+    ),
     "a-volume-of-the-node": (_volume(csi={"driver": "x"}), "must be emptyDir, configMap or secret"),
     "sys-admin": (_security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), "capabilities of a container"),
     "privileged": (

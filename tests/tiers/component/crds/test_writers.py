@@ -276,6 +276,12 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"startDeadlineSeconds": 5},
         ("spec.startDeadlineSeconds", "5", "greater than or equal to 30"),
     ),
+    ("pod-history", {"podHistory": {"limit": 11}}, ("spec.podHistory.limit", "11", "less than or equal to 10")),
+    (
+        "pod-ttl",
+        {"podHistory": {"ttlSecondsAfterFinished": -1}},
+        ("spec.podHistory.ttlSecondsAfterFinished", "-1", "greater than or equal to 0"),
+    ),
     (
         "back-off",
         {"retryPolicy": {"backoffSeconds": 400}},

@@ -74,6 +74,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         },
         "spec.volumes[c].ephemeral: dataSource would copy",
     ),
+    "a volume by its name": (
+        "spec.volumes.",
+        {"name": "c", "ephemeral": {"volumeClaimTemplate": {"spec": {**CLAIM, "volumeName": "of-others"}}}},
+        "spec.volumes[c].ephemeral: volumeName would bind",
+    ),
+    "a volume by its labels": (
+        "spec.volumes.",
+        {"name": "c", "ephemeral": {"volumeClaimTemplate": {"spec": {**CLAIM, "selector": {}}}}},
+        "spec.volumes[c].ephemeral: selector would bind",
+    ),
     "two names in one": (
         "spec.volumes.",
         {"name": "s", "secret": {"secretName": "mine,of-others", "optional": True}},

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from hudi_contract import naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+from hudi_operator.model import conditions
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.fencing import evidence
 from tests.support.world.scene import INC, Scene
@@ -155,6 +157,65 @@ def test_objects_of_old_attempts_go_and_the_last_ones_stay() -> None:
     scene.pods[pods[1]].finalizers.append(naming.EVIDENCE_FINALIZER)
     left = {a.name for a in planned(scene) if isinstance(a, act.DeleteObject)}
     assert left == {pods[0]}, "with our finalizer it is evidence"
+
+
+def with_ended(number: int, **spec: Any) -> tuple[Scene, list[str]]:
+    """A writer with ended attempts, a minute apart, the last one now; names of their pods."""
+    scene = Scene()
+    scene.writer()
+    scene.writers["load"]["spec"].update(spec)
+    first = scene.writers["load"]["status"]["attempts"][0]["pod"]
+    pods = [first[:-1] + str(n) for n in range(1, number + 1)]
+    now = scene.view.now_ms
+    entries = [
+        {
+            "number": n,
+            "pod": pod,
+            "podUID": f"uid-of-{pod}",
+            "class": "Succeeded",
+            "endTime": conditions.rfc3339(now - 60_000 * (number - n)),
+        }
+        for n, pod in enumerate(pods, 1)
+    ]
+    scene.writers["load"]["status"] = {"attempt": number, "attempts": entries}
+    for pod in pods:
+        scene.pod(pod, phase="Succeeded").finalizers.clear()
+    return scene, pods
+
+
+def deleted(scene: Scene) -> set[str]:
+    return {a.name for a in planned(scene) if isinstance(a, act.DeleteObject) and a.kind == "Pod"}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_as_many_ended_attempts_keep_their_pods_as_the_limit_says(limit: int) -> None:
+    scene, pods = with_ended(4, podHistory={"limit": limit})
+    assert deleted(scene) == set(pods[: max(0, 4 - limit)])
+    running = pods[0][:-1] + "5"
+    scene.writers["load"]["status"]["attempts"].append({"number": 5, "pod": running})
+    scene.pod(running)
+    assert deleted(scene) == set(pods[: max(0, 4 - limit)]), "one that runs is not among them"
+
+
+def test_pods_are_kept_for_a_time() -> None:
+    scene, pods = with_ended(4, podHistory={"limit": 10, "ttlSecondsAfterFinished": 125})
+    assert deleted(scene) == {pods[0]}
+    assert evidence.plan_evidence(scene.view).requeue == pytest.approx(5, abs=1.1), "of the next one"
+    scene.writers["load"]["spec"]["podHistory"] = {"ttlSecondsAfterFinished": 0}
+    assert deleted(scene) == set(pods)
+    scene.writers["load"]["spec"]["podHistory"] = {"limit": 10}
+    assert deleted(scene) == set()
+    assert evidence.plan_evidence(scene.view).requeue == LONGEST_PAUSE_SECONDS
+
+
+def test_a_pod_that_is_evidence_outlives_the_limits() -> None:
+    scene, (pod,) = with_ended(1, podHistory={"limit": 0, "ttlSecondsAfterFinished": 0})
+    assert deleted(scene) == {pod}
+    scene.incarnation(pod=pod, alive=False)
+    assert deleted(scene) == set(), "its incarnation is not settled"
+    scene, (pod,) = with_ended(1, podHistory={"limit": 0, "ttlSecondsAfterFinished": 0})
+    scene.pods[pod].finalizers.append(naming.EVIDENCE_FINALIZER)
+    assert deleted(scene) == set()
 
 
 def test_admissions_and_reports_of_nobody_go() -> None:
