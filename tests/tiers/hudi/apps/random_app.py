@@ -1,0 +1,78 @@
+"""A program that runs random statements on its table, and compares the rows after each of them with
+those that the statement must leave.
+
+Arguments: the seed, the number of steps, and the file for what came of them: JSON with the steps
+that succeeded by kind, those that were refused with the beginning of the message, and, if the rows
+were other ones, the step (`wrong`), with which the program ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from hudi_runtime.api import current_context
+from hudi_runtime.process.errors import describe_causes, java_causes
+from tests.support.random_statements import Row, Rows, Statements, Step
+
+SCHEMA = "id string, p string, v string, ts long"
+
+current = current_context()
+spark = current.spark
+
+
+def carry_out(step: Step) -> None:
+    """Run the statement, or write the rows."""
+    if step.sql:
+        spark.sql(step.sql)
+        return
+    operation, rows = step.save
+    frame = spark.createDataFrame(list(rows), SCHEMA).coalesce(1)
+    options = {**current.table_options(), "hoodie.datasource.write.operation": operation}
+    frame.write.format("hudi").options(**options).mode("append").save(current.table_path)
+
+
+def found() -> list[Row]:
+    """The table's rows; a record that is there twice is in it twice."""
+    return sorted(
+        ((row.id, row.p, row.v, row.ts) for row in spark.sql("SELECT id, p, v, ts FROM t").collect()),
+        key=lambda row: (row[1], row[0], row[3]),
+    )
+
+
+def main(seed: str, steps: str, results: str) -> None:
+    spark.sql(f"CREATE TABLE IF NOT EXISTS t USING hudi LOCATION '{current.table_path}'")
+    statements = Statements(int(seed))
+    told: dict[str, Any] = {"succeeded": {}, "refused": [], "wrong": None, "rows": []}
+    begin = statements.first()
+    carry_out(begin)
+    rows: Rows = begin.after
+    for number in range(int(steps)):
+        step = statements.step(rows)
+        at, said = time.monotonic(), ""
+        try:
+            carry_out(step)
+        except Exception as error:
+            causes = java_causes(error)
+            said = describe_causes(causes) if causes else str(error)
+        wanted = sorted((rows if said else step.after).values(), key=lambda row: (row[1], row[0], row[3]))
+        is_there = found()
+        what = step.sql or f"{step.save[0]} {step.save[1]}"
+        print(f"STEP {number} ({time.monotonic() - at:.1f} s) {what}: {said[:300] or 'succeeded'}", flush=True)
+        if is_there != wanted:
+            told["wrong"] = {"step": what, "said": said[:2000], "before": sorted(rows.values()), "is": is_there}
+            told["wrong"]["must"] = wanted
+            break
+        if said:
+            told["refused"].append([step.kind, what, said[:500]])
+        else:
+            told["succeeded"][step.kind] = told["succeeded"].get(step.kind, 0) + 1
+            rows = step.after
+    told["rows"] = sorted(rows.values())
+    with open(results, "w", encoding="utf-8") as file:
+        json.dump(told, file)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,72 @@
+"""The random statements of `tests/support/random_statements.py` are the same for the same seed, of
+all kinds, and what they must leave is what SQL says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.support.random_statements import Row, Rows, Statements, Step
+
+
+def run(seed: int, steps: int) -> list[tuple[Rows, Step]]:
+    """The rows before each step, and the step; each succeeds."""
+    statements = Statements(seed)
+    found, rows = [], statements.first().after
+    for _ in range(steps):
+        step = statements.step(rows)
+        found.append((rows, step))
+        rows = step.after
+    return found
+
+
+def test_a_seed_says_which_statements() -> None:
+    assert [step.sql or step.save for _, step in run(7, 50)] == [step.sql or step.save for _, step in run(7, 50)]
+    assert [step.sql for _, step in run(7, 50)] != [step.sql for _, step in run(8, 50)]
+
+
+def test_all_kinds_are_among_them_and_most_change_something() -> None:
+    steps = run(1, 400)
+    kinds = Counter(step.kind for _, step in steps)
+    assert set(kinds) == {"merge", "update", "delete", "insert", "save upsert", "save delete"}
+    assert sum(rows != step.after for rows, step in steps) > 200
+
+
+def test_the_ordering_value_of_what_is_written_is_the_greatest_so_far() -> None:
+    greatest = 0
+    for rows, step in run(2, 200):
+        written = {row[3] for key, row in step.after.items() if row != rows.get(key)} - {
+            row[3] for row in rows.values()
+        }
+        assert all(ts > greatest for ts in written), step
+        greatest = max([greatest, *written, *(row[3] for row in step.save[1])])
+
+
+def test_only_the_last_clause_of_matched_rows_is_without_a_condition() -> None:
+    for _, step in run(3, 400):
+        if step.kind == "merge":
+            clauses = step.sql.split(" WHEN ")[1:]
+            matched = [clause for clause in clauses if clause.startswith("MATCHED")]
+            assert all(clause.startswith("MATCHED AND") for clause in matched[:-1]), step.sql
+
+
+def test_what_a_merge_must_leave() -> None:
+    """By hand, of statements as they are generated: the first clause whose condition holds."""
+    old: Row = ("k1", "a", "x", 1)
+    rows: Rows = {("a", "k1"): old, ("b", "k2"): ("k2", "b", None, 2)}
+    seen = set()
+    for seed in range(300):
+        statements = Statements(seed)
+        statements._ts = 10
+        step = statements._merge(rows)
+        clauses = step.sql.split(" WHEN ")[1:]
+        if clauses == ["MATCHED THEN DELETE"]:
+            assert set(step.after) <= set(rows)
+            seen.add("delete")
+        if clauses == ["NOT MATCHED THEN INSERT *"]:
+            assert all(step.after[key] == row for key, row in rows.items())
+            seen.add("insert")
+        if clauses == ["MATCHED THEN UPDATE SET ts = s.ts"]:
+            assert all(row[2] == rows[key][2] for key, row in step.after.items())
+            seen.add("update of one column")
+    assert seen == {"delete", "insert", "update of one column"}
