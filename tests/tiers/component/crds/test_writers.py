@@ -492,6 +492,7 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
         "driver": {"cores": 1, "memory": "1Gi"},
         "executors": {"cores": 1, "memory": "1Gi", "instances": 0},
         "retryPolicy": {"limit": 3, "backoffSeconds": 10, "maxBackoffSeconds": 300, "writeConflict": {"inProcess": 3}},
+        "podHistory": {"limit": 3},
         "stop": {"graceSeconds": 60},
         "suspend": False,
     }
