@@ -529,6 +529,13 @@ VALUES = (
         f"{HUDI}::test_a_program_merges_into_log_files",
     ),
     mutation(
+        "merge-into-loses-records-that-were-deleted",
+        "F314",
+        "a MERGE INTO of a MergeOnRead table does not insert a record that was there before",
+        j("MergeRules", "            requireSameForNewRecords(merge);\n"),
+        f"{HUDI}::test_a_program_merges_as_the_statement_says",
+    ),
+    mutation(
         "merge-into-deletes-by-another-type",
         "F311",
         "a MERGE INTO deletes with an ordering value that readers cannot compare, and nobody can read the table",

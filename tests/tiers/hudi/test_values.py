@@ -235,8 +235,8 @@ def test_no_row_of_a_program_is_without_the_ordering_column(world: World, agent:
 
 @pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
 def test_a_program_merges_as_the_statement_says(world: World, agent: Process, type: str) -> None:
-    """F282, F287, F288, F293, F294, F296, F297, F298: what Hudi would leave out, or decide by other
-    conditions, columns or partitions, is refused.
+    """F282, F287, F288, F293, F294, F296, F297, F298, F314: what Hudi would leave out, or decide by
+    other conditions, columns or partitions, is refused.
     """
     table, refused = _program_of_rows(world, agent, type, "merges")
     begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] "
@@ -247,6 +247,9 @@ def test_a_program_merges_as_the_statement_says(world: World, agent: Process, ty
             assert not said
         else:
             assert said.startswith(f"{begin}MERGE INTO a MergeOnRead table with a condition on its columns (("), said
+    for way in ("insert alone", "update, then delete"):
+        said = refused.pop(way)
+        assert said.partition(" is refused; use ")[0] == ("" if type == "CopyOnWrite" else f"{begin}{OTHERWISE}"), said
     assert {way: said.removeprefix(begin).partition(" is refused; use ")[0] for way, said in refused.items()} == {
         "not in the source": "MERGE INTO with WHEN NOT MATCHED BY SOURCE",
         "delete, then update": "MERGE INTO with WHEN MATCHED … DELETE before WHEN MATCHED … UPDATE",
@@ -273,7 +276,9 @@ def test_a_program_merges_as_the_statement_says(world: World, agent: Process, ty
         ("schema of the files", "hoodie.write.schema"),
     ):
         assert f"[HUDIOP-OPTION] {name} = '" in options[way], options[way]
-    due = [("u", "a", "w", 2), ("k", "a", "w", 2), ("n", "a", "new", 2)]
+    due = [("u", "a", "w", 2), ("k", "a", "w", 2), ("n", "a", "new", 2), ("m", "a", "new", 2)]
+    if type == "MergeOnRead":
+        due = [("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "w", 2)]
     table.audited(due, schema=SCHEMA)
 
 
@@ -289,6 +294,7 @@ def test_a_program_merges_into_a_table_with_ordering_columns(world: World, agent
     table.audited([("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "v", 1)], schema=SCHEMA)
 
 
+OTHERWISE = "MERGE INTO a MergeOnRead table whose WHEN NOT MATCHED … INSERT differs from its WHEN MATCHED … UPDATE"
 OTHER_TYPE = "with WHEN MATCHED … DELETE, whose source has ts as INT (the table: BIGINT)"
 
 
@@ -302,7 +308,7 @@ def test_a_program_merges_into_log_files(world: World, agent: Process) -> None:
     assert said.pop("ordering of another type") == OTHER_TYPE
     ways = ("insert alone", "update alone", "delete and insert", "other conditions", "other values")
     differs = "whose WHEN NOT MATCHED … INSERT differs from its WHEN MATCHED … UPDATE"
-    assert said == dict.fromkeys(ways, f"a MergeOnRead table with a bucket index, {differs}")
+    assert said == dict.fromkeys(ways, f"a MergeOnRead table {differs}")
     # hudi-rs reads no bucket that has log files alone
     due = [("u", "a", "w", 2), ("l", "a", "new", 2), ("n", "a", "new", 2)]
     table.audited(due, schema=SCHEMA, only=("rows", "unique", "origin", "files", "metadata"))

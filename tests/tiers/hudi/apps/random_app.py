@@ -8,14 +8,26 @@ were other ones, the step (`wrong`), with which the program ends.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 import time
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hudi_runtime.api import current_context
 from hudi_runtime.process.errors import describe_causes, java_causes
-from tests.support.random_statements import Row, Rows, Statements, Step
+
+if TYPE_CHECKING:
+    from tests.support.random_statements import Row, Rows, Step
+
+# The runtime's processes do not find the tests' packages.
+_FILE = Path(__file__).resolve().parents[3] / "support" / "random_statements.py"
+_spec = importlib.util.spec_from_file_location("random_statements", _FILE)
+assert _spec is not None
+assert _spec.loader is not None
+random_statements = sys.modules["random_statements"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(random_statements)
 
 SCHEMA = "id string, p string, v string, ts long"
 
@@ -43,11 +55,12 @@ def found() -> list[Row]:
 
 
 def main(seed: str, steps: str, results: str) -> None:
-    spark.sql(f"CREATE TABLE IF NOT EXISTS t USING hudi LOCATION '{current.table_path}'")
-    statements = Statements(int(seed))
+    statements = random_statements.Statements(int(seed))
     told: dict[str, Any] = {"succeeded": {}, "refused": [], "wrong": None, "rows": []}
     begin = statements.first()
     carry_out(begin)
+    # Not before: a table without rows has no columns.
+    spark.sql(f"CREATE TABLE IF NOT EXISTS t USING hudi LOCATION '{current.table_path}'")
     rows: Rows = begin.after
     for number in range(int(steps)):
         step = statements.step(rows)

@@ -171,13 +171,15 @@ def merges() -> Mapping[str, Callable[[], None]]:
         "schema of the session": in_session,
         "a condition on the table": merge(source(("k", "x")), RECORD, "WHEN MATCHED AND t.v = 'v' THEN UPDATE SET *"),
         "a delete by the table": merge(source(("k", "x")), RECORD, "WHEN MATCHED AND t.v = 'v' THEN DELETE"),
-        "good by update, then delete": merge(
+        "insert alone": merge(source(("m", "new")), RECORD, ADD),
+        "update, then delete": merge(
             changes, RECORD, f"WHEN MATCHED AND s.v <> 'deleted' THEN UPDATE SET * WHEN MATCHED THEN DELETE {ADD}"
         ),
         "good by names of its own": merge(
             "SELECT 'k' AS known, 'a' AS folder, 'w' AS v, 2L AS ts",
             "t.id = s.known AND t.p = s.folder",
-            UPDATE.replace("*", "id = s.known, p = s.folder, v = s.v, ts = s.ts"),
+            f"{UPDATE.replace('*', 'id = s.known, p = s.folder, v = s.v, ts = s.ts')} "
+            f"{ADD.replace('*', '(id, p, v, ts) VALUES (s.known, s.folder, s.v, s.ts)')}",
         ),
     }
 

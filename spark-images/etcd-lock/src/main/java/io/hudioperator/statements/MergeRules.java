@@ -7,7 +7,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.table.HoodieTableConfig;
@@ -33,9 +32,6 @@ import scala.collection.Seq;
 final class MergeRules {
     /** Scala keeps the order of at most as many entries of a map. */
     private static final int IN_ORDER = 4;
-
-    private static final String INDEX = "hoodie.index.type";
-    private static final String BUCKET = "BUCKET";
 
     private MergeRules() {}
 
@@ -174,21 +170,19 @@ final class MergeRules {
     }
 
     /**
-     * With a bucket index Hudi computes the file group of a record from its key, without a look
-     * into it. In a MergeOnRead table each record of a bucket that has a file counts as matched: a
-     * new one is not inserted, or by the clauses for records that are there (F310). So what becomes
-     * of a row of the source must not depend on whether its record is there.
+     * In a MergeOnRead table Hudi looks for a record in base files only, with a bucket index
+     * nowhere: it computes the file group from the key. So a record counts as matched that a log
+     * file has deleted (F314), or that is new in a bucket that has a file (F310): it is not
+     * inserted, or by the clauses for records that are there. So what becomes of a row of the
+     * source must not depend on whether its record is there.
      */
     private static void requireSameForNewRecords(MergeIntoTable merge) {
-        if (!BUCKET.equals(DFSPropertiesConfiguration.getGlobalProps().getString(INDEX, ""))) {
-            return;
-        }
         List<Expression> updating = conditions(merge.matchedActions(), UpdateAction.class);
         List<Expression> inserting = conditions(merge.notMatchedActions(), InsertAction.class);
         if (!canonical(updating).equals(canonical(inserting))
                 || !values(merge.matchedActions()).equals(values(merge.notMatchedActions()))) {
             throw Statements.refusal(
-                    "MERGE INTO a MergeOnRead table with a bucket index, whose WHEN NOT MATCHED … INSERT differs from"
+                    "MERGE INTO a MergeOnRead table whose WHEN NOT MATCHED … INSERT differs from"
                             + " its WHEN MATCHED … UPDATE",
                     "WHEN MATCHED AND … THEN UPDATE SET * and WHEN NOT MATCHED AND … THEN INSERT * with one condition,"
                             + " or UPDATE, DELETE FROM and INSERT INTO");
