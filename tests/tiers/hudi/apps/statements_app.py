@@ -100,7 +100,10 @@ def of_insert_select(number, go):
 def of_merge(number, go):
     rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
     go()
-    spark.sql(f"MERGE INTO counted t USING old{number} s ON t.id = s.id AND t.p = s.p WHEN MATCHED THEN UPDATE SET *")
+    spark.sql(
+        f"MERGE INTO counted t USING old{number} s ON t.id = s.id AND t.p = s.p WHEN MATCHED THEN UPDATE SET * "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
 
 
 def of_update(number, go):
@@ -210,7 +213,7 @@ def works():
     )
     merge = (
         "MERGE INTO counted t USING (SELECT 23 AS id, 'w' AS p, 'merged' AS v, 2L AS ts) s ON t.id = s.id AND "
-        "t.p = s.p WHEN MATCHED THEN UPDATE SET *"
+        "t.p = s.p WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
     outcome("MergeIntoHoodieTableCommand", lambda: spark.sql(merge))
     outcome("DeleteHoodieTableCommand", lambda: spark.sql("DELETE FROM counted WHERE id = 20"))
