@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -35,7 +36,6 @@ type accepted struct {
 	net.Conn
 	of      *listener
 	address string
-	once    sync.Once
 }
 
 func newListener(inner net.Listener, ofAddress, ofAll int, log *slog.Logger) *listener {
@@ -112,23 +112,19 @@ func (l *listener) heaviest() (string, int) {
 	return name, most
 }
 
-// forget takes a connection out of the count, once; l.mu is held.
+// forget takes a connection out of the count, if it is still in it; l.mu is held.
 func (l *listener) forget(gone *accepted) {
-	gone.once.Do(func() {
-		open := l.open[gone.address]
-		for i, one := range open {
-			if one == gone {
-				open = append(open[:i:i], open[i+1:]...)
-				break
-			}
-		}
-		if len(open) == 0 {
-			delete(l.open, gone.address)
-		} else {
-			l.open[gone.address] = open
-		}
-		l.count--
-	})
+	open := l.open[gone.address]
+	at := slices.Index(open, gone)
+	if at < 0 {
+		return
+	}
+	if len(open) == 1 {
+		delete(l.open, gone.address)
+	} else {
+		l.open[gone.address] = slices.Delete(open, at, at+1)
+	}
+	l.count--
 }
 
 // Close gives the connection's place back.

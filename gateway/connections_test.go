@@ -48,12 +48,24 @@ func accepting(t *testing.T, ofAddress, ofAll int) (*listener, chan net.Conn) {
 	return l, taken
 }
 
+// next is the connection that the listener accepts next.
+func next(t *testing.T, taken chan net.Conn) net.Conn {
+	t.Helper()
+	select {
+	case connection := <-taken:
+		return connection
+	case <-time.After(5 * time.Second):
+		t.Fatal("no connection is accepted")
+		return nil
+	}
+}
+
 // One address has so many connections, and a connection that ends gives its place back, once.
 func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	l, taken := accepting(t, 2, 100)
 	first, second := from(t, "127.0.0.2", l.Addr()), from(t, "127.0.0.2", l.Addr())
-	served := <-taken
-	<-taken
+	served := next(t, taken)
+	next(t, taken)
 	if !closed(from(t, "127.0.0.2", l.Addr())) {
 		t.Error("a third connection of an address that may have two")
 	}
@@ -63,13 +75,13 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	if closed(from(t, "127.0.0.3", l.Addr())) {
 		t.Error("an address pays for another one")
 	}
-	<-taken
+	next(t, taken)
 	_ = served.Close()
 	_ = served.Close()
 	if closed(from(t, "127.0.0.2", l.Addr())) {
 		t.Error("the place of a connection that ended is not given back")
 	}
-	<-taken
+	next(t, taken)
 	if open, refused := l.numbers(); open != 3 || refused != 1 {
 		t.Errorf("%d open, %d refused", open, refused)
 	}
@@ -79,14 +91,14 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 func TestWhoOpensManyConnectionsGivesWay(t *testing.T) {
 	l, taken := accepting(t, 100, 4)
 	few := from(t, "127.0.0.2", l.Addr())
-	<-taken
+	next(t, taken)
 	many := []net.Conn{}
 	for range 3 {
 		many = append(many, from(t, "127.0.0.3", l.Addr()))
-		<-taken
+		next(t, taken)
 	}
 	late := from(t, "127.0.0.4", l.Addr())
-	<-taken
+	next(t, taken)
 	if closed(late) || closed(few) {
 		t.Error("an address with one connection gives way to one with three")
 	}

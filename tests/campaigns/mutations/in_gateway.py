@@ -195,7 +195,7 @@ IDENTITIES = (
         "a-connection-that-ended-keeps-its-place",
         "F320",
         "places of connections are never given back: after a while nobody gets in",
-        g("connections", "\tgone.once.Do(func() {", "\tgone.once.Do(func() {\n\t\treturn"),
+        g("connections", "\tif at < 0 {\n", "\tif true {\n"),
         _GO,
     ),
     mutation(

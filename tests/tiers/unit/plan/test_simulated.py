@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hudi_operator.plan.core.actions import Action
-from tests.support.world.simulated_store import OperatorCrashError
+from tests.support.world.simulated_store import OperatorCrashError, Process
 from tests.support.world.simulated_world import (
     Node,
     World,
@@ -46,12 +46,8 @@ def test_happy_path() -> None:
     assert world.kv["gate"].value["state"] == "open"
 
 
-@pytest.mark.parametrize("executors", [0, 2])
-def test_killed_while_holding_the_lock(executors: int) -> None:
-    """I1: the lock goes only after proof and drain; the next attempt commits.
-
-    The dead one's instant is rolled back.
-    """
+def holder_killed(executors: int) -> tuple[World, Process]:
+    """A world whose writer was killed in its critical section, and the killed process."""
     world = ready_world()
     world.executors_per_driver, world.writer_hang_at = executors, 3
     world.make_writer("backfill")
@@ -60,6 +56,16 @@ def test_killed_while_holding_the_lock(executors: int) -> None:
     victim = world.writer_process("backfill")
     assert victim is not None
     world.kill(victim)
+    return world, victim
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+def test_killed_while_holding_the_lock(executors: int) -> None:
+    """I1: the lock goes only after proof and drain; the next attempt commits.
+
+    The dead one's instant is rolled back.
+    """
+    world, victim = holder_killed(executors)
     world.run(finished("backfill"))
     assert world.is_true(world.writers["backfill"], "Succeeded")
     world.run(all_settled)
@@ -358,14 +364,7 @@ def killed_with_the_lock(dies_before: int | None = None) -> tuple[World, int]:
     The operator dies once, before that action of its own (counted from the kill on), and has no
     timer any more. Returns the world and the number of actions.
     """
-    world = ready_world()
-    world.executors_per_driver, world.writer_hang_at = 1, 3
-    world.make_writer("backfill")
-    world.run(at_step("backfill", 3))
-    world.writer_hang_at = None
-    victim = world.writer_process("backfill")
-    assert victim is not None
-    world.kill(victim)
+    world, _ = holder_killed(executors=1)
     performed, perform = 0, world.perform
 
     def one_of_many(action: Action) -> None:

@@ -398,7 +398,7 @@ public final class StatementRules {
      */
     private void requireKeys(SaveIntoDataSourceCommand save) {
         scala.Option<String> path = save.options().get("path");
-        if (path.isEmpty() || !isWrittenHere(path.get())) {
+        if (path.isEmpty() || OpenSessions.byPath(path.get()) == null) {
             return;
         }
         List<String> columns = List.of(save.query().schema().fieldNames());
@@ -412,11 +412,6 @@ public final class StatementRules {
                                 + String.join(", ", columns) + ")");
             }
         }
-    }
-
-    private static boolean isWrittenHere(String path) {
-        return OpenSessions.all().stream()
-                .anyMatch(session -> TablePath.comparable(session.basePath()).equals(TablePath.comparable(path)));
     }
 
     /** Columns of the record key and of the partition. */
