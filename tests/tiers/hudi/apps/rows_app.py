@@ -63,20 +63,13 @@ def nulls() -> Mapping[str, Callable[[], None]]:
     found["null of a known record"] = lambda: save(rows(("upsert", "a", "w", None)), UPSERT)
     found["null by INSERT"] = lambda: sql("INSERT INTO t (id, v, ts, p) VALUES ('n1', 'v', NULL, 'a')")
     found["null by UPDATE"] = lambda: sql("UPDATE t SET ts = NULL WHERE id = 'upsert'")
-    found["null by MERGE of a new record"] = lambda: sql(
-        "MERGE INTO t USING (SELECT 'n2' AS id, 'v' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
-        "AND t.p = s.p WHEN NOT MATCHED THEN INSERT *"
-    )
-    found["null by MERGE of a known record"] = lambda: sql(
-        "MERGE INTO t USING (SELECT 'insert' AS id, 'w' AS v, CAST(NULL AS bigint) AS ts, 'a' AS p) s ON t.id = s.id "
-        "AND t.p = s.p WHEN MATCHED THEN UPDATE SET *"
-    )
-    merge = (
-        "MERGE INTO t USING (SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p) s ON t.id = s.id "
-        "AND t.p = s.p WHEN MATCHED THEN UPDATE SET "
-    )
-    found["MERGE of two columns"] = lambda: sql(f"{merge} v = s.v, ts = s.ts")
-    found["good by MERGE of all columns"] = lambda: sql(f"{merge} *")
+    none = "CAST(NULL AS bigint)"
+    for way, id in (("a new record", "n2"), ("a known record", "insert")):
+        values = f"SELECT '{id}' AS id, 'w' AS v, {none} AS ts, 'a' AS p"
+        found[f"null by MERGE of {way}"] = merge(values, RECORD, f"{UPDATE} {ADD}")
+    values = "SELECT 'bulk-insert' AS id, 'w' AS v, 2L AS ts, 'a' AS p"
+    found["MERGE of two columns"] = merge(values, RECORD, UPDATE.replace("*", "v = s.v, ts = s.ts"))
+    found["good by MERGE of all columns"] = merge(values, RECORD, f"{UPDATE} {ADD}")
     found["good by UPDATE of one column"] = lambda: sql("UPDATE t SET v = 'w' WHERE id = 'bulk-insert-of-records'")
     found["good by DELETE"] = lambda: sql("DELETE FROM t WHERE id = 'insert'")
     return found
