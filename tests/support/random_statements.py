@@ -4,9 +4,10 @@ A statement is generated with the rows that it must leave: by the meaning that S
 is computed here, row by row, without Spark and without Hudi. A statement that the product refuses,
 or that Hudi fails, must leave the rows as they were.
 
-Left out because documented otherwise (docs/use/merging.md): values of the ordering column that are
-not greater than all before, and several source rows of one record. Each generated row has the
-greatest value so far.
+As documented (docs/use/merging.md), a version of a row with a smaller ordering value than the row
+is discarded, and of several source rows of one record the one with the greatest value counts.
+
+Several programs may write one table: each has keys of its own, and touches no others.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ Rows = Mapping[tuple[str, str], Row]
 Condition = tuple[str, Callable[[Row], bool | None]]
 """A condition, with what it says of a row; None as SQL's null."""
 
+Clause = tuple[str, Callable[[Row], bool | None], Callable[[Row, Row], Row | None]]
+"""A clause of MERGE INTO, its source rows, and what it makes of a source row and the table's."""
+
 COLUMNS = ("id", "p", "v", "ts")
-KEYS = tuple(f"k{number}" for number in range(12))
 PARTITIONS = ("a", "b")
 VALUES = ("x", "y", None)
 
@@ -40,6 +43,12 @@ class Step:
     """Hudi's operation and the rows, for `df.write`; ("", ()) for a statement."""
     after: Rows
     """The rows that the table must have if this succeeds."""
+    read: str = ""
+    """A query on the table, whose rows the program keeps; what it reads it sees now."""
+    cached: bool = False
+    """Spark is told to keep the rows of ``read``."""
+    saves_read: bool = False
+    """The rows kept last are upserted."""
 
 
 def literal(value: str | int | None, column: str) -> str:
@@ -57,51 +66,76 @@ def _equals(column: str, value: str, of: str) -> Condition:
 class Statements:
     """Random steps from one seed; each is made for the rows that the table has then."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, prefix: str = "k", alone: bool = True, late: bool = False) -> None:
+        """``prefix``: of all keys; ``alone``: no other program writes the table, so that a whole
+        partition may be overwritten; ``late``: ordering values may be smaller than the row's.
+        """
         self._random = random.Random(seed)
+        self._keys = tuple(f"{prefix}{number}" for number in range(12))
+        self._prefix = prefix
+        self._alone = alone
+        self._late = late
         self._ts = 0
+        self._used: set[int] = set()
+        self._kept: Rows | None = None
 
     def step(self, rows: Rows) -> Step:
         """The next step for a table with these rows."""
-        kinds: Sequence[Callable[[Rows], Step]] = (
+        kinds: list[Callable[[Rows], Step]] = [
             *(self._merge,) * 6,
             self._update,
             self._delete,
             self._insert,
+            self._insert_of_a_query,
             self._save_upsert,
+            self._save_insert,
             self._save_delete,
-        )
+            self._read,
+        ]
+        if self._alone:
+            kinds.append(self._overwrite)
+        if self._kept is not None:
+            kinds += [self._save_read] * 4
         return self._random.choice(kinds)(rows)
 
     def first(self) -> Step:
         """An upsert of one row for each partition, with which a run begins."""
-        source = tuple(self._row((partition, KEYS[0])) for partition in PARTITIONS)
+        source = tuple(self._row((partition, self._keys[0])) for partition in PARTITIONS)
         return Step("save upsert", "", ("upsert", source), {(row[1], row[0]): row for row in source})
 
     # ---- rows and conditions
 
     def _next(self) -> int:
-        self._ts += self._random.randint(1, 3)
-        return self._ts
+        """An ordering value that no row had."""
+        if not self._late:
+            self._ts += self._random.randint(1, 3)
+            return self._ts
+        while (value := self._random.randint(1, 10**6)) in self._used:
+            pass
+        self._used.add(value)
+        return value
 
     def _row(self, key: tuple[str, str] | None = None) -> Row:
-        partition, id = key or (self._random.choice(PARTITIONS), self._random.choice(KEYS))
+        partition, id = key or (self._random.choice(PARTITIONS), self._random.choice(self._keys))
         return id, partition, self._random.choice(VALUES), self._next()
 
     def _source(self, rows: Rows) -> list[Row]:
         """One row for each of some records, known ones and new ones."""
         known = self._random.sample(sorted(rows), min(len(rows), self._random.randint(0, 3)))
-        others = [(p, id) for p in PARTITIONS for id in KEYS if (p, id) not in rows]
+        others = [(p, id) for p in PARTITIONS for id in self._keys if (p, id) not in rows]
         new = self._random.sample(others, min(len(others), self._random.randint(0, 3)))
         found = [self._row(key) for key in [*known, *new]]
+        if found and self._random.random() < 0.3:
+            # A second row for one of them.
+            found.append(self._row(self._random.choice([*known, *new])))
         self._random.shuffle(found)
         return found or [self._row()]
 
     def _condition(self, of: str = "") -> Condition:
         """About a row of the table, or of the source (``of`` is `s.` then)."""
-        some = self._random.sample(KEYS, 3)
+        some = self._random.sample(self._keys, 3)
         choices: list[Condition] = [
-            _equals("id", self._random.choice(KEYS), of),
+            _equals("id", self._random.choice(self._keys), of),
             (f"{of}id IN ({', '.join(repr(one) for one in some)})", lambda row: row[0] in some),
             _equals("p", self._random.choice(PARTITIONS), of),
             _equals("v", "x", of),
@@ -114,42 +148,107 @@ class Statements:
         second = self._random.choice(choices)
         return f"({first[0]}) AND ({second[0]})", lambda row: _and(first[1](row), second[1](row))
 
+    def _of_own_rows(self) -> Condition:
+        """A condition that holds for no row of another program."""
+        text, holds = self._condition()
+        return text if self._alone else f"id LIKE '{self._prefix}%' AND ({text})", holds
+
     # ---- statements
 
     def _update(self, rows: Rows) -> Step:
-        text, holds = self._condition()
+        text, holds = self._of_own_rows()
         value = self._random.choice(VALUES)
         moves = self._random.random() < 0.5
         ts = self._next()
         sets = f"v = {literal(value, 'v')}" + (f", ts = {ts}L" if moves else "")
         after = {
-            key: (row[0], row[1], value, ts if moves else row[3]) if holds(row) else row for key, row in rows.items()
+            key: newer((row[0], row[1], value, ts if moves else row[3]), row) if holds(row) else row
+            for key, row in rows.items()
         }
         return Step("update", f"UPDATE t SET {sets} WHERE {text}", ("", ()), after)
 
     def _delete(self, rows: Rows) -> Step:
-        text, holds = self._condition()
+        text, holds = self._of_own_rows()
         after = {key: row for key, row in rows.items() if not holds(row)}
         return Step("delete", f"DELETE FROM t WHERE {text}", ("", ()), after)
 
+    def _new(self, rows: Rows) -> list[Row]:
+        """New records, once each: about others the table's rule for duplicates decides."""
+        return list({(row[1], row[0]): row for row in self._source(rows) if (row[1], row[0]) not in rows}.values())
+
     def _insert(self, rows: Rows) -> Step:
-        """Of new records: of known ones the table's rule for duplicates decides."""
-        source = [row for row in self._source(rows) if (row[1], row[0]) not in rows]
-        if not source:
-            return self._update(rows)
+        """As an upsert (F321)."""
+        source = self._source(rows)
         order = self._random.sample(COLUMNS, 4)
         values = ", ".join(_values(row, order) for row in source)
-        after = {**rows, **{(row[1], row[0]): row for row in source}}
-        return Step("insert", f"INSERT INTO t ({', '.join(order)}) VALUES {values}", ("", ()), after)
+        text = f"INSERT INTO t ({', '.join(order)}) VALUES {values}"
+        return Step("insert", text, ("", ()), upserted(rows, self._latest(source)))
+
+    def _insert_of_a_query(self, rows: Rows) -> Step:
+        """Rows of one partition, as new ones of a key that the other one does not have."""
+        here, there = self._random.sample(PARTITIONS, 2)
+        free = [id for id in self._keys if (there, id) not in rows]
+        found = [row for (partition, id), row in sorted(rows.items()) if partition == here and id in free]
+        if not found:
+            return self._delete(rows)
+        row = self._random.choice(found)
+        order = self._random.sample(COLUMNS, 4)
+        values = {"id": "id", "p": f"'{there}'", "v": "concat(v, '-')", "ts": "ts"}
+        query = ", ".join(f"{values[name]} AS {name}" for name in order)
+        text = f"INSERT INTO t ({', '.join(order)}) SELECT {query} FROM t WHERE p = '{here}' AND id = '{row[0]}'"
+        made = (row[0], there, None if row[2] is None else f"{row[2]}-", row[3])
+        return Step("insert of a query", text, ("", ()), {**rows, (there, row[0]): made})
+
+    def _overwrite(self, rows: Rows) -> Step:
+        partition = self._random.choice(PARTITIONS)
+        source = [row for row in self._latest(self._source(rows)) if row[1] == partition]
+        if not source:
+            return self._insert(rows)
+        values = ", ".join(_values(row, ("id", "v", "ts")) for row in source)
+        text = f"INSERT OVERWRITE t PARTITION (p = '{partition}') SELECT * FROM VALUES {values} AS r(id, v, ts)"
+        kept = {key: row for key, row in rows.items() if key[0] != partition}
+        return Step("overwrite", text, ("", ()), {**kept, **{(row[1], row[0]): row for row in source}})
+
+    def _latest(self, source: Sequence[Row]) -> list[Row]:
+        """Of several rows for one record the one with the greatest ordering value."""
+        found: dict[tuple[str, str], Row] = {}
+        for row in source:
+            key = (row[1], row[0])
+            found[key] = newer(row, found.get(key))
+        return list(found.values())
 
     def _save_upsert(self, rows: Rows) -> Step:
         source = tuple(self._source(rows))
-        return Step("save upsert", "", ("upsert", source), {**rows, **{(row[1], row[0]): row for row in source}})
+        return Step("save upsert", "", ("upsert", source), upserted(rows, self._latest(source)))
+
+    def _save_insert(self, rows: Rows) -> Step:
+        source = self._new(rows)
+        if not source:
+            return self._save_upsert(rows)
+        operation = self._random.choice(("insert", "bulk_insert"))
+        return Step(f"save {operation}", "", (operation, tuple(source)), upserted(rows, source))
 
     def _save_delete(self, rows: Rows) -> Step:
         source = tuple(self._source(rows))
         gone = {(row[1], row[0]) for row in source}
         return Step("save delete", "", ("delete", source), {key: row for key, row in rows.items() if key not in gone})
+
+    def _read(self, rows: Rows) -> Step:
+        """Rows for a later upsert. What the program changes until then does not change them."""
+        text, holds = self._of_own_rows()
+        ts = self._next()
+        table = self._random.choice(("t", "r"))
+        query = f"SELECT id, p, concat(v, '~') AS v, {ts}L AS ts FROM {table} WHERE {text}"
+        self._kept = {
+            key: (row[0], row[1], None if row[2] is None else f"{row[2]}~", ts)
+            for key, row in rows.items()
+            if holds(row)
+        }
+        return Step("read", "", ("", ()), rows, read=query, cached=self._random.random() < 0.5)
+
+    def _save_read(self, rows: Rows) -> Step:
+        kept, self._kept = self._kept or {}, None
+        return Step("save what was read", "", ("", ()), upserted(rows, list(kept.values())), saves_read=True)
 
     def _merge(self, rows: Rows) -> Step:
         source = self._source(rows)
@@ -161,9 +260,11 @@ class Statements:
         # Only the last clause may be without a condition.
         matched = [self._matched(number < clauses_of_matched) for number in range(1, clauses_of_matched + 1)]
         new = [self._not_matched() for _ in range(self._random.randint(0 if matched else 1, 1))]
+        if self._random.random() < 0.3:
+            matched, new = self._of_both()
         clauses = " ".join(clause for clause, _, _ in [*matched, *new])
         after = dict(rows)
-        for row in source:
+        for row in self._latest(source):
             key = (row[1], row[0])
             for _, holds, become in matched if key in rows else new:
                 if holds(row):
@@ -171,9 +272,20 @@ class Statements:
                     if made is None:
                         after.pop(key, None)
                     else:
-                        after[key] = made
+                        after[key] = newer(made, rows.get(key))
                     break
         return Step("merge", f"MERGE INTO t USING {using} ON {on} {clauses}", ("", ()), after)
+
+    def _of_both(self) -> tuple[list[Clause], list[Clause]]:
+        """As MergeOnRead tables take it: UPDATE and INSERT with one condition, perhaps a DELETE."""
+        _, holds = condition = self._condition("s.")
+        if self._random.random() < 0.5:
+            condition, holds = ("", lambda row: True), lambda row: True
+        when = f" AND {condition[0]}" if condition[0] else ""
+        update: Clause = (f"WHEN MATCHED{when} THEN UPDATE SET *", holds, lambda new, old: new)
+        insert: Clause = (f"WHEN NOT MATCHED{when} THEN INSERT *", holds, lambda new, old: new)
+        delete: Clause = ("WHEN MATCHED THEN DELETE", lambda row: True, lambda new, old: None)
+        return [update, delete] if when and self._random.random() < 0.5 else [update], [insert]
 
     def _when(self, words: str, always: bool = False) -> tuple[str, Callable[[Row], bool | None]]:
         if not always and self._random.random() < 0.5:
@@ -181,7 +293,7 @@ class Statements:
         text, holds = self._condition("s.")
         return f"{words} AND {text}", holds
 
-    def _matched(self, conditional: bool) -> tuple[str, Callable[[Row], bool | None], Callable[[Row, Row], Row | None]]:
+    def _matched(self, conditional: bool) -> Clause:
         words, holds = self._when("WHEN MATCHED", conditional)
         how: list[tuple[str, Callable[[Row, Row], Row | None]]] = [
             ("DELETE", lambda new, old: None),
@@ -201,7 +313,7 @@ class Statements:
         text, become = self._random.choice(how)
         return f"{words} THEN {text}", holds, become
 
-    def _not_matched(self) -> tuple[str, Callable[[Row], bool | None], Callable[[Row, Row], Row | None]]:
+    def _not_matched(self) -> Clause:
         words, holds = self._when("WHEN NOT MATCHED")
         how: list[tuple[str, Callable[[Row, Row], Row | None]]] = [
             ("INSERT *", lambda new, old: new),
@@ -214,6 +326,16 @@ class Statements:
         ]
         text, become = self._random.choice(how)
         return f"{words} THEN {text}", holds, become
+
+
+def newer(row: Row, other: Row | None) -> Row:
+    """`row`, unless the other one, which was there before, has a greater ordering value."""
+    return row if other is None or row[3] >= other[3] else other
+
+
+def upserted(rows: Rows, source: Sequence[Row]) -> Rows:
+    """The rows after an upsert of at most one row for each record."""
+    return {**rows, **{(row[1], row[0]): newer(row, rows.get((row[1], row[0]))) for row in source}}
 
 
 def _and(first: bool | None, second: bool | None) -> bool | None:

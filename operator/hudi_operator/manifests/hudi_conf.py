@@ -123,6 +123,8 @@ def _identity(table: TableSpec) -> dict[str, str]:
     }
     if table.record_key_fields:
         options["hoodie.datasource.write.recordkey.field"] = ",".join(table.record_key_fields)
+        # Hudi's default, an insert, looks no key up: a record would exist twice (F321).
+        options["hoodie.spark.sql.insert.into.operation"] = "upsert"
     if table.ordering_fields:
         options["hoodie.datasource.write.precombine.field"] = ",".join(table.ordering_fields)
     return options

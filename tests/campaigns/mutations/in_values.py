@@ -550,6 +550,24 @@ VALUES = (
         f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
     ),
     mutation(
+        "insert-into-looks-no-key-up",
+        "F321",
+        "an INSERT INTO of a known key adds a second record",
+        Edit(
+            "operator/hudi_operator/manifests/hudi_conf.py",
+            '        options["hoodie.spark.sql.insert.into.operation"] = "upsert"\n',
+            "",
+        ),
+        f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
+    ),
+    mutation(
+        "write-with-an-internal-option",
+        "F322",
+        "a program's row is stored under a key that is not its own",
+        j("StatementRules", "            requireNotInternal(name);\n"),
+        f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
+    ),
+    mutation(
         "merge-into-takes-a-key-by-its-name",
         "F293",
         "a MERGE INTO compares the key with one column of its source, and Hudi takes another",

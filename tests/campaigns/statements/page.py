@@ -45,6 +45,7 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
   out files. To read something else with these settings, set them as options of that read.
 * Writes with `hoodie.avro.schema`, as an option or in the session: Hudi derives it from the rows and
   the table, and other columns would be lost.
+* Writes with an option that begins with `_hoodie.`, which Hudi passes to itself.
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

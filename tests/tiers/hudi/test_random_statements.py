@@ -8,16 +8,18 @@ has to think of the statement. A seed that fails becomes a case of `test_values.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import seeds
+from tests.support.harness.compactions import EAGER
 from tests.support.harness.local import AGENT, Process, World, until
 from tests.support.harness.refused_values import SCHEMA
 
-STEPS = 60
+STEPS = int(os.environ.get("RANDOM_STEPS", "60"))
 TABLES: dict[str, dict[str, Any]] = {
     "cow": {"type": "CopyOnWrite"},
     "mor": {"type": "MergeOnRead"},
@@ -26,22 +28,58 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 
 
+def arguments(results: Path, seed: int, **how: Any) -> dict[str, Any]:
+    """The application of a writer; ``how`` as `Statements` takes it."""
+    main = Path(__file__).with_name("apps") / "random_app.py"
+    return {"mainFile": str(main), "arguments": [str(seed), str(STEPS), str(results), json.dumps(how)]}
+
+
+def told_by(program: Process, results: Path, seed: int) -> dict[str, Any]:
+    """What a program says, none of whose statements did something else than it says."""
+    assert program.wait(timeout=1400) == 0, program.log()[-6000:]
+    told: dict[str, Any] = json.loads(results.read_text())
+    assert told["wrong"] is None, f"seed {seed}: {json.dumps(told['wrong'], indent=1)}"
+    return told
+
+
 @pytest.mark.extra
 @pytest.mark.timeout(1500)
+@pytest.mark.parametrize("late", [False, True], ids=["in-order", "late"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, kind: str) -> None:
+def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, kind: str, late: bool) -> None:
+    """``late``: half of the rows that are written have a smaller ordering value than the row."""
     seed = seeds.drawn()
     print(f"{seeds.VARIABLE}={seed}")
-    table = world.table(f"random-{kind}", **TABLES[kind])
+    name = f"random-{kind}-{late}".lower()
+    table = world.table(name, **TABLES[kind])
     world.create(table, agent=AGENT, process=agent)
-    results = world.folder / f"random-{kind}.json"
-    main = Path(__file__).with_name("apps") / "random_app.py"
-    arguments = [str(seed), str(STEPS), str(results)]
-    program = table.writer("program", application={"mainFile": str(main), "arguments": arguments})
-    assert program.wait() == 0, program.log()[-6000:]
-    told = json.loads(results.read_text())
-    assert told["wrong"] is None, f"seed {seed}: {json.dumps(told['wrong'], indent=1)}"
+    results = world.folder / f"{name}.json"
+    program = table.writer("program", application=arguments(results, seed, late=late))
+    told = told_by(program, results, seed)
     # Nothing is shown by a program whose statements are all refused.
     assert set(told["succeeded"]) >= {"merge", "update", "delete", "insert", "save upsert"}, told
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     table.audited([tuple(row) for row in told["rows"]], schema=SCHEMA)
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("kind", TABLES)
+def test_so_it_is_beside_another_program(world: World, agent: Process, kind: str) -> None:
+    """Each program has keys of its own in the same files, and the agent compacts them: what meets
+    another commit is refused and changes nothing.
+    """
+    seed = seeds.drawn()
+    print(f"{seeds.VARIABLE}={seed}")
+    table = world.table(f"together-{kind}", **TABLES[kind], services=EAGER)
+    world.create(table, agent=AGENT, process=agent)
+    programs = []
+    for number, prefix in enumerate(("x", "y")):
+        results = world.folder / f"together-{kind}-{prefix}.json"
+        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True)
+        programs.append((table.writer(f"program-{prefix}", application=how), results, seed + number))
+    told = [told_by(*one) for one in programs]
+    for one in told:
+        assert {"update", "save upsert"} & set(one["succeeded"]), one
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
+    table.audited([tuple(row) for one in told for row in one["rows"]], schema=SCHEMA)

@@ -316,10 +316,14 @@ def test_a_program_merges_into_log_files(world: World, agent: Process) -> None:
 
 def test_a_program_inserts_by_no_wrong_name(world: World, agent: Process) -> None:
     """F312: columns whose names were wrong were taken by their position. F311 in a CopyOnWrite
-    table. F313: a delete without the column of the partition deleted nothing, and succeeded.
+    table. F313: a delete without the column of the partition deleted nothing, and succeeded. F321:
+    an INSERT INTO of a known key added a second record. F322: a write with an internal
+    option stored rows under keys that were not theirs.
     """
     table, refused = _program_of_rows(world, agent, "CopyOnWrite", "names")
     assert f"[HUDIOP-STATEMENT] MERGE INTO {OTHER_TYPE} is refused" in refused.pop("ordering of another type")
+    internal = "[HUDIOP-STATEMENT] a write with the internal option _hoodie.spark.sql.writes.prepped is refused"
+    assert internal in refused.pop("key of the meta column")
     for way, column in (("delete without p", "p"), ("upsert without p", "p")):
         assert f"rows without the column {column}, which is part of the table's" in refused.pop(way)
     for way, named in (("upsert without id", "(p, v, ts)"), ("upsert without ID", "(ID, p, v, ts)")):
@@ -332,7 +336,7 @@ def test_a_program_inserts_by_no_wrong_name(world: World, agent: Process) -> Non
             way,
             said,
         )
-    table.audited([("k", "a", "v", 1), ("n", "a", "w", 2)], schema=SCHEMA)
+    table.audited([("k", "a", "x!", 4), ("n", "a", "w!", 3), ("m", "a", "late!", 5)], schema=SCHEMA)
 
 
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:

@@ -1,9 +1,10 @@
 """A program that runs random statements on its table, and compares the rows after each of them with
 those that the statement must leave.
 
-Arguments: the seed, the number of steps, and the file for what came of them: JSON with the steps
-that succeeded by kind, those that were refused with the beginning of the message, and, if the rows
-were other ones, the step (`wrong`), with which the program ends.
+Arguments: the seed, the number of steps, the file for what came of them, and what `Statements`
+takes, as JSON. The file has JSON with the steps that succeeded by kind, those that were refused
+with the beginning of the message, and, if the rows were other ones, the step (`wrong`), with which
+the program ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from hudi_runtime.api import current_context
 from hudi_runtime.process.errors import describe_causes, java_causes
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from tests.support.random_statements import Row, Rows, Step
 
 # The runtime's processes do not find the tests' packages.
@@ -35,27 +38,40 @@ current = current_context()
 spark = current.spark
 
 
+kept: list[DataFrame] = []
+"""The frame of the last step that read."""
+
+
 def carry_out(step: Step) -> None:
-    """Run the statement, or write the rows."""
+    """Run the statement, read or write the rows."""
     if step.sql:
         spark.sql(step.sql)
         return
-    operation, rows = step.save
-    frame = spark.createDataFrame(list(rows), SCHEMA).coalesce(1)
+    if step.read:
+        spark.read.format("hudi").load(current.table_path).createOrReplaceTempView("r")
+        frame = spark.sql(step.read)
+        if step.cached:
+            frame.cache().count()
+        kept[:] = [frame]
+        return
+    operation, rows = ("upsert", ()) if step.saves_read else step.save
+    frame = kept.pop() if step.saves_read else spark.createDataFrame(list(rows), SCHEMA).coalesce(1)
     options = {**current.table_options(), "hoodie.datasource.write.operation": operation}
     frame.write.format("hudi").options(**options).mode("append").save(current.table_path)
 
 
-def found() -> list[Row]:
-    """The table's rows; a record that is there twice is in it twice."""
+def found(prefix: str) -> list[Row]:
+    """The table's rows with such keys; a record that is there twice is in it twice."""
+    rows = spark.sql(f"SELECT id, p, v, ts FROM t WHERE id LIKE '{prefix}%'").collect()
     return sorted(
-        ((row.id, row.p, row.v, row.ts) for row in spark.sql("SELECT id, p, v, ts FROM t").collect()),
+        ((row.id, row.p, row.v, row.ts) for row in rows),
         key=lambda row: (row[1], row[0], row[3]),
     )
 
 
-def main(seed: str, steps: str, results: str) -> None:
-    statements = random_statements.Statements(int(seed))
+def main(seed: str, steps: str, results: str, options: str) -> None:
+    how = json.loads(options)
+    statements = random_statements.Statements(int(seed), **how)
     told: dict[str, Any] = {"succeeded": {}, "refused": [], "wrong": None, "rows": []}
     begin = statements.first()
     carry_out(begin)
@@ -71,8 +87,8 @@ def main(seed: str, steps: str, results: str) -> None:
             causes = java_causes(error)
             said = describe_causes(causes) if causes else str(error)
         wanted = sorted((rows if said else step.after).values(), key=lambda row: (row[1], row[0], row[3]))
-        is_there = found()
-        what = step.sql or f"{step.save[0]} {step.save[1]}"
+        is_there = found(how.get("prefix", "k"))
+        what = step.sql or step.read or f"{step.kind} {step.save[1]}"
         print(f"STEP {number} ({time.monotonic() - at:.1f} s) {what}: {said[:300] or 'succeeded'}", flush=True)
         if is_there != wanted:
             told["wrong"] = {"step": what, "said": said[:2000], "before": sorted(rows.values()), "is": is_there}

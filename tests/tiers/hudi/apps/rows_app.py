@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
 from hudi_runtime.api import current_context
 from hudi_runtime.process.errors import classify_causes, describe_causes, java_causes
@@ -244,8 +245,17 @@ def names() -> Mapping[str, Callable[[], None]]:
         "upsert without p": lambda: save(rows(("k", "a", "x", 9)).drop("p"), UPSERT),
         "upsert without id": lambda: save(rows(("k", "a", "x", 9)).drop("id"), UPSERT),
         "upsert without ID": lambda: save(rows(("k", "a", "x", 9)).withColumnRenamed("id", "ID"), UPSERT),
+        "key of the meta column": lambda: save(
+            spark.read.format("hudi").load(current.table_path).withColumn("id", lit("other")),
+            {**UPSERT, "_hoodie.spark.sql.writes.prepped": "true"},
+        ),
         "good by columns": lambda: sql(f"INSERT INTO t (p, v, ts, id) {right}"),
         "good by name into another table": another,
+        "good insert of a known record": lambda: sql("INSERT INTO t (id, p, v, ts) VALUES ('k', 'a', 'x', 3)"),
+        "good insert of one record twice": lambda: sql(
+            "INSERT INTO t (id, p, v, ts) VALUES ('m', 'a', 'late', 4), ('m', 'a', 'first', 1)"
+        ),
+        "good insert of a query": lambda: sql("INSERT INTO t SELECT id, p, concat(v, '!') AS v, ts + 1 AS ts FROM t"),
     }
 
 

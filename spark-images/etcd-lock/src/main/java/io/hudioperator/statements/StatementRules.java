@@ -71,10 +71,12 @@ public final class StatementRules {
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
-    /** Commands that write. They read their input while they run, or it is part of them. */
+    private static final String INTERNAL = "_hoodie.";
+
     /** By comparable path: a table's key and partition never change. */
     private static final Map<String, List<String>> KEYS = new ConcurrentHashMap<>();
 
+    /** Commands that write. They read their input while they run, or it is part of them. */
     private static final Set<String> WRITES = Set.of(
             "SaveIntoDataSourceCommand",
             "UpdateHoodieTableCommand",
@@ -378,10 +380,12 @@ public final class StatementRules {
         Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
         while (options.hasNext()) {
             scala.Tuple2<String, String> option = options.next();
-            if (option._1().toLowerCase(Locale.ROOT).equals("hoodie.datasource.write.operation")) {
+            String name = option._1().toLowerCase(Locale.ROOT);
+            if (name.equals("hoodie.datasource.write.operation")) {
                 operation = option._2().toLowerCase(Locale.ROOT);
             }
-            requireOwnSchema(option._1().toLowerCase(Locale.ROOT).equals(SCHEMA));
+            requireOwnSchema(name.equals(SCHEMA));
+            requireNotInternal(name);
         }
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
@@ -433,6 +437,16 @@ public final class StatementRules {
         if (isSaid) {
             throw Statements.refusal(
                     "a write with " + SCHEMA, "rows with the table's columns, and a cast where a type differs");
+        }
+    }
+
+    /**
+     * Hudi passes such options to itself. With that of a prepared write it takes record key and
+     * partition from the rows' meta columns, whatever is in their key columns (F322).
+     */
+    private static void requireNotInternal(String option) {
+        if (option.startsWith(INTERNAL)) {
+            throw Statements.refusal("a write with the internal option " + option, "the write without it");
         }
     }
 
