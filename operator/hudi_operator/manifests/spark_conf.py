@@ -207,6 +207,8 @@ def _owned(storage: StorageSpec, config: OperatorConfig) -> dict[str, str]:
         # Otherwise an array in a base file cannot contain null. Files with arrays in the old format
         # are read as before.
         "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+        # Parquet's default calls the constructor of any class that a file names (F323).
+        "spark.hadoop.parquet.avro.data.supplier": "org.apache.parquet.avro.GenericDataSupplier",
         # Very old dates are written unchanged: otherwise a bulk insert fails on them.
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",

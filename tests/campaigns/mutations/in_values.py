@@ -561,6 +561,17 @@ VALUES = (
         f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
     ),
     mutation(
+        "files-name-classes",
+        "F323",
+        "Parquet's reader for Avro calls the constructor of a class that a file names",
+        Edit(
+            MANIFESTS,
+            '        "spark.hadoop.parquet.avro.data.supplier": "org.apache.parquet.avro.GenericDataSupplier",\n',
+            "",
+        ),
+        "tests/tiers/unit/manifests/test_held_values.py::test_no_file_names_a_class_to_its_reader",
+    ),
+    mutation(
         "write-with-an-internal-option",
         "F322",
         "a program's row is stored under a key that is not its own",

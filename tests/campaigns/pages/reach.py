@@ -40,6 +40,9 @@ NO_TOKEN = f"{COMPONENT}/test_identities.py::test_without_a_good_token_nothing"
 CONNECTIONS = f"{COMPONENT}/test_gateway_rules.py::test_go"
 FULL = f"{COMPONENT}/test_identities.py::test_a_table_that_fills_up_stops_itself"
 NO_CERTIFICATE = f"{COMPONENT}/test_etcd_access.py::test_etcd_refuses_clients_without_a_certificate"
+ANONYMOUS = "tests/tiers/hudi/test_wire.py::test_the_store_answers_nobody_without_credentials"
+QUOTA = f"{CRDS}/test_isolation.py::test_a_quota_bounds_the_number_of_tables"
+OPERATORS_QUOTA = f"{COMPONENT}/test_etcd_access.py::test_the_operators_certificate_is_bounded_by_the_quota_only"
 DECIDES = f"{COMPONENT}/test_etcd_access.py::test_a_pod_reads_what_the_operator_decides_and_cannot_change_it"
 WIRE = "tests/tiers/hudi/test_wire.py::test_who_does_not_have_the_key_is_refused"
 EXECUTORS_KEY = f"{COMPONENT}/test_executor_pods.py::test_an_executor_needs_the_key_of_its_driver"
@@ -98,7 +101,7 @@ CELLS: dict[str, dict[str, Cell]] = {
             STARTS,
         ),
         EXECUTOR: cell("as its driver: it has the same Secrets, and no others", STARTS, MOUNTS),
-        NETWORK: cell(f"{NOT_TESTED} nothing without credentials, if the store asks for them"),
+        NETWORK: cell("nothing without credentials, if the store asks for them", ANONYMOUS),
         HOLDER: cell(
             "by a pod of an allowed image with the Secrets of a namespace where tables may be: the images have an "
             "interpreter",
@@ -150,7 +153,7 @@ CELLS: dict[str, dict[str, Cell]] = {
     "etcd's space and time for other tables": {
         VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
         EDITOR: cell("up to the limits of a table", FULL),
-        AUTHOR: cell(f"up to the limits of each table; {NOT_TESTED} how many tables is bounded by quotas only", FULL),
+        AUTHOR: cell("up to the limits of each table; how many tables is bounded by a ResourceQuota only", FULL, QUOTA),
         DRIVER: cell("up to its table's limits: then its table stops, and others go on", FULL),
         EXECUTOR: cell("nothing", NO_ETCD, NO_TOKEN),
         NETWORK: cell(
@@ -159,7 +162,8 @@ CELLS: dict[str, dict[str, Cell]] = {
             CONNECTIONS,
         ),
         HOLDER: cell(
-            f"{NOT_TESTED} with the operator's certificate nothing but the quota of the database is in its way"
+            "fills the database, where it may `get` the operator's certificate (as above): then nobody writes",
+            OPERATORS_QUOTA,
         ),
     },
     "Storage credentials (the table's Secret)": {

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,21 @@ def stranger(*arguments: object) -> dict[str, str]:
     heard = dict(line.split(" ", 1) for line in asked.stdout.splitlines())
     assert heard.keys() == {"rpc", "blocks"}, asked.stdout + asked.stderr[-3000:]
     return heard
+
+
+def test_the_store_answers_nobody_without_credentials(world: World, agent: Process) -> None:
+    """A neighbour on the network of versitygw: it neither lists, reads, writes nor deletes."""
+    table = world.table("anonymous")
+    world.create(table, agent=AGENT, process=agent)
+    written = rows(range(3), "a", "first", 1)
+    assert table.writer("writer", python={"batches": [{"rows": written}]}).wait() == 0
+    bucket, file = f"{world.start_s3()}/lake", f"anonymous/{table.data_files()[0]}"
+    for method, path in (("GET", "?list-type=2"), ("GET", f"/{file}"), ("PUT", f"/{file}"), ("DELETE", f"/{file}")):
+        asked = urllib.request.Request(bucket + path, method=method, data=b"x" if method == "PUT" else None)
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(asked, timeout=10)
+        assert answer.value.code == 403, (method, path, answer.value)
+    table.audited(written)
 
 
 @pytest.mark.parametrize("mode", ["local", "executors"])

@@ -174,3 +174,37 @@ def test_a_role_can_do_what_the_page_says(lake: Cluster, role: str) -> None:
         if answer != _page()[what][role]:
             wrong.append(f"{what}: the page says {_page()[what][role]}, it is {answer}: {done.stdout.strip()[:300]}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_quota_bounds_the_number_of_tables(light_cluster: Cluster, author: str) -> None:
+    """By Kubernetes' object count. The controller that counts what is there does not run here: its
+    first count is written by the test, and from then on the API server counts by itself.
+    """
+    hard = {"count/huditables.hudioperator.io": "1"}
+    quota: JsonDict = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "tables", "namespace": author},
+        "spec": {"hard": hard},
+    }
+    light_cluster.apply(quota)
+    counted = json.dumps({"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}})
+    light_cluster.kubectl(
+        "patch", "resourcequota/tables", "-n", author, "--subresource=status", "--type=merge", "-p", counted
+    )
+    wait_until(
+        lambda: (
+            "exceeded quota"
+            in light_cluster.run(
+                "apply",
+                "-f",
+                "-",
+                stdin=quick_yaml.dump_all(
+                    [table(author, name=name, path=f"s3a://lake/{name}") for name in ("one", "two")]
+                ),
+            ).stdout
+        )
+    )
+    said = light_cluster.refused(table(author, name="three", path="s3a://lake/three"), user="ann")
+    assert "exceeded quota: tables, requested: count/huditables.hudioperator.io=1" in said, said
+    assert len(light_cluster.get("huditables", "-n", author)["items"]) == 1

@@ -5,9 +5,11 @@ What a pod may do behind the gateway's role: test_identities.py.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.support.harness.servers import Etcd
+from tests.support.harness.servers import Etcd, wait_for
 
 T = "/hudi/control/0123456789abcdef0123456789abcdef"
 TABLE = "/hudi/tables/0123456789abcdef0123456789abcdef"
@@ -98,3 +100,25 @@ def test_setting_up_again_changes_nothing(etcd: Etcd) -> None:
     before = etcd.ctl("root", "role", "get", "hudi-gateway").stdout
     etcd.set_up_users()
     assert etcd.ctl("root", "role", "get", "hudi-gateway").stdout == before
+
+
+def test_the_operators_certificate_is_bounded_by_the_quota_only(tmp_path: Path) -> None:
+    """It writes keys of any table until the database is full: then nobody writes, and what is there
+    can be read.
+    """
+    etcd = Etcd(tmp_path, f"--quota-backend-bytes={16 * 1024 * 1024}")
+    etcd.start()
+    try:
+        wait_for("users are made", lambda: etcd.set_up_users().returncode == 0)
+        assert etcd.ctl("operator", "put", f"{TABLE}/clock", "1").returncode == 0
+        much = "x" * 1_000_000
+        for number in range(40):
+            done = etcd.ctl("operator", "put", f"{T}/filler/{number}", stdin=much)
+            if done.returncode != 0:
+                break
+        assert "database space exceeded" in done.stderr, done
+        assert 5 < number < 30, number
+        assert "database space exceeded" in etcd.ctl("gateway", "put", f"{TABLE}/clock", "2").stderr
+        assert etcd.read(f"{TABLE}/clock") == {f"{TABLE}/clock": 1}
+    finally:
+        etcd.stop()

@@ -43,6 +43,12 @@ def test_everybody_writes_arrays_that_may_hold_null() -> None:
         assert settings["spark.hadoop.parquet.avro.write-old-list-structure"] == "false"
 
 
+def test_no_file_names_a_class_to_its_reader() -> None:
+    """F323: what it does to Parquet's reader is shown by ParquetClassesTest."""
+    for settings in (spark_conf.spark_defaults(table(), WRITER, 1, CONFIG), spark_conf.agent_defaults(table(), CONFIG)):
+        assert settings["spark.hadoop.parquet.avro.data.supplier"] == "org.apache.parquet.avro.GenericDataSupplier"
+
+
 def test_everybody_writes_dates_as_they_are_and_says_so() -> None:
     """Through Avro (upserts, compaction) and as rows (bulk inserts)."""
     common = hudi_conf.common_defaults()
