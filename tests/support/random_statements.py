@@ -66,15 +66,20 @@ def _equals(column: str, value: str, of: str) -> Condition:
 class Statements:
     """Random steps from one seed; each is made for the rows that the table has then."""
 
-    def __init__(self, seed: int, *, prefix: str = "k", alone: bool = True, late: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, prefix: str = "k", alone: bool = True, late: bool = False, on_read: bool = False
+    ) -> None:
         """``prefix``: of all keys; ``alone``: no other program writes the table, so that a whole
-        partition may be overwritten; ``late``: ordering values may be smaller than the row's.
+        partition may be overwritten; ``late``: ordering values may be smaller than the row's;
+        ``on_read``: the table's type is MergeOnRead, in which a late DELETE of MERGE INTO is
+        discarded like any late version.
         """
         self._random = random.Random(seed)
         self._keys = tuple(f"{prefix}{number}" for number in range(12))
         self._prefix = prefix
         self._alone = alone
         self._late = late
+        self._on_read = on_read
         self._ts = 0
         self._used: set[int] = set()
         self._kept: Rows | None = None
@@ -270,7 +275,8 @@ class Statements:
                 if holds(row):
                     made = become(row, rows.get(key, row))
                     if made is None:
-                        after.pop(key, None)
+                        if not self._on_read or row[3] >= rows.get(key, row)[3]:
+                            after.pop(key, None)
                     else:
                         after[key] = newer(made, rows.get(key))
                     break

@@ -7,13 +7,14 @@ from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
 STRATEGY, INSERTS = "FencedConflictResolutionStrategy", "InsertConflicts"
+AWAY = "tests/tiers/hudi/test_compacted_away.py"
 
 KEYS = (
     mutation(
         "inserted-keys-are-not-compared",
         "I13 F58",
         "two commits that insert one new key into two file groups are no conflict, as with Hudi's own strategies",
-        j(STRATEGY, " || !sameKeys(mine, other).isEmpty();", ";"),
+        j(STRATEGY, "                || !sameKeys(mine, other).isEmpty()\n"),
         t("InsertConflictsTest.theLaterCommitOfOneNewKeyIsRefused"),
         t("InsertConflictsTest.theGateSaysWhatIsCompared"),
     ),
@@ -91,7 +92,7 @@ KEYS = (
         "I13",
         "a write that was looked at before the lock is not looked at again, whatever was found",
         j(
-            "InsertsAhead",
+            "KeysAhead",
             "            if (new InsertConflicts(InsertRule.KEY, false, metaClient)\n"
             "                    .between(files, other)\n"
             "                    .isEmpty()) {\n",
@@ -100,10 +101,38 @@ KEYS = (
         t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
     ),
     mutation(
+        "what-a-compaction-removes-is-written",
+        "I13 F324",
+        "a key comes back into the log of a file group whose compaction has removed it",
+        j(
+            "CompactedAway",
+            "if (stat.getNumDeletes() > 0 && logs.containsKey(group)) {",
+            "if (stat.getNumDeletes() < 0 && logs.containsKey(group)) {",
+        ),
+        f"{AWAY}::test_a_compaction_completes_while_the_key_comes_back",
+    ),
+    mutation(
+        "what-a-pending-compaction-removes-is-written",
+        "I13 F324",
+        "a key comes back into the log of a file group whose compaction is going to remove it",
+        j(
+            STRATEGY,
+            "            candidates = Stream.concat(candidates, CompactedAway.pending(metaClient).stream());\n",
+        ),
+        f"{AWAY}::test_a_compaction_is_pending_while_the_key_comes_back",
+    ),
+    mutation(
+        "log-files-are-apart-unseen",
+        "I13 F324",
+        "log files that were looked at before the lock are not looked at again, whatever was found",
+        j("KeysAhead", "            if (found.isEmpty()) {\n", "            if (found != null) {\n"),
+        f"{AWAY}::test_a_compaction_completes_while_the_key_comes_back",
+    ),
+    mutation(
         "nothing-is-compared-before-the-lock",
         "availability",
         "all keys are read while the lock is held",
-        j("EtcdLockProvider", "    InsertsAhead.look(session, props, storageConf);\n"),
+        j("EtcdLockProvider", "    KeysAhead.look(session, props, storageConf);\n"),
         t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
     ),
     mutation(

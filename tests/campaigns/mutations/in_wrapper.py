@@ -9,7 +9,7 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
 BUCKETS = "|| (buckets && !sharedBuckets(mine, other).isEmpty())"
 CONFLICT = (
-    "        return !compaction\n"
+    "        return !isCompaction(mine, other)\n"
     "                && (super.hasConflict(mine, other)\n"
     f"                        {BUCKETS}\n"
     "                        || wroteToDeletedPartition(mine, other));\n"
@@ -366,7 +366,7 @@ COMMITS = (
         "a compaction that completed meanwhile makes a delta commit fail",
         j(
             "FencedConflictResolutionStrategy",
-            "        return !compaction\n                && (super",
+            "        return !isCompaction(mine, other)\n                && (super",
             "        return (super",
         ),
         t("ConflictTest.whoConflicts"),

@@ -5,7 +5,6 @@ keeps, and nothing else changes (F68).
 from __future__ import annotations
 
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,32 +14,8 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.job.merging import Merge
 from hudi_runtime.process.errors import UserCodeError
 from hudi_runtime.read import remove_duplicates
+from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
-
-
-def done(writer: Process, *, commits: int = 1, conflicts: int = 0) -> None:
-    assert writer.wait() == 0, writer.log()[-4000:]
-    told = writer.termination()
-    assert (told["commits"], told["conflicts"]) == (commits, conflicts), writer.log()[-4000:]
-
-
-def stopped_in_its_write(table: Table, writer: Process) -> None:
-    """Stop it between its two holds of the lock: it has read the table and begun its instant, and
-    not committed.
-    """
-
-    def begun() -> bool:
-        return any(instant.state.name == "INFLIGHT" for instant in table.timeline().pending)
-
-    until("its instant is inflight", begun, alive=writer, every=0.005)
-    while True:
-        writer.signal(signal.SIGSTOP)
-        lock = table.get("lock")
-        if lock is None or lock["inc"] != writer.inc:
-            break
-        writer.signal(signal.SIGCONT)
-        time.sleep(0.02)
-    assert begun(), "it has not committed yet"
 
 
 def files_of(table: Table, partition: str) -> list[str]:

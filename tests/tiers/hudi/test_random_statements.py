@@ -54,7 +54,7 @@ def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, 
     table = world.table(name, **TABLES[kind])
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"{name}.json"
-    program = table.writer("program", application=arguments(results, seed, late=late))
+    program = table.writer("program", application=arguments(results, seed, late=late, on_read=kind.startswith("mor")))
     told = told_by(program, results, seed)
     # Nothing is shown by a program whose statements are all refused.
     assert set(told["succeeded"]) >= {"merge", "update", "delete", "insert", "save upsert"}, told
@@ -76,7 +76,7 @@ def test_so_it_is_beside_another_program(world: World, agent: Process, kind: str
     programs = []
     for number, prefix in enumerate(("x", "y")):
         results = world.folder / f"together-{kind}-{prefix}.json"
-        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True)
+        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, on_read=kind.startswith("mor"))
         programs.append((table.writer(f"program-{prefix}", application=how), results, seed + number))
     told = [told_by(*one) for one in programs]
     for one in told:

@@ -1,7 +1,7 @@
 package io.hudioperator;
 
 import io.hudioperator.commit.CommitChecks;
-import io.hudioperator.commit.InsertsAhead;
+import io.hudioperator.commit.KeysAhead;
 import io.hudioperator.commit.SnapshotCheck;
 import io.hudioperator.commit.WriteOptions;
 import io.hudioperator.contract.ErrorCode;
@@ -72,7 +72,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
             requireFree();
             session = session();
             WriteOptions.require(session, props, () -> metaClient().getTableConfig());
-            InsertsAhead.look(session, props, storageConf);
+            KeysAhead.look(session, props, storageConf);
             TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
             try {
                 if (!session.acquire(unit.toNanos(time), storage)) {

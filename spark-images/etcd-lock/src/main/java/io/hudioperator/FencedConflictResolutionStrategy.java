@@ -3,6 +3,7 @@ package io.hudioperator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.hudioperator.commit.CommitChecks;
+import io.hudioperator.commit.CompactedAway;
 import io.hudioperator.commit.InsertConflicts;
 import io.hudioperator.commit.SnapshotCheck;
 import io.hudioperator.commit.WriteOptions;
@@ -12,6 +13,7 @@ import io.hudioperator.etcd.Pause;
 import io.hudioperator.protocol.HeldLock;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
+import java.util.ConcurrentModificationException;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -62,6 +64,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     private Map<String, Set<String>> removedSinceRead = Map.of();
     private InsertConflicts inserts;
     private final Map<String, Set<String>> sameKeys = new HashMap<>();
+    private CompactedAway compactedAway;
+    private final Map<String, Set<String>> removedKeys = new HashMap<>();
 
     @Override
     public Stream<HoodieInstant> getCandidateInstants(
@@ -79,6 +83,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         }
         if (writeConfig.isPresent()) {
             buckets = countsBuckets(writeConfig.get());
+            boolean looksUp = session.isWriter() && writeConfig.get().getIndexType() != HoodieIndex.IndexType.BUCKET;
+            compactedAway = looksUp ? new CompactedAway(metaClient) : null;
             CommitChecks.requireOptions(writeConfig.get(), EtcdLockProvider.class);
             TypedProperties props = writeConfig.get().getProps();
             WriteOptions.requireMetadataTable(metaClient, props);
@@ -103,6 +109,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
                 .distinct();
         if (yields) {
             return Stream.concat(candidates, pendingWrites(metaClient, current)).distinct();
+        }
+        if (compactedAway != null && DELTA_COMMIT.equals(current.getAction())) {
+            candidates = Stream.concat(candidates, CompactedAway.pending(metaClient).stream());
         }
         ahead = session.pendingAhead();
         return ahead.isEmpty()
@@ -152,9 +161,10 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     /**
      * A compaction that completed while a delta commit was written is no conflict: the log files of
      * the commit belong to the file slice that is valid at its completion time, whether the
-     * compaction ends before or after it (Hudi itself accepts the second case). So ingestion never
-     * fails because of a compaction. If the commit also wrote a base file into that file group, it
-     * conflicts with the delta commit whose log files made the compaction worthwhile.
+     * compaction ends before or after it (Hudi itself accepts the second case). Keys that the
+     * compaction removes are the exception ({@link CompactedAway}). If the commit also wrote a base
+     * file into that file group, it conflicts with the delta commit whose log files made the
+     * compaction worthwhile.
      *
      * <p>With a bucket index, two commits that each create the first file of a bucket also conflict
      * (see {@link #countsBuckets}). With other indexes, two commits that insert the same key
@@ -162,7 +172,25 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
      */
     @Override
     public boolean hasConflict(ConcurrentOperation mine, ConcurrentOperation other) {
-        return wroteTheSame(mine, other) || !sameKeys(mine, other).isEmpty();
+        return wroteTheSame(mine, other)
+                || !sameKeys(mine, other).isEmpty()
+                || !removedKeys(mine, other).isEmpty();
+    }
+
+    /** File groups into whose log the commit has written keys that a compaction removes (F324). */
+    private Set<String> removedKeys(ConcurrentOperation mine, ConcurrentOperation other) {
+        HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+        boolean compared = compactedAway != null && metadata != null && isCompaction(mine, other);
+        return compared
+                ? removedKeys.computeIfAbsent(
+                        other.getInstantTimestamp(), time -> compactedAway.between(metadata, other))
+                : Set.of();
+    }
+
+    /** Of two, the first of which is a delta commit. */
+    private static boolean isCompaction(ConcurrentOperation mine, ConcurrentOperation other) {
+        return other.getOperationType() == WriteOperationType.COMPACT
+                && DELTA_COMMIT.equals(mine.getInstantActionType());
     }
 
     private boolean wroteTheSame(ConcurrentOperation mine, ConcurrentOperation other) {
@@ -172,9 +200,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         if (removedWhatWasRead(mine, other)) {
             return true;
         }
-        boolean compaction = other.getOperationType() == WriteOperationType.COMPACT
-                && DELTA_COMMIT.equals(mine.getInstantActionType());
-        return !compaction
+        return !isCompaction(mine, other)
                 && (super.hasConflict(mine, other)
                         || (buckets && !sharedBuckets(mine, other).isEmpty())
                         || wroteToDeletedPartition(mine, other));
@@ -220,6 +246,18 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     @Override
     public Option<HoodieCommitMetadata> resolveConflict(
             HoodieTable table, ConcurrentOperation mine, ConcurrentOperation other) {
+        Set<String> removed = removedKeys(mine, other);
+        if (!removed.isEmpty()) { // Hudi itself lets every compaction pass
+            if (session != null) {
+                session.conflict(
+                        json(mine, other, removed).put("yielded", false).toString());
+            }
+            throw new HoodieWriteConflictException(
+                    "Write conflict: instant " + mine.getInstantTimestamp() + " wrote record keys that the compaction "
+                            + other.getInstantTimestamp() + " (" + other.getInstantActionState() + ") removes from "
+                            + String.join(", ", removed) + ": they are inserted when it is completed",
+                    new ConcurrentModificationException("a compaction removes what was written"));
+        }
         try {
             return super.resolveConflict(table, mine, other);
         } catch (HoodieWriteConflictException e) {

@@ -108,7 +108,7 @@ public final class InsertConflicts {
      */
     public Set<String> between(HoodieCommitMetadata mine, String other) {
         Map<String, List<Inserted>> here = rule == InsertRule.IGNORE ? Map.of() : inserted(mine);
-        Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(other));
+        Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(metaClient, other));
         return here.entrySet().stream()
                 .filter(files -> there.containsKey(files.getKey()))
                 .map(files -> between(other, files.getValue(), there.get(files.getKey())))
@@ -154,7 +154,8 @@ public final class InsertConflicts {
                 .collect(Collectors.groupingBy(i -> i.partition));
     }
 
-    private HoodieCommitMetadata read(String requested) {
+    /** Metadata of a completed write or table service. */
+    static HoodieCommitMetadata read(HoodieTableMetaClient metaClient, String requested) {
         HoodieInstant completed =
                 // a savepoint has the same time as its commit
                 metaClient

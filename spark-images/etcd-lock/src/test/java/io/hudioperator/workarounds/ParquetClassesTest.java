@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a Parquet file may make its reader do (F323, CVE-2025-30065). The schema of such a file names
+ * What a Parquet file may make its reader do (F323, CVE-2025-30065). Such a file's schema names
  * a Java class for a column of strings; with Parquet's default the reader calls the constructor of
  * that class with each value. Here it is one that creates a file.
  */
@@ -44,7 +44,7 @@ class ParquetClassesTest {
     @TempDir
     Path folder;
 
-    /** A data file with one row, whose column {@code v} names a file that the reader is to create. */
+    /** A data file with one row. Its column {@code v} names a file that the reader is to create. */
     private StoragePath hostile(Path created) throws IOException {
         Schema named = SchemaBuilder.builder().stringType();
         named.addProp("java-class", FileOutputStream.class.getName());
@@ -69,7 +69,7 @@ class ParquetClassesTest {
         return new StoragePath(file.toUri());
     }
 
-    /** Reads a file as Hudi does where it merges records as Avro. Returns the number of its rows. */
+    /** Reads a file as Hudi does where it merges records as Avro; returns how many rows it has. */
     private static int read(StoragePath file, Configuration conf) throws IOException {
         HoodieHadoopStorage storage = new HoodieHadoopStorage(file.toString(), conf);
         int rows = 0;
