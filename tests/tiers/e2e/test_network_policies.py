@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pandas as pd
@@ -13,11 +14,17 @@ from demo.cluster import kubectl
 
 from tests.support.cluster.enforcer import enforced
 from tests.support.cluster.scene import EXECUTOR, executors
-from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, run, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 NEIGHBOUR = "neighbour"
 STORAGE = "storage"
+WEB = 8000
+"""The port on which the neighbour listens."""
+EGRESS = {
+    "enabled": True,
+    "spark": [{"to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": STORAGE}}}]}],
+}
 Port = tuple[str, int]
 """A pod, by namespace and name, and a port of its."""
 CONNECT = """
@@ -54,7 +61,7 @@ def neighbour(installed: None) -> Iterator[str]:
                     "name": "python",
                     "image": "localhost/hudi-operator/operator:dev",
                     "imagePullPolicy": "Never",
-                    "command": ["sleep", "3600"],
+                    "command": ["python3", "-m", "http.server", str(WEB)],
                 }
             ],
         },
@@ -96,6 +103,42 @@ def answered(ports: dict[Port, tuple[str, int]]) -> set[Port]:
     return {name for name, open_ in zip(names, json.loads(told), strict=True) if open_}
 
 
+def installed_with(*more: str) -> None:
+    """Install the chart again with these values beside the demo's."""
+    run(
+        *("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "--values=demo/values.yaml"),
+        *("-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m", *more),
+    )
+
+
+@pytest.fixture
+def egress(installed: None) -> Iterator[None]:
+    installed_with(f"--set-json=networkPolicy.egress={json.dumps(EGRESS)}")
+    yield
+    installed_with()
+
+
+def reaching(address: str, *namespaces: str) -> dict[str, str]:
+    """The running pods of these namespaces that reach the neighbour, with their roles."""
+    asked = json.dumps([[address, WEB]])
+    found = {}
+    for namespace in namespaces:
+        for pod in cluster.items("pods", "-n", namespace, "--field-selector=status.phase=Running"):
+            pids = cluster.host_pids(namespace, pod["metadata"]["name"])
+            if not pids:
+                continue  # it has just ended
+            told = subprocess.run(
+                ["nsenter", "--target", str(pids[0]), "--net", sys.executable, "-c", CONNECT],
+                input=asked,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            if json.loads(told.stdout)[0]:
+                found[pod["metadata"]["name"]] = pod["metadata"]["labels"].get("app.kubernetes.io/component", "")
+    return found
+
+
 def roles(ports: set[Port]) -> set[str]:
     """What the pods of these ports are: operator, gateway, etcd; driver, executor, agent."""
     found = set()
@@ -133,3 +176,28 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(space: Space, neigh
         assert not answered(ours), "reached although policies are enforced"
         space.wait("hudiwriter/during", "Succeeded", seconds=240)
     space.audited("policies", pd.concat([written(batches=2, rows=60), written(batches=2, rows=60, first=1000)]))
+
+
+def test_pods_of_ours_reach_nobody_else_and_writers_work(space: Space, neighbour: str, egress: None) -> None:
+    """With `networkPolicy.egress`: a server of somebody else is reached by none of our pods, and
+    writers with executors commit.
+    """
+    address = cluster.get("pod", NEIGHBOUR, "-n", NEIGHBOUR)["status"]["podIP"]
+    space.table("outgoing")
+    space.writer("before", "outgoing", batches=2, rows=60, delay=0.5, executors={"instances": 1, **EXECUTOR})
+    _, pod = space.wait_inflight("before", "outgoing")
+    wait_for("an executor", lambda: bool(executors(space, pod)), seconds=60)
+    where = (space.namespace, OPERATOR_NAMESPACE)
+    assert set(reaching(address, *where).values()) >= {"operator", "gateway", "etcd", "driver", "executor", "agent"}
+
+    with enforced(OUT / "logs" / "kube-router-egress.log"):
+        wait_for("the policies to hold", lambda: not reaching(address, *where), seconds=90, every=2)
+        space.wait("hudiwriter/before", "Succeeded", seconds=240)
+        space.writer(
+            "during", "outgoing", batches=2, rows=60, first=1000, delay=0.2, executors={"instances": 1, **EXECUTOR}
+        )
+        driver = wait_for("a driver", lambda: space.drivers("during") or None, seconds=120)[0]["metadata"]["name"]
+        wait_for("its executor", lambda: bool(executors(space, driver)), seconds=120)
+        assert reaching(address, *where) == {}
+        space.wait("hudiwriter/during", "Succeeded", seconds=240)
+    space.audited("outgoing", pd.concat([written(batches=2, rows=60), written(batches=2, rows=60, first=1000)]))
