@@ -20,8 +20,9 @@ class GcsServer:
 
     bucket = "lake"
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, external_url: str = "") -> None:
+        """`external_url`: by which clients reach it, when there is something before it."""
+        self._folder, self._external_url = folder, external_url
         self._process: subprocess.Popen[bytes] | None = None
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
@@ -35,7 +36,16 @@ class GcsServer:
     def start(self) -> None:
         """Start it and make the bucket."""
         self._folder.mkdir(parents=True)
-        where = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(self._port), "-external-url", self.url]
+        where = [
+            "-scheme",
+            "http",
+            "-host",
+            "127.0.0.1",
+            "-port",
+            str(self._port),
+            "-external-url",
+            self._external_url or self.url,
+        ]
         # In memory: over a directory it forgets the empty objects that stand for folders.
         command = [str(CACHE / "bin" / "fake-gcs-server"), *where, "-backend", "memory", "-log-level", "warn"]
         with (self._folder / "log").open("wb") as log:

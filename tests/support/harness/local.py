@@ -491,8 +491,13 @@ class World:
         (folder / "hudi-defaults.conf").write_text(hudi_conf.properties(hudi))
         (folder / "job.json").write_text(json.dumps(job))
         keep = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "JAVA_HOME"}}
+        keys = spark.get("spark.hadoop.fs.s3a.aws.credentials.provider") == spark_conf.S3_CREDENTIALS
+        mounted = {"HUDI_OPERATOR_S3_CREDENTIALS": str(folder / "s3")}
+        if keys:
+            mount_keys(folder / "s3", ACCESS_KEY, SECRET_KEY)
         return {
             **keep,
+            **(mounted if keys else {}),
             "TZ": "UTC",
             "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in RUNTIME_PATH),
             "PYSPARK_PYTHON": sys.executable,
@@ -507,14 +512,13 @@ class World:
             "POD_UID": f"uid-{name}",
             "NODE_NAME": "node",
             "POD_IP": "127.0.0.1",
-            "HUDI_OPERATOR_S3_CREDENTIALS": str(mount_keys(folder / "s3", ACCESS_KEY, SECRET_KEY)),
         }
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
         kafka, application; operation, duplicates, transform, retries, options, run, priority,
-        streaming (seconds), spark (settings that no HudiWriter may have), applied (another word:
-        applied again).
+        streaming (seconds), spark (settings that no HudiWriter may have), environment (what a
+        webhook adds to the pod), applied (another word: applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
@@ -591,21 +595,29 @@ class World:
             "HUDI_OPERATOR_ATTEMPT": attempt,
             "HUDI_OPERATOR_ROLE": "writer",
             "HUDI_OPERATOR_PRIORITY": str(job.get("priority", 0)),
+            **job.get("environment", {}),
         }
         table.admit(attempt, "writer")
         return self._run(attempt, folder, module="hudi_runtime.writer", env=env)
 
     def agent(
-        self, name: str, *tables: Table, pod: str = "", storage: Table | None = None, executor: bool = False
+        self,
+        name: str,
+        *tables: Table,
+        pod: str = "",
+        storage: Table | None = None,
+        executor: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> Process:
         """Start an agent pod.
 
         Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run
-        in a process of their own.
+        in a process of their own. `environment`: what a webhook adds to the pod.
         """
         pod = pod or f"{name}-1"
         folder = self.folder / "pods" / pod
         env = self.agent_environment(folder, name, (storage or self.table("any")).spec, pod=pod, executor=executor)
+        env |= environment or {}
         for table in tables:
             self.admit_agent(table, name, pod=pod)
         return self._run(f"default.{pod}", folder, module="hudi_runtime.agent", env=env)
@@ -736,11 +748,15 @@ class World:
 
 def mount_keys(folder: Path, access_key: str, secret_key: str) -> Path:
     """S3 keys in files, as a kubelet mounts a Secret and replaces it; returns the folder."""
+    return mount_files(folder, {"accessKeyId": access_key, "secretAccessKey": secret_key})
+
+
+def mount_files(folder: Path, files: Mapping[str, str]) -> Path:
+    """A volume's files by name, all replaced at once as by a kubelet; returns the folder."""
     version = folder / f"..{time.monotonic_ns()}"
     version.mkdir(parents=True)
-    (version / "accessKeyId").write_text(access_key)
-    (version / "secretAccessKey").write_text(secret_key)
-    for name in ("accessKeyId", "secretAccessKey"):
+    for name, text in files.items():
+        (version / name).write_text(text)
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(f"..data/{name}")
     new = folder / "..data_tmp"

@@ -38,6 +38,17 @@ def render(*arguments: str, namespace: str = "hudi-system") -> list[JsonDict]:
     return [dict(document) for document in json.loads(_rendered(namespace, *arguments))]
 
 
+def module_folder(module: str, checksum: str) -> Path:
+    """The files of a Go module (`path@version`), which must have this checksum."""
+    done = subprocess.run(
+        ["go", "mod", "download", "-json", module], cwd="/", capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["Sum"] == checksum
+    return Path(found["Dir"])
+
+
 @functools.cache
 def _rendered(namespace: str, *arguments: str) -> str:
     """As JSON: whoever asks gets objects of its own, and reading YAML takes its time."""

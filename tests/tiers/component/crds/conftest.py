@@ -13,7 +13,7 @@ from kubernetes import client, config
 
 from tests.support import ROOT
 from tests.support.hostile_specs import ALLOWED_IMAGES
-from tests.tiers.component.crds.cluster import Cluster, allow, install, wait_until
+from tests.tiers.component.crds.cluster import Cluster, allow, install, module_folder, wait_until
 
 
 @contextmanager
@@ -35,6 +35,20 @@ def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
         broker = "--set=credentialsBroker.url=https://broker:8443,credentialsBroker.storeEndpoint=http://s3:9000"
         install(cluster, f"--set=config.allowedImages={{{','.join(ALLOWED_IMAGES)}}}", broker)
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def external_secrets(light_cluster: Cluster) -> Cluster:
+    """The CRD of ExternalSecrets is there, from its Go module, by the module's checksum. No
+    controller acts on one.
+    """
+    module = module_folder(
+        "github.com/external-secrets/external-secrets@v1.3.2", "h1:u2J8RjlHIeF0oZCqtl92adI/uZWUwOesJIDkfql6LqQ="
+    )
+    crd = module / "config" / "crds" / "bases" / "external-secrets.io_externalsecrets.yaml"
+    light_cluster.kubectl("apply", "--server-side", "-f", str(crd))
+    light_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    return light_cluster
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from tests.tiers.component.crds.cluster import (
     Cluster,
     JsonDict,
     helm,
+    module_folder,
     render,
     table,
     wait_until,
@@ -94,13 +95,8 @@ def test_two_ways_at_once_are_refused() -> None:
 @pytest.fixture(scope="module")
 def cert_manager_crds() -> list[JsonDict]:
     """cert-manager's own CRDs, from its Go module, by the module's checksum."""
-    done = subprocess.run(
-        ["go", "mod", "download", "-json", CERT_MANAGER], cwd="/", capture_output=True, text=True, timeout=280
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    module = json.loads(done.stdout)
-    assert module["Sum"] == CERT_MANAGER_SUM
-    crds = [quick_yaml.load(path.read_text()) for path in (Path(module["Dir"]) / "deploy" / "crds").glob("*.yaml")]
+    module = module_folder(CERT_MANAGER, CERT_MANAGER_SUM)
+    crds = [quick_yaml.load(path.read_text()) for path in (module / "deploy" / "crds").glob("*.yaml")]
     return [crd for crd in crds if crd["kind"] == "CustomResourceDefinition"]
 
 

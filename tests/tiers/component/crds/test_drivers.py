@@ -6,13 +6,14 @@ part is added as Spark 3.5 does it.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.manifests import namespace as manifests
 from tests.support import quick_yaml
@@ -369,25 +370,40 @@ def test_the_token_of_a_clouds_identity(bare_cluster: Cluster, tmp_path: Path) -
     )
     bare_cluster.kubectl("create", "namespace", "lake")
     wait_until(lambda: bare_cluster.run("get", "serviceaccount", "default", "-n", "lake").returncode == 0)
-    driver = launched(bare_cluster, "lake", tmp_path)
+    driver = launched(bare_cluster, "lake", tmp_path, account="lake")
     place = "/var/run/secrets/eks.amazonaws.com/serviceaccount"
+    variables = {
+        "AWS_STS_REGIONAL_ENDPOINTS": "regional",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_REGION": "eu-central-1",
+        "AWS_ROLE_ARN": "arn:aws:iam::111122223333:role/flights-lake",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": f"{place}/token",
+    }
+
+    def add(obj: JsonDict, *sources: JsonDict, name: str = "aws-iam-token") -> None:
+        (container,) = obj["spec"]["containers"]
+        container["env"] = [*container["env"], *({"name": key, "value": value} for key, value in variables.items())]
+        container["volumeMounts"] = [*container["volumeMounts"], {"name": name, "mountPath": place, "readOnly": True}]
+        obj["spec"]["volumes"].append({"name": name, "projected": {"sources": list(sources)}})
 
     def mutated(*sources: JsonDict, name: str = "aws-iam-token") -> JsonDict:
-        def change(obj: JsonDict) -> None:
-            (container,) = obj["spec"]["containers"]
-            container["env"] = [*container["env"], {"name": "AWS_WEB_IDENTITY_TOKEN_FILE", "value": f"{place}/token"}]
-            container["volumeMounts"] = [
-                *container["volumeMounts"],
-                {"name": name, "mountPath": place, "readOnly": True},
-            ]
-            obj["spec"]["volumes"].append({"name": name, "projected": {"sources": list(sources)}})
-
-        return driver.changed(change)
+        return driver.changed(lambda obj: add(obj, *sources, name=name))
 
     token = {"serviceAccountToken": {"audience": "sts.amazonaws.com", "expirationSeconds": 86400, "path": "token"}}
     code, out = driver.creates(mutated(token))
     assert code == 0, out
     volume = "or an identity of admission.identities"
+    own: TableSpec = spec_of(TableSpec, table("lake", storage={"serviceAccountName": "lake"}))
+    load: WriterSpec = spec_of(WriterSpec, writer("lake", "identity"))
+    for made in (pods.driver_pod(own, load, 1, CONFIG), pods.agent_pod(own, own.agent_name("other"), 1, CONFIG)):
+        made["metadata"].pop("ownerReferences", None)
+        for name, accepted in (("aws-iam-token", True), ("another", False)):
+            obj = copy.deepcopy(made)
+            add(obj, token, name=name)
+            command = ("create", "--dry-run=server", f"--as={OPERATOR}", "-f", "-")
+            done = bare_cluster.run(*command, stdin=quick_yaml.dump(obj))
+            assert (done.returncode == 0) is accepted, done.stdout
+            assert accepted or volume in done.stdout, done.stdout
     for refused, messages in (
         (mutated({"serviceAccountToken": {"path": "token"}}), [volume]),  # for the API server
         (mutated({"serviceAccountToken": {"audience": "hudi-operator-etcd", "path": "token"}}), [volume]),

@@ -13,8 +13,12 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
-def test_an_example_is_accepted(light_cluster: Cluster, namespace: str, path: Path) -> None:
+def test_an_example_is_accepted(
+    light_cluster: Cluster, namespace: str, path: Path, request: pytest.FixtureRequest
+) -> None:
     objects = [found for found in quick_yaml.load_all(path.read_text()) if found]
+    if any(found["kind"] == "ExternalSecret" for found in objects):
+        request.getfixturevalue("external_secrets")
     for found in objects:
         if found["kind"] == "Namespace":
             continue
