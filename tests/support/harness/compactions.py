@@ -14,7 +14,8 @@ SERVICES = {
     "clean": {"afterCommits": 4, "retainCommits": 2},
     "archive": {"afterCommits": 4, "minCommitsToKeep": 4, "maxCommitsToKeep": 5},
 }
-EAGER = {kind: {"enabled": False} for kind in SERVICES} | {"compaction": {"afterCommits": 1}}
+OFF: dict[str, Any] = {kind: {"enabled": False} for kind in SERVICES}
+EAGER = OFF | {"compaction": {"afterCommits": 1}}
 
 
 def batch(number: int, gate: Path | None = None) -> dict[str, Any]:

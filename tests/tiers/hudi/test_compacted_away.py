@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from hudi_runtime.table.timeline import State
-from tests.support.harness.compactions import EAGER, SERVICES, compaction
+from tests.support.harness.compactions import EAGER, OFF, compaction
 from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import Process, Row, Table, World, rows, until
 
-OFF: dict[str, Any] = {kind: {"enabled": False} for kind in SERVICES}
 KEPT = rows([*range(7), 8, 9], "a", "first", 1)
 BACK = rows([7], "a", "back", 3)
 LAST = rows([7], "a", "last", 4)

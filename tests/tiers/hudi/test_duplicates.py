@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.harness.compactions import OFF
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
 
 
@@ -97,3 +98,26 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     done(start("bulk", "bulk_insert", rows([3], "a", "bulk", 9), "Allow"))
     done(start("insert", "insert", rows([3], "a", "insert", 9), "Allow"))
     assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+def test_a_deleted_key_is_inserted_and_written_again(world: World, agent: Process, operation: str) -> None:
+    """F325: the base file still has the key that a log file has deleted. An insert puts the record
+    into another file group, and the next upsert finds both.
+    """
+    name = f"deleted-{operation.replace('_', '-')}"
+    table = world.table(name, type="MergeOnRead", services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+
+    def write(who: str, operation: str, batch: list[Row]) -> None:
+        done(table.writer(who, operation=operation, python={"batches": [{"rows": batch}]}))
+
+    write("first", "upsert", rows(range(4), "a", "first", 1))
+    write("delete", "delete", rows([2], "a", "", 2))
+    write("insert", operation, rows([2, 7], "a", "again", 3))
+    kept = rows([0, 1, 3], "a", "first", 1)
+    table.audited([*kept, *rows([2, 7], "a", "again", 3)])
+    write("update", "upsert", rows([2, 7], "a", "last", 4))
+    table.audited([*kept, *rows([2, 7], "a", "last", 4)])
+    write("gone", "delete", rows([2], "a", "", 5))
+    table.audited([*kept, *rows([7], "a", "last", 4)])

@@ -28,13 +28,29 @@ def test_a_seed_says_which_statements() -> None:
 def test_all_kinds_are_among_them_and_most_change_something() -> None:
     steps = run(1, 400)
     kinds = Counter(step.kind for _, step in steps)
-    assert set(kinds) == {"merge", "update", "delete", "insert", "save upsert", "save delete"}
+    assert set(kinds) == {
+        "merge",
+        "update",
+        "delete",
+        "insert",
+        "insert of a query",
+        "overwrite",
+        "read",
+        "save upsert",
+        "save insert",
+        "save bulk_insert",
+        "save delete",
+        "save what was read",
+    }
     assert sum(rows != step.after for rows, step in steps) > 200
 
 
 def test_the_ordering_value_of_what_is_written_is_the_greatest_so_far() -> None:
+    """But of rows that were read before: they have that of the time when they were read."""
     greatest = 0
     for rows, step in run(2, 200):
+        if step.saves_read:
+            continue
         written = {row[3] for key, row in step.after.items() if row != rows.get(key)} - {
             row[3] for row in rows.values()
         }
@@ -70,3 +86,46 @@ def test_what_a_merge_must_leave() -> None:
             assert all(row[2] == rows[key][2] for key, row in step.after.items())
             seen.add("update of one column")
     assert seen == {"delete", "insert", "update of one column"}
+
+
+def test_late_rows_are_discarded() -> None:
+    """Half of the ordering values are smaller than the row's: an upsert leaves that row."""
+    statements, late = Statements(4, late=True), 0
+    rows = statements.first().after
+    for _ in range(400):
+        step = statements.step(rows)
+        if step.kind == "save upsert":
+            for id, p, _, ts in step.save[1]:
+                before, after = rows.get((p, id)), step.after[p, id]
+                assert after[3] >= ts
+                if before is not None and before[3] > ts:
+                    late += 1
+                    assert after[3] >= before[3]
+        rows = step.after
+    assert late > 20
+
+
+def test_a_program_beside_others_names_its_own_keys_only() -> None:
+    statements = Statements(5, prefix="x", alone=False)
+    rows = statements.first().after
+    for _ in range(400):
+        step = statements.step(rows)
+        assert step.kind != "overwrite"
+        if step.kind in ("update", "delete"):
+            assert "WHERE id LIKE 'x%' AND (" in step.sql
+        assert all(id.startswith("x") for _, id in step.after)
+        rows = step.after
+
+
+def test_a_late_delete_of_merge_into_is_discarded_in_log_files() -> None:
+    rows: Rows = {("a", f"k{n}"): (f"k{n}", "a", "x", 500_000) for n in range(12)}
+    seen = set()
+    for seed in range(400):
+        for on_read in (False, True):
+            step = Statements(seed, late=True, on_read=on_read)._merge(rows)
+            if step.sql.split(" WHEN ")[1:] == ["MATCHED THEN DELETE"]:
+                gone = len(rows) - len(step.after)
+                seen.add((on_read, gone > 0))
+                late = Statements(seed, late=True, on_read=not on_read)._merge(rows)
+                assert (len(late.after) >= len(step.after)) or on_read
+    assert {(False, True), (True, True), (True, False)} <= seen
