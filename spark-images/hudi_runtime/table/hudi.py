@@ -140,6 +140,13 @@ class Table:
         struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
         return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
 
+    def has_rows_deleted_in_logs(self) -> bool:
+        """Whether base files have keys of rows that log files have deleted.
+
+        False with a bucket index, which does not look keys up.
+        """
+        return bool(self._jvm.io.hudioperator.commit.DeletedInLogs.any(self.meta_client()))
+
     def require_merger(self, merge: merging.Merge) -> None:
         """Raise NoMerger when this JVM does not have the table's merger class."""
         merging.require(self._jvm, merge)

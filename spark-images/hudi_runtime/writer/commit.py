@@ -156,6 +156,7 @@ class Committer:
                         **self._compared(since),
                         **self._computed_once(made, recomputed),
                         **key_options(fit.schema, self._job.table.record_keys),
+                        **duplicates.as_upsert(self._table, self._job),
                     },
                 )
         except Exception as error:

@@ -20,9 +20,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
 from hudi_contract.outcomes import ErrorCode
+from hudi_contract.words import Operation
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.table import values
-from hudi_runtime.table.hudi import SNAPSHOT
+from hudi_runtime.table.hudi import SNAPSHOT, Table
 from hudi_runtime.writer import lookup_partitions
 
 _FILE, _TIMES, _THERE, _KEY = "_hudiop_file", "_hudiop_times", "_hudiop_there", "_hudiop_key_"
@@ -59,6 +60,19 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
         )
     finally:
         kept.unpersist()
+
+
+def as_upsert(table: Table, job: Job) -> dict[str, str]:
+    """Options with which Hudi looks the keys up, too, where the table needs it (F325); else none.
+
+    For a batch of `held`, whose keys no row of the table has. In a MergeOnRead table whose log
+    files have deleted rows the base files still have their keys: a record with such a key must go
+    to that file group. With a bucket index every record does.
+    """
+    if not job.looks_up or job.table.type != "MERGE_ON_READ" or not table.has_rows_deleted_in_logs():
+        return {}
+    print("log files of the table delete rows: the insert is written as an upsert", flush=True)
+    return {"hoodie.datasource.write.operation": Operation.UPSERT}
 
 
 def _held(batch: DataFrame, table: TableSpec, rows: DataFrame, *, fails: bool) -> DataFrame:

@@ -122,6 +122,13 @@ KEYS = (
         f"{AWAY}::test_a_compaction_is_pending_while_the_key_comes_back",
     ),
     mutation(
+        "deleted-keys-are-inserted",
+        "I13 F325",
+        "an insert gives a second base file to a key that a log file has deleted",
+        a("writer/commit", "                        **duplicates.as_upsert(self._table, self._job),\n"),
+        "tests/tiers/hudi/test_duplicates.py::test_a_deleted_key_is_inserted_and_written_again",
+    ),
+    mutation(
         "log-files-are-apart-unseen",
         "I13 F324",
         "log files that were looked at before the lock are not looked at again, whatever was found",

@@ -3,12 +3,13 @@ package io.hudioperator.commit;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.hudi.avro.model.HoodieCompactionOperation;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
@@ -154,12 +155,17 @@ public final class CompactedAway {
 
     /** The log files of one part of a commit. */
     private Set<StoragePath> files(HoodieDeltaWriteStat stat) {
-        Set<StoragePath> files = new LinkedHashSet<>();
-        files.add(inPartition(stat.getPartitionPath(), stat.getPath()));
-        if (stat.getLogFiles() != null) {
-            stat.getLogFiles().forEach(file -> files.add(inPartition(stat.getPartitionPath(), file)));
-        }
-        return files;
+        return names(stat)
+                .map(file -> inPartition(stat.getPartitionPath(), file))
+                .collect(Collectors.toSet());
+    }
+
+    /** Names of the files of one part of a commit. */
+    static Stream<String> names(HoodieWriteStat stat) {
+        List<String> more = stat instanceof HoodieDeltaWriteStat ? ((HoodieDeltaWriteStat) stat).getLogFiles() : null;
+        return Stream.concat(Stream.of(stat.getPath()), more == null ? Stream.empty() : more.stream())
+                .map(file -> new StoragePath(file).getName())
+                .distinct();
     }
 
     private void forEachKey(StoragePath file, Consumer<String> consumer) {
