@@ -34,8 +34,9 @@ public final class DeletedInLogs {
     private DeletedInLogs() {}
 
     /**
-     * Whether a log file that has not been compacted deletes a record. A file whose commit is not in
-     * the active timeline counts as one that does. False with a bucket index, which looks no key up.
+     * Whether a log file that has not been compacted deletes a record. A file whose commit is not
+     * in the active timeline counts as one that does. False with a bucket index, which looks no key
+     * up.
      *
      * @throws IOException when the timeline cannot be read
      */
