@@ -37,6 +37,7 @@ def stranger(*arguments: object) -> dict[str, str]:
     return heard
 
 
+@pytest.mark.extra
 def test_the_store_answers_nobody_without_credentials(world: World, agent: Process) -> None:
     """A neighbour on the network of versitygw: it neither lists, reads, writes nor deletes."""
     table = world.table("anonymous")
