@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.harness.compactions import OFF
+from tests.support.harness.in_its_write import done
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
 
 
@@ -23,11 +24,6 @@ def refused(writer: Process, number: int, why: str) -> None:
     assert told["class"] == "BadData"
     assert f"column id of record id='{number}' of partition p='a'" in told["message"], told
     assert why in told["message"]
-
-
-def done(writer: Process, *, conflicts: int = 0) -> None:
-    assert writer.wait() == 0, writer.log()[-4000:]
-    assert writer.termination()["conflicts"] == conflicts
 
 
 @pytest.mark.parametrize(

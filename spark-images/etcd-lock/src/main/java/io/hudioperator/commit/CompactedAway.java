@@ -18,7 +18,6 @@ import org.apache.hudi.common.fs.FSUtils;
 import org.apache.hudi.common.model.DeleteRecord;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieDeltaWriteStat;
-import org.apache.hudi.common.model.HoodieKey;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieRecord.HoodieRecordType;
@@ -31,7 +30,6 @@ import org.apache.hudi.common.table.log.block.HoodieLogBlock;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.CompactionUtils;
 import org.apache.hudi.common.util.collection.ClosableIterator;
-import org.apache.hudi.io.storage.HoodieIOFactory;
 import org.apache.hudi.storage.HoodieStorage;
 import org.apache.hudi.storage.StoragePath;
 
@@ -109,7 +107,8 @@ public final class CompactedAway {
             String group = name(stat.getPartitionPath(), stat.getFileId());
             if (stat.getNumDeletes() > 0 && logs.containsKey(group)) {
                 Set<String> keys = new HashSet<>(writtenBy(logs.get(group)));
-                forEachKey(new StoragePath(metaClient.getBasePath(), stat.getPath()), keys::remove);
+                InsertConflicts.forEachKey(
+                        storage, new StoragePath(metaClient.getBasePath(), stat.getPath()), keys::remove);
                 if (!keys.isEmpty()) {
                     found.add(group);
                 }
@@ -166,13 +165,6 @@ public final class CompactedAway {
         return Stream.concat(Stream.of(stat.getPath()), more == null ? Stream.empty() : more.stream())
                 .map(file -> new StoragePath(file).getName())
                 .distinct();
-    }
-
-    private void forEachKey(StoragePath file, Consumer<String> consumer) {
-        try (ClosableIterator<HoodieKey> keys =
-                HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file).getHoodieKeyIterator(storage, file)) {
-            keys.forEachRemaining(key -> consumer.accept(key.getRecordKey()));
-        }
     }
 
     private void forEachRow(StoragePath file, Consumer<String> consumer) throws IOException {

@@ -291,7 +291,13 @@ public final class InsertConflicts {
     }
 
     private void forEachKey(StoragePath file, Consumer<String> consumer) {
-        try (ClosableIterator<HoodieKey> keys = utils(file).getHoodieKeyIterator(storage, file)) {
+        forEachKey(storage, file, consumer);
+    }
+
+    /** Record keys of a base file. */
+    static void forEachKey(HoodieStorage storage, StoragePath file, Consumer<String> consumer) {
+        try (ClosableIterator<HoodieKey> keys =
+                HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file).getHoodieKeyIterator(storage, file)) {
             keys.forEachRemaining(key -> consumer.accept(key.getRecordKey()));
         }
     }

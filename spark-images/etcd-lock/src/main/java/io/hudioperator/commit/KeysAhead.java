@@ -75,14 +75,18 @@ public final class KeysAhead {
         }
     }
 
-    private static boolean compare(HoodieTableMetaClient metaClient, String mine, Set<String> done) throws IOException {
-        List<String> others = metaClient
+    private static Stream<HoodieInstant> completedSince(HoodieTableMetaClient metaClient, String requested) {
+        return metaClient
                 .getActiveTimeline()
                 .getCommitsTimeline()
                 .filterCompletedInstants()
                 .getInstantsAsStream()
                 .filter(i ->
-                        i.getCompletionTime() != null && i.getCompletionTime().compareTo(mine) > 0)
+                        i.getCompletionTime() != null && i.getCompletionTime().compareTo(requested) > 0);
+    }
+
+    private static boolean compare(HoodieTableMetaClient metaClient, String mine, Set<String> done) throws IOException {
+        List<String> others = completedSince(metaClient, mine)
                 .map(HoodieInstant::requestedTime)
                 .filter(other -> done.add(mine + "/" + other))
                 .collect(Collectors.toList());
@@ -108,14 +112,8 @@ public final class KeysAhead {
         }
         List<HoodieInstant> others = Stream.concat(
                         CompactedAway.pending(metaClient).stream(),
-                        metaClient
-                                .getActiveTimeline()
-                                .getCommitsTimeline()
-                                .filterCompletedInstants()
-                                .getInstantsAsStream()
-                                .filter(i -> HoodieTimeline.COMMIT_ACTION.equals(i.getAction())
-                                        && i.getCompletionTime() != null
-                                        && i.getCompletionTime().compareTo(mine) > 0))
+                        completedSince(metaClient, mine)
+                                .filter(i -> HoodieTimeline.COMMIT_ACTION.equals(i.getAction())))
                 .filter(other -> done.add(mine + "/logs/" + other.requestedTime()))
                 .collect(Collectors.toList());
         HoodieCommitMetadata files =
