@@ -5,7 +5,9 @@ is computed here, row by row, without Spark and without Hudi. A statement that t
 or that Hudi fails, must leave the rows as they were.
 
 As documented (docs/use/merging.md), a version of a row with a smaller ordering value than the row
-is discarded, and of several source rows of one record the one with the greatest value counts.
+is discarded, and of several source rows of one record the one with the greatest value counts. In a
+MergeOnRead table a version that is older than the deletion of its record is discarded until the
+deletion is compacted: then it is a new row.
 
 Several programs may write one table: each has keys of its own, and touches no others.
 """
@@ -13,8 +15,8 @@ Several programs may write one table: each has keys of its own, and touches no o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 Row = tuple[str, str, str | None, int]
 """A row: record key `id`, partition `p`, payload `v`, ordering value `ts`."""
@@ -49,6 +51,14 @@ class Step:
     """Spark is told to keep the rows of ``read``."""
     saves_read: bool = False
     """The rows kept last are upserted."""
+    may_lack: frozenset[tuple[str, str]] = frozenset()
+    """Records of ``after`` that may be absent: an older version of what was deleted, or what an
+    older version deletes.
+    """
+
+    def leaves(self, found: Collection[tuple[str, str]]) -> Rows:
+        """The rows that must be there when there are rows of these records."""
+        return {key: row for key, row in self.after.items() if key in found or key not in self.may_lack}
 
 
 def literal(value: str | int | None, column: str) -> str:
@@ -67,12 +77,20 @@ class Statements:
     """Random steps from one seed; each is made for the rows that the table has then."""
 
     def __init__(
-        self, seed: int, *, prefix: str = "k", alone: bool = True, late: bool = False, on_read: bool = False
+        self,
+        seed: int,
+        *,
+        prefix: str = "k",
+        alone: bool = True,
+        late: bool = False,
+        on_read: bool = False,
+        packs: bool = False,
     ) -> None:
         """``prefix``: of all keys; ``alone``: no other program writes the table, so that a whole
         partition may be overwritten; ``late``: ordering values may be smaller than the row's;
         ``on_read``: the table's type is MergeOnRead, in which a late DELETE of MERGE INTO is
-        discarded like any late version.
+        discarded like any late version, and so are late versions of deleted records; ``packs``:
+        Hudi may pack new rows into a base file, and such a DELETE counts in that file.
         """
         self._random = random.Random(seed)
         self._keys = tuple(f"{prefix}{number}" for number in range(12))
@@ -80,9 +98,13 @@ class Statements:
         self._alone = alone
         self._late = late
         self._on_read = on_read
+        self._packs = packs
+        self._may_delete: set[tuple[str, str]] = set()
         self._ts = 0
         self._used: set[int] = set()
         self._kept: Rows | None = None
+        self._greatest: dict[tuple[str, str], int] = {}
+        """The greatest ordering value that came with each record."""
 
     def step(self, rows: Rows) -> Step:
         """The next step for a table with these rows."""
@@ -101,7 +123,20 @@ class Statements:
             kinds.append(self._overwrite)
         if self._kept is not None:
             kinds += [self._save_read] * 4
-        return self._random.choice(kinds)(rows)
+        self._came(rows.values())
+        self._may_delete = set()
+        step = self._random.choice(kinds)(rows)
+        if not self._on_read:
+            return step
+        new = {key: row for key, row in step.after.items() if key not in rows}
+        late = frozenset(key for key, row in new.items() if row[3] < self._greatest.get(key, row[3]))
+        self._came(step.after.values())
+        return replace(step, may_lack=late | self._may_delete)
+
+    def _came(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            key = (row[1], row[0])
+            self._greatest[key] = max(row[3], self._greatest.get(key, row[3]))
 
     def first(self) -> Step:
         """An upsert of one row for each partition, with which a run begins."""
@@ -178,8 +213,12 @@ class Statements:
         return Step("delete", f"DELETE FROM t WHERE {text}", ("", ()), after)
 
     def _new(self, rows: Rows) -> list[Row]:
-        """New records, once each: about others the table's rule for duplicates decides."""
-        return list({(row[1], row[0]): row for row in self._source(rows) if (row[1], row[0]) not in rows}.values())
+        """New records, once each: about others the table's rule for duplicates decides.
+
+        In a MergeOnRead table no deleted ones: a program's insert doubles such a key (F325).
+        """
+        had: Collection[tuple[str, str]] = self._greatest if self._on_read else rows
+        return list({(row[1], row[0]): row for row in self._source(rows) if (row[1], row[0]) not in had}.values())
 
     def _insert(self, rows: Rows) -> Step:
         """As an upsert (F321)."""
@@ -257,6 +296,7 @@ class Statements:
 
     def _merge(self, rows: Rows) -> Step:
         source = self._source(rows)
+        self._came(source)  # a deletion has the ordering value of its source row
         order = self._random.sample(COLUMNS, 4)
         values = ", ".join(_values(row, order) for row in source)
         using = f"(SELECT * FROM VALUES {values} AS r({', '.join(order)})) s"
@@ -277,6 +317,8 @@ class Statements:
                     if made is None:
                         if not self._on_read or row[3] >= rows.get(key, row)[3]:
                             after.pop(key, None)
+                        elif self._packs:
+                            self._may_delete.add(key)
                     else:
                         after[key] = newer(made, rows.get(key))
                     break

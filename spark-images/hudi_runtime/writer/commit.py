@@ -41,7 +41,7 @@ from hudi_runtime.read.update import ISOLATION, plain, take
 from hudi_runtime.table import partitions, values
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
-from hudi_runtime.writer import duplicates
+from hudi_runtime.writer import deletes, duplicates
 from hudi_runtime.writer import schema as sc
 from hudi_runtime.writer.fairness import Fairness
 
@@ -138,8 +138,8 @@ class Committer:
         sp.interruptible(self._spark)
         recomputed = self._session.recomputed()
         try:
-            given, since = self._rows(batch)
-            made = self._transformed(batch, given)
+            taken, since = self._rows(batch)
+            made = self._transformed(batch, taken)
             frame = partitions.held(made, self._job)
             fit, schema_base = self._evolved(frame.schema)
             options = write_options(
@@ -148,11 +148,15 @@ class Committer:
             rows = values.held(
                 fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts
             )
-            with duplicates.held(self._spark, rows, self._job) as checked:
+            with (
+                duplicates.held(self._spark, rows, self._job) as checked,
+                deletes.held(self._spark, checked, self._job) as (given, deleted),
+            ):
                 self._save(
-                    checked,
+                    given,
                     {
                         **options,
+                        **deleted,
                         **self._compared(since),
                         **self._computed_once(made, recomputed),
                         **key_options(fit.schema, self._job.table.record_keys),

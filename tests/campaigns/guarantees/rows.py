@@ -48,7 +48,7 @@ _WRITER = "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_gr
 _UPDATE = "tests/tiers/hudi/test_updates.py::test_an_update_is_asked_again"
 _ELSEWHERE = "tests/tiers/hudi/test_updates.py::test_another_file_group_is_no_conflict_unless_it_is_serializable"
 _BESIDE = "tests/tiers/hudi/test_non_blocking.py::test_two_writers_of_one_file_group_both_commit"
-_DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_knows_no_ordering_value"
+_DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read"
 _INSERTS = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
 _ONE = "none: one new key brought twice at once is one record"
 _REPEATED = "none: the later commit to a file group is repeated"
@@ -155,7 +155,7 @@ ROWS = (
         "Bucket",
         MOR,
         None,
-        Cell("against an insert of the key at once: the one that was begun last decides", _DELETE),
+        Cell("none: an insert of the key at once stays if its ordering value is not smaller", _DELETE),
     ),
 )
 

@@ -1,11 +1,13 @@
-"""Mutations of deletes that are carried over from another table."""
+"""Mutations of deletes, and of those that are carried over from another table."""
 
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, a
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
 UNIT = f"{RUNTIME}/read/test_deletions.py"
+LATE = "tests/tiers/hudi/test_late_versions.py::test_a_late_version_brings_no_deleted_row_back"
 
 DELETES = (
     mutation(
@@ -46,5 +48,33 @@ DELETES = (
             "    return known.requested < commit.requested\n",
         ),
         f"{UNIT}::test_a_file_group_as_it_was",
+    ),
+    mutation(
+        "delete-from-has-no-ordering-value",
+        "F326",
+        "a late version brings back a row that DELETE FROM has deleted",
+        j("OrderedDeletes", "table == null || !isNeeded(table)", "table == null || table != null"),
+        LATE,
+    ),
+    mutation(
+        "saved-deletes-have-no-ordering-value",
+        "F326",
+        "a late version brings back a row that a HudiWriter or a save has deleted",
+        j("OrderedDeletes", "        if (!isNeeded(table)) {\n", "        if (table != null) {\n"),
+        LATE,
+    ),
+    mutation(
+        "anybody-marks-rows-as-deleted",
+        "F32 F108",
+        "a program's insert stores the rows that it marks as deleted",
+        j("OwnDeletes", 'NUMBER.equals(write.getProperty(OPTION, ""))', "NUMBER != null"),
+        t("WriteOptionsTest.onlyTheDeletesOfThisProcessMarkRows"),
+    ),
+    mutation(
+        "deletes-meet-every-commit",
+        "availability",
+        "a delete in the non-blocking mode is a conflict with each commit since it has read the table",
+        a("writer/deletes", '    compared = {ISOLATION: "frame"}\n', "    compared: dict[str, str] = {}\n"),
+        "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read",
     ),
 )

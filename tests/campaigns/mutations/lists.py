@@ -112,7 +112,6 @@ MUTATIONS: tuple[Mutation, ...] = (
 NO_PLACE = {
     "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
     "F112": "the right is one that the chart does not grant",
-    "F326": "open: nothing prevents it yet",
 }
 """Findings that the product's code has no place for, with the reason."""
 

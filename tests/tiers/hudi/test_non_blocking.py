@@ -135,32 +135,29 @@ def test_a_delete_against_an_insert_of_one_key(world: World, agent: Process) -> 
 
 
 @pytest.mark.extra
-def test_the_operation_delete_knows_no_ordering_value(world: World, agent: Process) -> None:
-    """Hudi 1.2.0 hands keys alone to it: against an insert of the same key the instant that was
-    begun last decides, however old its row is.
+def test_the_operation_delete_deletes_what_it_has_read(world: World, agent: Process) -> None:
+    """A deletion has the ordering value of the row that it deletes (F326): the row of an insert of
+    the same key that is under way stays if its value is greater, whichever was begun last.
     """
     table = made(world, agent, "delete-operation")
-    gates = [world.folder / f"gate-delete-{number}" for number in range(2)]
-    seed, late, early = rows(range(1, 6), "a", "seed", 1), rows([2, 4], "a", "late", 7), rows([1, 5], "a", "early", 7)
-    inserts = table.writer("inserts", python={"batches": [{"rows": seed}, {"rows": late, "gate": str(gates[0])}]})
-    until("an insert is under way", Path(f"{gates[0]}.reached").exists, alive=inserts)
+    gate, gone = (world.folder / f"gate-delete-{name}" for name in ("late", "gone"))
+    seed, late = rows(range(1, 6), "a", "seed", 3), [*rows([2, 4], "a", "late", 7), *rows([5], "a", "old", 2)]
+    inserts = table.writer("inserts", python={"batches": [{"rows": seed}, {"rows": late, "gate": str(gate)}]})
+    until("an insert is under way", Path(f"{gate}.reached").exists, alive=inserts)
     keys = "id int, p string, ts long"
-    batches = [
-        {"schema": keys, "rows": [[2, "a", 8], [4, "a", 6]]},
-        {"schema": keys, "rows": [[1, "a", 6], [5, "a", 8]], "gate": str(gates[1])},
-    ]
-    deletes = table.writer("deletes", operation="delete", python={"batches": batches})
-    until("a delete is under way", Path(f"{gates[1]}.reached").exists, alive=deletes)
-    quick = table.writer("quick", python={"batches": [{"rows": early}]})
+    batch = {"schema": keys, "rows": [[2, "a", 8], [4, "a", 1], [5, "a", 1], [9, "a", 1]], "gate": str(gone)}
+    deletes = table.writer("deletes", operation="delete", python={"batches": [batch]})
+    until("a delete is under way", Path(f"{gone}.reached").exists, alive=deletes)
+    quick = table.writer("quick", python={"batches": [{"rows": rows([3], "a", "quick", 9)}]})
     assert quick.wait() == 0, quick.log()[-4000:]
-    assert values(table) == {1: "early", 3: "seed", 5: "early"}
-    for gate in gates:
-        gate.touch()
+    gone.touch()
+    assert deletes.wait() == 0, deletes.log()[-4000:]
+    assert values(table) == {1: "seed", 3: "quick"}
+    gate.touch()
     for process in (inserts, deletes):
         assert process.wait() == 0, process.log()[-4000:]
         assert process.termination()["conflicts"] == 0
-    assert values(table) == {1: "early", 3: "seed", 5: "early"}, (
-        "the deletes of 1 and 5 were begun before their inserts, those of 2 and 4 after them"
-    )
+    assert values(table) == {1: "seed", 2: "late", 3: "quick", 4: "late"}
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited([*rows([1, 5], "a", "early", 7), *rows([3], "a", "seed", 1)], only=CHECKS)
+    left = [*rows([1], "a", "seed", 3), *rows([2, 4], "a", "late", 7), *rows([3], "a", "quick", 9)]
+    table.audited(left, only=CHECKS)

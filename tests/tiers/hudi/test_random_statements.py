@@ -28,6 +28,11 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 
 
+def how_it_merges(kind: str) -> dict[str, bool]:
+    """As `Statements` takes it. With a bucket index no base file is rewritten by a write."""
+    return {"on_read": kind.startswith("mor"), "packs": kind == "mor"}
+
+
 def arguments(results: Path, seed: int, **how: Any) -> dict[str, Any]:
     """The application of a writer; ``how`` as `Statements` takes it."""
     main = Path(__file__).with_name("apps") / "random_app.py"
@@ -54,7 +59,7 @@ def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, 
     table = world.table(name, **TABLES[kind])
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"{name}.json"
-    program = table.writer("program", application=arguments(results, seed, late=late, on_read=kind.startswith("mor")))
+    program = table.writer("program", application=arguments(results, seed, late=late, **how_it_merges(kind)))
     told = told_by(program, results, seed)
     # Nothing is shown by a program whose statements are all refused.
     assert set(told["succeeded"]) >= {"merge", "update", "delete", "insert", "save upsert"}, told
@@ -76,7 +81,7 @@ def test_so_it_is_beside_another_program(world: World, agent: Process, kind: str
     programs = []
     for number, prefix in enumerate(("x", "y")):
         results = world.folder / f"together-{kind}-{prefix}.json"
-        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, on_read=kind.startswith("mor"))
+        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, **how_it_merges(kind))
         programs.append((table.writer(f"program-{prefix}", application=how), results, seed + number))
     told = [told_by(*one) for one in programs]
     for one in told:

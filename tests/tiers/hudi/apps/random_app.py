@@ -86,8 +86,9 @@ def main(seed: str, steps: str, results: str, options: str) -> None:
         except Exception as error:
             causes = java_causes(error)
             said = describe_causes(causes) if causes else str(error)
-        wanted = sorted((rows if said else step.after).values(), key=lambda row: (row[1], row[0], row[3]))
         is_there = found(how.get("prefix", "k"))
+        left = rows if said else step.leaves({(row[1], row[0]) for row in is_there})
+        wanted = sorted(left.values(), key=lambda row: (row[1], row[0], row[3]))
         what = step.sql or step.read or f"{step.kind} {step.save[1]}"
         print(f"STEP {number} ({time.monotonic() - at:.1f} s) {what}: {said[:300] or 'succeeded'}", flush=True)
         if is_there != wanted:
@@ -98,7 +99,7 @@ def main(seed: str, steps: str, results: str, options: str) -> None:
             told["refused"].append([step.kind, what, said[:500]])
         else:
             told["succeeded"][step.kind] = told["succeeded"].get(step.kind, 0) + 1
-            rows = step.after
+            rows = left
     told["rows"] = sorted(rows.values())
     with open(results, "w", encoding="utf-8") as file:
         json.dump(told, file)

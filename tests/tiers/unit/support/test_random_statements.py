@@ -129,3 +129,40 @@ def test_a_late_delete_of_merge_into_is_discarded_in_log_files() -> None:
                 late = Statements(seed, late=True, on_read=not on_read)._merge(rows)
                 assert (len(late.after) >= len(step.after)) or on_read
     assert {(False, True), (True, True), (True, False)} <= seen
+
+
+def test_an_older_version_of_a_deleted_record_may_be_there_or_not() -> None:
+    """In a MergeOnRead table; the deleted row itself is never one of the rows that are right."""
+    seen = 0
+    for on_read in (False, True):
+        statements = Statements(6, late=True, on_read=on_read)
+        rows, had = statements.first().after, dict[tuple[str, str], int]()
+        for _ in range(300):
+            step = statements.step(rows)
+            for key in step.may_lack:
+                assert on_read
+                assert key not in rows
+                assert step.after[key][3] < had[key]
+                assert step.leaves([key])[key] == step.after[key]
+                assert key not in step.leaves([])
+                seen += 1
+            for row in [*step.after.values(), *step.save[1]]:
+                had[row[1], row[0]] = max(row[3], had.get((row[1], row[0]), 0))
+            if step.kind == "merge":
+                had = dict.fromkeys([*had, *step.after], 10**7)
+            rows = step.leaves([])
+    assert seen > 20
+
+
+def test_a_late_delete_counts_where_new_rows_are_packed() -> None:
+    rows: Rows = {("a", f"k{n}"): (f"k{n}", "a", "x", 500_000) for n in range(12)}
+    seen = 0
+    for seed in range(200):
+        statements = Statements(seed, late=True, on_read=True, packs=True)
+        statements._random.seed(seed)
+        step = statements.step(rows)
+        late = {key for key in step.may_lack if key in rows}
+        assert not late or step.kind == "merge"
+        assert all(step.after[key] == rows[key] for key in late)
+        seen += len(late)
+    assert seen > 5

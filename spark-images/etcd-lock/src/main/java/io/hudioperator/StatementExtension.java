@@ -1,11 +1,13 @@
 package io.hudioperator;
 
 import io.hudioperator.statements.GuardedParser;
+import io.hudioperator.statements.OrderedDeletes;
 import io.hudioperator.statements.StatementRules;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Function1;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -13,7 +15,8 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
- * StatementRules} sees every plan before it runs.
+ * StatementRules} sees every plan before it runs, and {@link OrderedDeletes} changes deletions
+ * before Hudi makes commands of them.
  */
 public final class StatementExtension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
     @Override
@@ -24,6 +27,12 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
                 return new GuardedParser(session, next);
             }
         });
+        extensions.injectPostHocResolutionRule(new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+            @Override
+            public Rule<LogicalPlan> apply(SparkSession session) {
+                return new Deletes(session);
+            }
+        });
         extensions.injectCheckRule(new AbstractFunction1<SparkSession, Function1<LogicalPlan, BoxedUnit>>() {
             @Override
             public Function1<LogicalPlan, BoxedUnit> apply(SparkSession session) {
@@ -31,6 +40,19 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
             }
         });
         return BoxedUnit.UNIT;
+    }
+
+    private static final class Deletes extends Rule<LogicalPlan> {
+        private final SparkSession session;
+
+        private Deletes(SparkSession session) {
+            this.session = session;
+        }
+
+        @Override
+        public LogicalPlan apply(LogicalPlan plan) {
+            return OrderedDeletes.rewritten(session, plan);
+        }
     }
 
     private static final class Check extends AbstractFunction1<LogicalPlan, BoxedUnit> {

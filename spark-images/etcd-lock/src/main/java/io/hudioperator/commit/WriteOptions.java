@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.OwnDeletes;
 import io.hudioperator.session.Session;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -223,7 +224,7 @@ public final class WriteOptions {
                 allowed.addAll(merges ? rule.merging : Set.of());
                 allowed.addAll(hasBuckets ? rule.buckets : Set.of());
                 allowed.addAll(inTable(rule, table));
-                boolean any = rule.free || merges && rule.merging.contains(ANY);
+                boolean any = rule.free || merges && rule.merging.contains(ANY) || OwnDeletes.has(props, name);
                 if (!any && !unset && allowed.stream().noneMatch(v -> same(v, value))) {
                     problems.put(name, sentence(name, value, needed));
                 }

@@ -139,7 +139,8 @@ public final class StatementRules {
     }
 
     private static boolean isWrite(String className) {
-        return WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
+        return className.equals(OrderedDeletes.class.getName())
+                || WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
     }
 
     private void walk(QueryPlan<?> plan) {

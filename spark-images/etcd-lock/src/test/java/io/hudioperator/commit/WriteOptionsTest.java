@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.session.OwnDeletes;
 import io.hudioperator.support.TestTable;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -72,6 +74,15 @@ class WriteOptionsTest {
         assertEquals(1, found.size(), name);
         assertTrue(found.get(0).startsWith(name + " = '" + value + "': "), found.get(0));
         assertTrue(found.get(0).endsWith(rule), found.get(0));
+    }
+
+    @Test
+    void onlyTheDeletesOfThisProcessMarkRows() throws Exception {
+        Map<String, String> own = OwnDeletes.options("v", "deleted");
+        assertEquals(List.of(), problems(own));
+        Map<String, String> others = new HashMap<>(own);
+        others.replaceAll((name, value) -> name.startsWith("hoodie.write.lock.etcd.") ? "another" : value);
+        assertEquals(2, problems(others).size());
     }
 
     @Test

@@ -1,0 +1,36 @@
+package io.hudioperator.session;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.UUID;
+import org.apache.hudi.common.model.DefaultHoodieRecordPayload;
+
+/**
+ * The options with which a write deletes the rows that have a certain value in a certain column. A
+ * program may not set them: an insert would store such rows (F108). The deletes that this process
+ * makes of a program's own do, and are known by a number that is made anew in each process.
+ */
+public final class OwnDeletes {
+    private static final String OPTION = "hoodie.write.lock.etcd.deletes";
+    private static final String NUMBER = UUID.randomUUID().toString();
+    private static final Set<String> NAMES =
+            Set.of(DefaultHoodieRecordPayload.DELETE_KEY, DefaultHoodieRecordPayload.DELETE_MARKER);
+
+    private OwnDeletes() {}
+
+    /** Options of a write that deletes the rows with {@code marker} as the text of {@code column}. */
+    public static Map<String, String> options(String column, String marker) {
+        Map<String, String> options = new HashMap<>();
+        options.put(DefaultHoodieRecordPayload.DELETE_KEY, column);
+        options.put(DefaultHoodieRecordPayload.DELETE_MARKER, marker);
+        options.put(OPTION, NUMBER);
+        return options;
+    }
+
+    /** Whether this option of a write comes from {@link #options}. */
+    public static boolean has(Properties write, String option) {
+        return NAMES.contains(option) && NUMBER.equals(write.getProperty(OPTION, ""));
+    }
+}

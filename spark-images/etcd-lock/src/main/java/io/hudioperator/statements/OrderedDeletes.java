@@ -1,0 +1,229 @@
+package io.hudioperator.statements;
+
+import io.hudioperator.session.OpenSessions;
+import io.hudioperator.session.Session;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.hudi.DataSourceWriteOptions;
+import org.apache.hudi.common.config.RecordMergeMode;
+import org.apache.hudi.common.model.HoodieRecord;
+import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.util.Option;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Dataset$;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HoodieCatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.hudi.analysis.HoodieAnalysis;
+import org.apache.spark.sql.hudi.command.DeleteHoodieTableCommand;
+import org.apache.spark.sql.hudi.command.UpdateHoodieTableCommand;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Iterator;
+import scala.collection.JavaConverters;
+
+/**
+ * Deletions that have a place in the order of versions (F326).
+ *
+ * <p>A MergeOnRead table with ordering fields keeps the version with the greatest ordering value.
+ * Hudi's own deletion is a key in a log file, without such a value: whatever is written afterwards
+ * replaces it. A late version does so, too, and is then compared with the row of the base file,
+ * which is greater and comes back. Therefore {@code DELETE FROM} and saves with the operation
+ * {@code delete} are carried out as an upsert of the rows that the table has now, each marked as
+ * deleted: the deletion has the ordering value of the row that it deletes.
+ */
+public final class OrderedDeletes {
+    /** A condition in SQL that holds for all rows that a save deletes, for pruning partitions. */
+    static final String IN = "hoodie.write.lock.etcd.deleted_in";
+
+    private static final String OPERATION = "hoodie.datasource.write.operation";
+    private static final String PREPPED = "_hoodie.spark.sql.writes.prepped";
+    private static final String DELETED = "_hudiop_deleted_";
+
+    /** As {@code SNAPSHOT} in hudi.py. */
+    private static final Map<String, String> SNAPSHOT = Map.of(
+            "hoodie.datasource.query.type", "snapshot",
+            "hoodie.datasource.query.incremental.format", "latest_state",
+            "hoodie.datasource.merge.type", "payload_combine",
+            "hoodie.enable.data.skipping", "false",
+            "ignoreCorruptFiles", "false",
+            "ignoreMissingFiles", "false");
+
+    private OrderedDeletes() {}
+
+    /** The plan itself, unless it is a deletion that needs another one. */
+    public static LogicalPlan rewritten(SparkSession spark, LogicalPlan plan) {
+        if (OpenSessions.all().stream().noneMatch(Session::isWriter)) {
+            return plan;
+        }
+        if (plan instanceof DeleteFromTable && plan.resolved()) {
+            return statement(spark, (DeleteFromTable) plan);
+        }
+        return plan instanceof SaveIntoDataSourceCommand ? save(spark, (SaveIntoDataSourceCommand) plan) : plan;
+    }
+
+    /** Whether deletions of this table need an ordering value. */
+    static boolean isNeeded(HoodieTableMetaClient table) {
+        HoodieTableConfig config = table.getTableConfig();
+        return table.getTableType() == HoodieTableType.MERGE_ON_READ
+                && config.getRecordMergeMode() == RecordMergeMode.EVENT_TIME_ORDERING
+                && !config.getOrderingFields().isEmpty();
+    }
+
+    // ---- DELETE FROM
+
+    private static LogicalPlan statement(SparkSession spark, DeleteFromTable delete) {
+        scala.Option<CatalogTable> name = HoodieAnalysis.ResolvesToHudiTable$.MODULE$.unapply(delete.table());
+        HoodieTableMetaClient table = name.isEmpty() ? null : Relations.target(delete.table(), spark);
+        if (table == null || !isNeeded(table)) {
+            return delete;
+        }
+        DeletionMark mark = DeletionMark.of(delete.table().schema(), table.getTableConfig());
+        UpdateTable update = new UpdateTable(
+                delete.table(),
+                JavaConverters.asScalaBuffer(List.of(new Assignment(
+                                column(delete.table(), mark.column),
+                                mark.literal().expr())))
+                        .toSeq(),
+                scala.Option.apply(delete.condition()));
+        LogicalPlan rows = UpdateHoodieTableCommand.inputPlan(spark, update);
+        HoodieCatalogTable catalog = new HoodieCatalogTable(spark, name.get());
+        scala.collection.immutable.Map<String, String> options =
+                new UpdateHoodieTableCommand(update, rows).buildHoodieConfig(catalog);
+        String optimized = DataSourceWriteOptions.SPARK_SQL_OPTIMIZED_WRITES().key();
+        String prepped = spark.sessionState().conf().getConfString(optimized, "true");
+        if (prepped.equals("true")) { // as Hudi's own UPDATE does
+            options = options.updated(PREPPED, "true");
+        }
+        return new DeleteHoodieTableCommand(catalog, rows, with(options, mark));
+    }
+
+    private static Attribute column(LogicalPlan plan, String name) {
+        return MergeKeys.list(plan.output()).stream()
+                .filter(column -> column.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    // ---- df.write with the operation delete
+
+    private static LogicalPlan save(SparkSession spark, SaveIntoDataSourceCommand save) {
+        scala.Option<String> path = save.options().get("path");
+        String key = operationOf(save);
+        if (key.isEmpty()
+                || !save.options().apply(key).equalsIgnoreCase("delete")
+                || save.mode() != SaveMode.Append
+                || path.isEmpty()
+                || OpenSessions.byPath(path.get()) == null) {
+            return save;
+        }
+        HoodieTableMetaClient table = Relations.at(path.get(), spark);
+        if (!isNeeded(table)) {
+            return save;
+        }
+        Dataset<Row> rows = spark.read().format("hudi").options(SNAPSHOT).load(path.get());
+        if (rows.columns().length == 0) { // no commit, so nothing to delete
+            return save;
+        }
+        scala.Option<String> pruned = save.options().get(IN);
+        Dataset<Row> there = pruned.isDefined() ? rows.where(pruned.get()) : rows;
+        HoodieTableConfig config = table.getTableConfig();
+        DeletionMark mark = DeletionMark.of(rows.schema(), config);
+        Dataset<Row> deleted = there.join(
+                keys(Dataset$.MODULE$.ofRows(spark, save.query()), config), same(there, config), "left_semi");
+        Dataset<Row> marked =
+                deleted.select(columns(rows.schema(), mark, config).toArray(new Column[0]));
+        return new SaveIntoDataSourceCommand(
+                marked.queryExecution().analyzed(),
+                save.dataSource(),
+                with(save.options().updated(key, "upsert"), mark),
+                save.mode());
+    }
+
+    /** The option's name as the program wrote it; empty when it is not there. */
+    private static String operationOf(SaveIntoDataSourceCommand save) {
+        Iterator<String> names = save.options().keysIterator();
+        while (names.hasNext()) {
+            String name = names.next();
+            if (name.toLowerCase(Locale.ROOT).equals(OPERATION)) {
+                return name;
+            }
+        }
+        return "";
+    }
+
+    private static List<String> identity(HoodieTableConfig table) {
+        List<String> found = new ArrayList<>();
+        for (Option<String[]> fields : List.of(table.getRecordKeyFields(), table.getPartitionFields())) {
+            found.addAll(List.of(fields.isPresent() ? fields.get() : new String[0]));
+        }
+        return found;
+    }
+
+    private static Dataset<Row> keys(Dataset<Row> batch, HoodieTableConfig table) {
+        List<String> names = identity(table);
+        Column[] found = new Column[names.size()];
+        for (int i = 0; i < found.length; i++) {
+            found[i] = batch.col(names.get(i)).as(DELETED + i);
+        }
+        return batch.select(found);
+    }
+
+    private static Column same(Dataset<Row> rows, HoodieTableConfig table) {
+        List<String> names = identity(table);
+        Column all = functions.lit(true);
+        for (int i = 0; i < names.size(); i++) {
+            all = all.and(rows.col(names.get(i)).eqNullSafe(functions.col(DELETED + i)));
+        }
+        return all;
+    }
+
+    /**
+     * The table's columns: those of key, partition and ordering value as they are, the mark, and
+     * null where it is allowed, for a deletion stores no other column and need not read them.
+     */
+    private static List<Column> columns(StructType schema, DeletionMark mark, HoodieTableConfig table) {
+        Set<String> kept = new TreeSet<>();
+        identity(table).forEach(name -> kept.add(name.split("\\.", 2)[0]));
+        table.getOrderingFields().forEach(name -> kept.add(name.split("\\.", 2)[0]));
+        List<Column> found = new ArrayList<>();
+        for (StructField field : schema.fields()) {
+            Column column = functions.col("`" + field.name() + "`");
+            if (HoodieRecord.HOODIE_META_COLUMNS_WITH_OPERATION.contains(field.name())) {
+                continue;
+            }
+            if (field.name().equals(mark.column)) {
+                column = mark.literal();
+            } else if (!kept.contains(field.name()) && field.nullable()) {
+                column = functions.lit(null).cast(field.dataType());
+            }
+            found.add(column.as(field.name()));
+        }
+        return found;
+    }
+
+    private static scala.collection.immutable.Map<String, String> with(
+            scala.collection.immutable.Map<String, String> options, DeletionMark mark) {
+        scala.collection.immutable.Map<String, String> all = options;
+        for (Map.Entry<String, String> one : mark.options().entrySet()) {
+            all = all.updated(one.getKey(), one.getValue());
+        }
+        return all;
+    }
+}

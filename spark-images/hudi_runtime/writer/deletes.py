@@ -1,0 +1,50 @@
+"""Operation `Delete` in a MergeOnRead table with ordering fields (docs/use/merging.md, F326).
+
+There a deletion needs the ordering value of the row that it deletes, so that the table's rows are
+read: `OrderedDeletes.java` joins them with the batch. This module only says in which partitions
+they are (`lookup_partitions.py`), and what the read means for the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_contract.words import MergeMode, Operation, TableType
+from hudi_runtime.job.job import Job
+from hudi_runtime.read.update import ISOLATION
+from hudi_runtime.table.hudi import SNAPSHOT
+from hudi_runtime.writer import lookup_partitions
+
+IN = "hoodie.write.lock.etcd.deleted_in"
+
+
+@contextmanager
+def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[tuple[DataFrame, Mapping[str, str]]]:
+    """The batch, to be written within this context, and options of the write."""
+    table = job.table
+    if job.operation != Operation.DELETE or table.type != TableType.MERGE_ON_READ or not table.ordering:
+        yield frame, {}
+        return
+    if table.merge.mode != MergeMode.EVENT_TIME:
+        yield frame, {}
+        return
+    # The read says which version is deleted: a version that another writer commits meanwhile is a
+    # later one by its ordering value, and no conflict in the non-blocking mode.
+    compared = {ISOLATION: "frame"}
+    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
+    if not lookup_partitions.may_prune(frame, rows, table.partitions):
+        yield frame, compared
+        return
+    kept = frame.persist()
+    try:
+        looked = lookup_partitions.of_batch(kept, table.partitions)
+        if looked is None:
+            yield kept, compared
+        else:
+            condition = str(looked._jc.expr().sql())
+            yield lookup_partitions.held(kept, looked), {**compared, IN: condition}
+    finally:
+        kept.unpersist()
