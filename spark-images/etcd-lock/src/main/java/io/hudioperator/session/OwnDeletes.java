@@ -20,7 +20,7 @@ public final class OwnDeletes {
 
     private OwnDeletes() {}
 
-    /** Options of a write that deletes the rows with {@code marker} as the text of {@code column}. */
+    /** Options of a write that deletes rows with {@code marker} as the text of {@code column}. */
     public static Map<String, String> options(String column, String marker) {
         Map<String, String> options = new HashMap<>();
         options.put(DefaultHoodieRecordPayload.DELETE_KEY, column);
