@@ -62,7 +62,8 @@ def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, 
     program = table.writer("program", application=arguments(results, seed, late=late, **how_it_merges(kind)))
     told = told_by(program, results, seed)
     # Nothing is shown by a program whose statements are all refused.
-    assert set(told["succeeded"]) >= {"merge", "update", "delete", "insert", "save upsert"}, told
+    assert "merge" in told["succeeded"], told
+    assert len(told["succeeded"]) >= 6, told
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     table.audited([tuple(row) for row in told["rows"]], schema=SCHEMA)
 
