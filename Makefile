@@ -89,7 +89,7 @@ bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, p
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
 
 bench-launches: deps ## how many writers the operator starts in a minute, what each costs, and what many that run cost at rest (LAUNCHES="--writers 300 --tables 300"); prints JSON
-	@hack/build/build-binaries kube
+	@hack/build/build-binaries kube kubectl
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.launches $(LAUNCHES)
 
 bench-starvation: faults-setup ## healthy writers without processor time: how many would be fenced, per lease; writes docs/results/starvation.md
@@ -99,7 +99,7 @@ bench-priority: faults-setup ## how long small, important commits take, alone an
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.priority
 
 crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
-	@hack/build/build-binaries kube
+	@hack/build/build-binaries kube kubectl
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.crashes $(CRASHES)
 
 mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md

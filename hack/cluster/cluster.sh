@@ -41,4 +41,4 @@ node_init() {
 }
 in_node() { nsenter --target "$(node_init)" --mount --pid --net --uts -- "$@"; }
 containers() { in_node ctr --namespace k8s.io "$@"; }
-kubectl() { "$BIN/kube" kubectl --kubeconfig "$KUBECONFIG_FILE" "$@"; }
+kubectl() { "$BIN/kubectl" --kubeconfig "$KUBECONFIG_FILE" "$@"; }

@@ -1,4 +1,4 @@
-// kube: all of Kubernetes' programs, kubectl and the etcd they need in one.
+// kube: all of Kubernetes' programs and the etcd they need in one; kubectl is another.
 // The part is chosen by the name it is called by (a link) or by the first argument.
 package main
 
@@ -14,7 +14,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -28,7 +27,6 @@ var parts = map[string]func() *cobra.Command{
 	"kube-proxy":              proxy.NewProxyCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
-	"kubectl":                 kubectl.NewDefaultKubectlCommand,
 	"etcd":                    nil, // not a cobra command
 }
 
@@ -41,15 +39,10 @@ func main() {
 	part, known := parts[name]
 	switch {
 	case !known:
-		fmt.Fprintln(os.Stderr, "usage: kube {etcd|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubectl|kubelet} ...")
+		fmt.Fprintln(os.Stderr, "usage: kube {etcd|kube-apiserver|kube-controller-manager|kube-proxy|kube-scheduler|kubelet} ...")
 		os.Exit(2)
 	case name == "etcd":
 		etcdmain.Main(os.Args)
-	case name == "kubectl":
-		if err := cli.RunNoErrOutput(part()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
 	default:
 		os.Exit(cli.Run(part()))
 	}
