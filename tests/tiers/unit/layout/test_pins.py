@@ -153,3 +153,28 @@ def test_another_jar_than_the_pinned_one_is_refused(tmp_path: Path, what: str) -
     )
     assert (done.returncode == 0) == (what == "whole"), done.stderr
     assert {"changed": "b-1.jar", "missing": "b-1.jar", "one more": "not in"}.get(what, "") in done.stderr
+
+
+@pytest.mark.parametrize(
+    "module",
+    sorted({path.parent for path in (*ROOT.glob("gateway/go.mod"), *ROOT.glob("hack/build/*/go.mod"))}),
+    ids=lambda path: path.name,
+)
+def test_what_a_go_build_fetches_has_its_sum(module: Path) -> None:
+    """With `-mod=readonly` a module without its sum, or a changed one, ends the build."""
+    text = (module / "go.mod").read_text()
+    required = re.findall(r"^(?:require )?\t?([a-z0-9.-]+\.[a-z]+/\S+|go\.\S+) (v\S+)", text, re.MULTILINE)
+    replaced = dict(re.findall(r"^(?:replace )?\t?(\S+)(?: v\S+)? => (\S+ v\S+)", text, re.MULTILINE))
+    sums_file = module / "go.sum"
+    known = (
+        set(re.findall(r"^(\S+ v[^/\s]+)(?:/go\.mod)? h1:", sums_file.read_text(), re.MULTILINE)) if required else set()
+    )
+    assert "=> ." not in text, "no sum of a folder"
+    assert not [name for name, version in required if replaced.get(name, f"{name} {version}") not in known]
+    assert len(required) > 5 or module.name == "pause"
+
+
+def test_no_go_build_changes_its_sums() -> None:
+    builds = (ROOT / "hack/build/build-binaries").read_text()
+    assert "-mod=readonly" in builds
+    assert not re.findall(r"GONOSUMDB|GONOSUMCHECK|GOFLAGS=-mod=mod|GOINSECURE|GONOSUM", builds)
