@@ -11,7 +11,9 @@ import pytest
 
 from tests.support import ROOT
 
-OURS = re.compile(r"(?<![\w./-])(?P<host>[\w.:-]+/)?hudi-operator/(?:operator|spark\b[\w-]*|etcd|gateway|s3|pause):[\w.]")
+OURS = re.compile(
+    r"(?<![\w./-])(?P<host>[\w.:-]+/)?hudi-operator/(?:operator|spark\b[\w-]*|etcd|gateway|s3|pause):[\w.]"
+)
 """A name of one of our images, with a tag."""
 PACKAGES = {
     "Dockerfile": ("operator/hudi_contract", "operator/hudi_operator"),
