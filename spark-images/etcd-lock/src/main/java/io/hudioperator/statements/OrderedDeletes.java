@@ -89,8 +89,8 @@ public final class OrderedDeletes {
     // ---- DELETE FROM
 
     /**
-     * Hudi's own command for {@code DELETE FROM}, which writes the rows of its query with its options:
-     * here the query and the options of {@code UPDATE table SET column = mark WHERE …}.
+     * Hudi's own command for {@code DELETE FROM}, which writes the rows of its query with its
+     * options: here the query and the options of {@code UPDATE table SET column = mark WHERE …}.
      */
     private static LogicalPlan statement(SparkSession spark, DeleteFromTable delete) {
         scala.Option<CatalogTable> name = HoodieAnalysis.ResolvesToHudiTable$.MODULE$.unapply(delete.table());
