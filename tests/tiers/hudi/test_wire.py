@@ -1,5 +1,7 @@
-"""Connections between a driver and its executors: nobody else is served, and what they write to
-their disks is encrypted (F150).
+"""Connections between a driver and its executors: nobody else is served (F150).
+
+That they are encrypted, and so is what they write to their disks, are settings, which
+`unit/manifests/test_manifests.py` compares; nobody has looked at the bytes.
 """
 
 from __future__ import annotations
