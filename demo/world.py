@@ -204,15 +204,21 @@ def upload(screen: Screen, lake: Lake) -> None:
     )
 
 
-def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str], Way] = Forward) -> tuple[Watch, Way]:
-    """Watch the lock service with the gateway's certificate: one table's keys, or all."""
-    identity = read_secret(OPERATOR_NAMESPACE, f"{ETCD}-gateway")
+def etcd_watch(
+    screen: Screen,
+    *,
+    table: str = "",
+    way: Callable[[str, str, str], Way] = Forward,
+    namespace: str = OPERATOR_NAMESPACE,
+    etcd: str = ETCD,
+) -> tuple[Watch, Way]:
+    """Watch a release's lock service with the gateway's certificate: one table's keys, or all."""
+    identity = read_secret(namespace, f"{etcd}-gateway")
     if not identity:
         raise DemoFailed(
-            f"there is no Secret {ETCD}-gateway in the namespace {OPERATOR_NAMESPACE}: is the chart installed with its "
-            "own etcd?"
+            f"there is no Secret {etcd}-gateway in the namespace {namespace}: is the chart installed with its own etcd?"
         )
-    directory = OUT / "etcd"
+    directory = OUT / "etcd" / namespace
     directory.mkdir(parents=True, exist_ok=True)
     for name, value in identity.items():
         with open(directory / name, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
@@ -220,7 +226,7 @@ def etcd_watch(screen: Screen, *, table: str = "", way: Callable[[str, str, str]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    forward = way(OPERATOR_NAMESPACE, f"pod/{ETCD}-0", f"{port}:2379")
+    forward = way(namespace, f"pod/{etcd}-0", f"{port}:2379")
     command = [
         etcdctl(),
         f"--endpoints=https://127.0.0.1:{port}",

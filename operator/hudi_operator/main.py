@@ -196,6 +196,9 @@ class Operator:
                 registry=handlers.registry(self.index, self.memory, self.queue.add),
                 settings=handlers.settings(),
                 standalone=True,
+                # kopf's own has the user's name, and a user of the platform has none (F339). The
+                # type is a NewType of str that kopf does not export.
+                identity=self.identity,  # type: ignore[arg-type]
                 clusterwide=not namespaces,
                 namespaces=namespaces,
                 ready_flag=ready,

@@ -289,9 +289,14 @@ Validations of a pod: nothing in it reaches the node, another account or another
   message: "containers of {{ $what }} may have no hostPort, volumeDevices and procMount: they reach the node"
 - expression: >-
     has(object.spec.securityContext) && has(object.spec.securityContext.runAsNonRoot) && object.spec.securityContext.runAsNonRoot &&
-    !has(object.spec.securityContext.seLinuxOptions) && !has(object.spec.securityContext.sysctls) && !has(object.spec.securityContext.windowsOptions) &&
+    {{- if eq (index . 0).Values.userIds "Platform" }}
+    !(has(object.spec.securityContext.seLinuxOptions) && (has(object.spec.securityContext.seLinuxOptions.user) || has(object.spec.securityContext.seLinuxOptions.role) || has(object.spec.securityContext.seLinuxOptions.type))) &&
+    {{- else }}
+    !has(object.spec.securityContext.seLinuxOptions) &&
+    {{- end }}
+    !has(object.spec.securityContext.sysctls) && !has(object.spec.securityContext.windowsOptions) &&
     !(has(object.spec.securityContext.seccompProfile) && object.spec.securityContext.seccompProfile.type == 'Unconfined')
-  message: "spec.securityContext of {{ $what }} must have runAsNonRoot and a seccomp profile, and neither seLinuxOptions, sysctls nor windowsOptions"
+  message: "spec.securityContext of {{ $what }} must have runAsNonRoot and a seccomp profile, and neither seLinuxOptions{{ if eq (index . 0).Values.userIds "Platform" }} except level{{ end }}, sysctls nor windowsOptions"
 - expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''"
   messageExpression: >-
     "spec.nodeName of {{ $what }} must be empty, not " + object.spec.nodeName + ": the scheduler chooses the node"
@@ -443,11 +448,14 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
   ports: [{port: 2379, protocol: TCP}]
 {{- end }}
 
+{{- /* With userIds: Platform the platform's admission adds users and groups; it refuses pods that name others. */}}
 {{- define "hudi-operator.podSecurity" -}}
 runAsNonRoot: true
+{{- if eq .Values.userIds "Image" }}
 runAsUser: 65532
 runAsGroup: 65532
 fsGroup: 65532
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end }}

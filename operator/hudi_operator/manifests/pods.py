@@ -73,7 +73,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     if with_executors:
         container["ports"] = _driver_ports()
         _add_spark_key(name, volumes, mounts)
-    pod = _pod(table, writer.ref.namespace, name, labels, container, volumes)
+    pod = _pod(table, writer.ref.namespace, name, labels, container, volumes, config)
     pod["metadata"]["ownerReferences"] = [owner(naming.WRITER_KIND, writer.ref)]
     pod["spec"].update(
         serviceAccountName=table.storage.service_account_name or spark_conf.DRIVER_SERVICE_ACCOUNT,
@@ -131,7 +131,7 @@ def _executor(
     container["envFrom"] = _env_from(table.storage)
     # Spark adds its own argument and sizes.
     del container["args"], container["resources"]
-    pod = _pod(table, table.ref.namespace, "", labels, container, volumes)
+    pod = _pod(table, table.ref.namespace, "", labels, container, volumes, config)
     del pod["metadata"]["name"], pod["metadata"]["namespace"]
     pod["spec"].update(
         automountServiceAccountToken=False,
@@ -170,7 +170,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
         container["ports"] = _driver_ports()
         _add_spark_key(name, volumes, mounts)
     labels = naming.agent_labels(agent=agent, generation=generation, table="" if own is None else table.ref.name)
-    pod = _pod(table, table.ref.namespace, name, labels, container, volumes)
+    pod = _pod(table, table.ref.namespace, name, labels, container, volumes, config)
     # The agent serves several tables: their options come with the assignments.
     del pod["metadata"]["annotations"]
     account = spark_conf.DRIVER_SERVICE_ACCOUNT if with_executors else spark_conf.AGENT_SERVICE_ACCOUNT
@@ -194,7 +194,13 @@ def _driver_ports() -> list[JsonDict]:
 
 
 def _pod(
-    table: TableSpec, in_namespace: str, name: str, labels: JsonDict, container: JsonDict, volumes: list[JsonDict]
+    table: TableSpec,
+    in_namespace: str,
+    name: str,
+    labels: JsonDict,
+    container: JsonDict,
+    volumes: list[JsonDict],
+    config: OperatorConfig,
 ) -> JsonDict:
     return {
         "apiVersion": "v1",
@@ -211,9 +217,7 @@ def _pod(
             "enableServiceLinks": False,
             "securityContext": {
                 "runAsNonRoot": True,
-                "runAsUser": USER,
-                "runAsGroup": 0,
-                "fsGroup": USER,
+                **({"runAsUser": USER, "runAsGroup": 0, "fsGroup": USER} if config.user_ids == "Image" else {}),
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [container],

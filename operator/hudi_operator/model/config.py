@@ -178,6 +178,10 @@ class OperatorConfig:
     credentials_broker: CredentialsBrokerConfig = CredentialsBrokerConfig()
     tmp_size_limit: str = "64Gi"
     """Size of ``/tmp`` of drivers, executors and agents, where Spark spills and shuffles."""
+    user_ids: str = "Image"
+    """``Image``: pods run as the user that the image is made for. ``Platform``: they name no users
+    and groups, which the platform's admission adds.
+    """
 
     @classmethod
     def from_dict(cls, raw: object) -> OperatorConfig:
@@ -215,6 +219,7 @@ class OperatorConfig:
             tmp_size_limit=_check_size(
                 _value(data, "tmpSizeLimit", str, cls.tmp_size_limit, "config"), "config.tmpSizeLimit"
             ),
+            user_ids=_check_user_ids(_value(data, "userIds", str, cls.user_ids, "config")),
         )
 
 
@@ -238,6 +243,7 @@ _TOP = [
     "networkPolicies",
     "credentialsBroker",
     "tmpSizeLimit",
+    "userIds",
 ]
 
 
@@ -347,6 +353,12 @@ def _check_size(size: str, where: str) -> str:
     if not re.fullmatch(SIZE, size):
         raise ConfigError(f"{where}: expected a whole number and Mi or Gi, such as 512Mi, found {size!r}")
     return size
+
+
+def _check_user_ids(user_ids: str) -> str:
+    if user_ids not in ("Image", "Platform"):
+        raise ConfigError(f"config.userIds: expected Image or Platform, found {user_ids!r}")
+    return user_ids
 
 
 def _check_metrics(metrics: MetricsConfig) -> MetricsConfig:

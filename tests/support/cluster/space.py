@@ -356,12 +356,17 @@ def run(*command: str, seconds: float = 600) -> str:
     return done.stdout
 
 
-def make_space(name: str, lake: Lake, watch: Watch) -> Space:
-    """A fresh namespace with the S3 credentials and the source code that the writers use."""
+def make_space(name: str, lake: Lake, watch: Watch, *, labels: dict[str, str] | None = None) -> Space:
+    """A fresh namespace with the S3 credentials and the source code that the writers use.
+
+    It has these labels before anything is in it.
+    """
     if cluster.exists("namespace", name):
         kubectl("delete", "namespace", name, "--wait=false")
         wait_for(f"the end of namespace {name}", lambda: not cluster.exists("namespace", name), seconds=180)
     kubectl("create", "namespace", name)
+    if labels:
+        kubectl("label", "namespace", name, *(f"{key}={value}" for key, value in labels.items()))
     world.secret(name, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
     code = kubectl(
         "create",

@@ -27,23 +27,29 @@ TOKEN = "token-of-the-operator"
 class RevocableStore:
     """Two servers over one folder of files and one of users, as behind a load balancer."""
 
-    def __init__(self, folder: Path, files: Path, *, cache_seconds: int, limit_seconds: float) -> None:
-        """`limit_seconds`: of `limits.py`, before the first server."""
+    def __init__(
+        self, folder: Path, files: Path, *, cache_seconds: int, limit_seconds: float, host: str = "127.0.0.1"
+    ) -> None:
+        """`limit_seconds`: of `limits.py`, before the first server.
+
+        `host`: where all of them listen.
+        """
+        self._host = host
         self.folder, self._users, self._files = folder, folder / "users", files
         self._users.mkdir(parents=True)
         self.cache_seconds, self.limit_seconds = cache_seconds, limit_seconds
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.bare, self.other = (self._server(name) for name in ("first", "other"))
         port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://{host}:{port}"
         """The first server behind its time limits."""
         to = urlsplit(self.bare).netloc
         self._start(
             "limits",
-            [_EXAMPLE / "limits.py", "--listen", f"127.0.0.1:{port}", "--to", to, "--seconds", str(limit_seconds)],
+            [_EXAMPLE / "limits.py", "--listen", f"{host}:{port}", "--to", to, "--seconds", str(limit_seconds)],
         )
         self._broker_port = free_port()
-        self.broker = f"http://127.0.0.1:{self._broker_port}"
+        self.broker = f"http://{host}:{self._broker_port}"
         self.token_file = folder / "token"
         self.token_file.write_text(TOKEN)
         self.start_broker()
@@ -54,10 +60,10 @@ class RevocableStore:
         port = free_port()
         ttl = ["--iam-cache-ttl", str(self.cache_seconds)]
         command = [str(_SERVER), "--access", ACCESS_KEY, "--secret", SECRET_KEY, "--quiet", "--iam-dir", self._users]
-        where = ["--port", f"127.0.0.1:{port}", "posix", "--default-etag", LAID, self._files]
+        where = ["--port", f"{self._host}:{port}", "posix", "--default-etag", LAID, self._files]
         with (self.folder / f"{name}.log").open("wb") as log:
             self._processes[name] = subprocess.Popen([*command, *ttl, *where], stdout=log, stderr=log)
-        return f"http://127.0.0.1:{port}"
+        return f"http://{self._host}:{port}"
 
     def _start(self, name: str, command: Iterable[object], **variables: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -67,7 +73,7 @@ class RevocableStore:
 
     def start_broker(self) -> None:
         """Start the broker, on the state that an earlier one has left."""
-        state, listen = self.folder / "state", f"127.0.0.1:{self._broker_port}"
+        state, listen = self.folder / "state", f"{self._host}:{self._broker_port}"
         # It speaks with the other server: what the first one remembers is not changed by that.
         command = [_EXAMPLE / "broker.py", "--endpoint", self.other, "--state", state, "--listen", listen]
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}

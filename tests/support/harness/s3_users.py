@@ -16,17 +16,17 @@ _SERVER = CACHE / "bin" / "versitygw"
 class Users:
     """The server and its users. A user that is removed is refused at once."""
 
-    def __init__(self, folder: Path, files: Path) -> None:
-        """`files`: what the server serves; a folder in it is a bucket."""
+    def __init__(self, folder: Path, files: Path, *, host: str = "127.0.0.1") -> None:
+        """`files`: what the server serves; a folder in it is a bucket. `host`: where it listens."""
         self._users = folder / "users"
         self._users.mkdir(parents=True)
         port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://{host}:{port}"
         identity = ["--iam-dir", str(self._users), "--iam-cache-disable"]
         command = [str(_SERVER), "--access", ACCESS_KEY, "--secret", SECRET_KEY, "--quiet", *identity]
         with (folder / "s3-users.log").open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, "--port", f"127.0.0.1:{port}", "posix", "--default-etag", LAID, str(files)],
+                [*command, "--port", f"{host}:{port}", "posix", "--default-etag", LAID, str(files)],
                 stdout=log,
                 stderr=log,
             )

@@ -18,7 +18,18 @@ from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT, quick_yaml
 from tests.support.harness.servers import free_ports
 from tests.tiers.component.crds.certificates import turn
-from tests.tiers.component.crds.cluster import BIN, CHART, IMAGES, WRITTEN_LAST, Cluster, JsonDict, helm, render, table
+from tests.tiers.component.crds.cluster import (
+    BIN,
+    CHART,
+    IMAGES,
+    WRITTEN_LAST,
+    Cluster,
+    JsonDict,
+    helm,
+    render,
+    table,
+    wait_until,
+)
 
 EXTERNAL = [
     "--set=etcd.enabled=false",
@@ -129,6 +140,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "metrics": {},
         "networkPolicies": {"enabled": True},
         "tmpSizeLimit": "64Gi",
+        "userIds": "Image",
     }
     from hudi_operator.model.config import OperatorConfig
 
@@ -201,6 +213,7 @@ def test_external_etcd() -> None:
         ("etcd.image.digest=sha256:12", "/etcd/image/digest"),
         ("images.registry=", "images.registry: required: no registry has images of this project"),
         ("config.tmpSizeLimit=64G", "/config/tmpSizeLimit"),
+        ("userIds=OpenShift", "/userIds"),
         ("metrics.clientCertificates=true", "/metrics/tlsSecret"),
         ("networkPolicy.metricsFrom[0].pods=x", "/networkPolicy/metricsFrom/0"),
         ("networkPolicy.egress.apiServer.cidrs={any}", "/networkPolicy/egress/apiServer/cidrs/0"),
@@ -266,6 +279,17 @@ def test_every_pod_is_restricted() -> None:
                 "capabilities": {"drop": ["ALL"]},
             }
             assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+
+
+def test_pods_name_no_users_where_the_platform_gives_them() -> None:
+    rendered = render("--set=userIds=Platform")
+    pods = [o["spec"]["template"]["spec"] for o in rendered if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+    assert len(pods) >= 4
+    for spec in pods:
+        assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        assert not any("runAsUser" in container["securityContext"] for container in spec["containers"])
+    assert quick_yaml.load(find(rendered, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["userIds"] == "Platform"
+    assert "seLinuxOptions except level" in json.dumps(rendered)
 
 
 def test_what_must_outlive_the_release_is_kept() -> None:
@@ -498,6 +522,29 @@ def test_two_releases_live_in_one_cluster(bare_cluster: Cluster) -> None:
         binding = bare_cluster.get("validatingadmissionpolicybinding", f"{release}-hudi-operator-evidence")
         (term,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
         assert term["values"] == [namespace]
+    _ends_with_its_tables(bare_cluster, "reds", "red-hudi-operator")
+
+
+def _ends_with_its_tables(cluster: Cluster, namespace: str, release: str) -> None:
+    """A watched namespace that is deleted takes the operator's rights in it last (F341)."""
+    for kind, name, spec in (
+        ("HudiTable", "t", {"path": "s3a://lake/t", "recordKeyFields": ["id"]}),
+        ("HudiWriter", "w", {"tableRef": {"name": "t"}, "source": {"files": {"format": "csv", "paths": ["s3a://a/"]}}}),
+    ):
+        meta = {"name": name, "namespace": namespace, "finalizers": ["hudioperator.io/settle"]}
+        cluster.apply({"apiVersion": "hudioperator.io/v1alpha1", "kind": kind, "metadata": meta, "spec": spec})
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+    def said(part: str) -> bool:
+        conditions = cluster.get("namespace", namespace)["status"].get("conditions", [])
+        return any(part in condition["message"] for condition in conditions)
+
+    operator = f"--as=system:serviceaccount:red-system:{release}"
+    for kind, name, left in (("huditables", "t", ""), ("hudiwriters", "w", "HudiWriter w")):
+        wait_until(lambda left=left: said(f"the operator needs this RoleBinding until the {left}"), seconds=60)
+        patch = '{"metadata": {"finalizers": null}}'
+        cluster.kubectl("patch", kind, name, "-n", namespace, "--type=merge", "-p", patch, operator)
+    wait_until(lambda: cluster.run("get", "namespace", namespace).returncode != 0, seconds=60)
 
 
 # ---- its etcd

@@ -100,6 +100,26 @@ def test_no_shell_reads_the_environment_first(tmp_path: Path) -> None:
     assert ran.exists(), "a shell does"
 
 
+def test_a_user_that_the_image_does_not_know_gets_a_name(
+    entrypoint: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one Hadoop cannot log in (F339); whether programs find it, `test_two_releases` shows
+    with the image.
+    """
+    accounts = tmp_path / "passwd"
+    monkeypatch.setattr(entrypoint, "ACCOUNTS", str(accounts))
+    assert entrypoint.named(os.getuid(), os.getgid()) == {}
+    assert not accounts.exists()
+    variables = entrypoint.named(1_000_660_000, 0)
+    assert variables["LD_PRELOAD"] == "libnss_wrapper.so"
+    assert variables["NSS_WRAPPER_PASSWD"] == str(accounts)
+    *known, added = accounts.read_text().splitlines()
+    assert known == Path("/etc/passwd").read_text().splitlines()
+    assert added.split(":")[:4] == ["spark", "x", "1000660000", "0"]
+    assert added.split(":")[5] == "/tmp"
+    assert " libnss-wrapper " in (ROOT / "spark-images" / "Dockerfile").read_text()
+
+
 def test_without_a_role_the_roles_are_told() -> None:
     done = subprocess.run([sys.executable, "-I", str(FILE)], capture_output=True, text=True)
     assert (done.returncode, done.stderr.strip()) == (2, "usage: writer | agent | executor | audit PATH | COMMAND...")

@@ -22,7 +22,7 @@ def template_of(container: str) -> JsonDict:
     return changed("spec.containers.0.name", container)
 
 
-def made(container: str, template: JsonDict | None) -> tuple[JsonDict, JsonDict]:
+def made(container: str, template: JsonDict | None, operator: OperatorConfig = CONFIG) -> tuple[JsonDict, JsonDict]:
     """The pod of a container of ours, and the ConfigMap of its driver."""
     more = {} if template is None else {"podTemplate": template}
     own = {"instances": 1, **more} if container == "executor" else {"instances": 1}
@@ -34,12 +34,12 @@ def made(container: str, template: JsonDict | None) -> tuple[JsonDict, JsonDict]
     body |= {"executors": own, "driver": more if container == "driver" else {}}
     body["driver"] = {**body["driver"], "nodeSelector": {"disk": "hdd", "own": "1"}}
     load = WriterSpec.from_object({"metadata": {"namespace": "ns", "name": "load", "uid": "0123456789"}, "spec": body})
-    config = configmaps.attempt_config(table, load, 3, CONFIG, run=1)
+    config = configmaps.attempt_config(table, load, 3, operator, run=1)
     if container == "driver":
-        return pods.driver_pod(table, load, 3, CONFIG), config
+        return pods.driver_pod(table, load, 3, operator), config
     if container == "executor":
-        return dict(yaml.safe_load(pods.executor_template(table, load, 3, CONFIG))), config
-    return pods.agent_pod(table, AGENT, 1, CONFIG), config
+        return dict(yaml.safe_load(pods.executor_template(table, load, 3, operator))), config
+    return pods.agent_pod(table, AGENT, 1, operator), config
 
 
 def variables(container: JsonDict) -> dict[str, str]:
@@ -72,6 +72,20 @@ def test_what_the_operator_sets_stays(container: str) -> None:
     lists = {secret_names.PREFIXES, secret_names.FOLDERS}
     kept = {name: value for name, value in variables(ours).items() if name not in lists}
     assert variables(theirs).items() >= kept.items()
+
+
+@pytest.mark.parametrize("container", ["driver", "executor", "agent"])
+def test_users_are_the_images_or_the_platforms(container: str) -> None:
+    """`Platform`: none but what a template names."""
+    confined = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    pod, _ = made(container, None)
+    assert pod["spec"]["securityContext"] == {**confined, "runAsUser": 185, "runAsGroup": 0, "fsGroup": 185}
+    platform = OperatorConfig.from_dict({"userIds": "Platform"})
+    pod, _ = made(container, None, platform)
+    assert pod["spec"]["securityContext"] == confined
+    assert "runAsUser" not in pod["spec"]["containers"][0]["securityContext"]
+    pod, _ = made(container, template_of(container), platform)
+    assert pod["spec"]["securityContext"]["runAsUser"] == 100123
 
 
 @pytest.mark.parametrize("container", ["driver", "executor", "agent"])

@@ -58,6 +58,7 @@ def test_nothing_means_defaults() -> None:
         ({"networkPolicies": {"enabled": "yes"}}, "networkPolicies.enabled"),
         ({"networkPolicies": {"egress": ["x"]}}, "networkPolicies.egress"),
         ({"tmpSizeLimit": "64G"}, "config.tmpSizeLimit"),
+        ({"userIds": "185"}, "config.userIds: expected Image or Platform, found '185'"),
         ({"leaderElection": {"renewDeadlineSeconds": 30}}, "leaderElection"),
         ({"leaderElection": {"leaseDuration": 30}}, "leaseDuration"),
     ],
