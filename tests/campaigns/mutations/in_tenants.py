@@ -618,6 +618,42 @@ TENANTS = (
         "tests/tiers/unit/adapters/test_lists_of_pods.py::test_no_answer_has_more_than_fifty_objects",
     ),
     mutation(
+        "pods-name-the-users-of-their-images",
+        "F339",
+        "a platform that gives each namespace its own users refuses every pod",
+        o("manifests/pods", 'if config.user_ids == "Image" else {}', "if config.user_ids else {}"),
+        "tests/tiers/unit/manifests/test_pod_templates.py::test_users_are_the_images_or_the_platforms",
+    ),
+    mutation(
+        "a-user-without-a-name",
+        "F339",
+        "Spark does not start as a user that the image does not know",
+        Edit(
+            "spark-images/entrypoint.py",
+            "    except KeyError:\n        pass\n",
+            "    except KeyError:\n        return {}\n",
+        ),
+        "tests/tiers/unit/layout/test_entrypoint.py::test_a_user_that_the_image_does_not_know_gets_a_name",
+    ),
+    mutation(
+        "a-level-of-selinux-is-refused",
+        "F340",
+        "no pod starts where the platform gives each namespace a level of SELinux",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            '    {{- if eq (index . 0).Values.userIds "Platform" }}\n    !(has',
+            '    {{- if eq (index . 0).Values.userIds "" }}\n    !(has',
+        ),
+        f"{CRDS}/test_chart.py::test_pods_name_no_users_where_the_platform_gives_them",
+    ),
+    mutation(
+        "rights-go-with-the-namespace",
+        "F341",
+        "a watched namespace with tables is never gone after its deletion",
+        Edit(f"{TEMPLATES}/admission.yaml", '  - expression: "false"\n', '  - expression: "true"\n'),
+        f"{CRDS}/test_chart.py::test_two_releases_live_in_one_cluster",
+    ),
+    mutation(
         "releases-share-a-role",
         "F128",
         "the role of drivers has one name in all releases",

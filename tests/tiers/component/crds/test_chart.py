@@ -289,7 +289,12 @@ def test_pods_name_no_users_where_the_platform_gives_them() -> None:
         assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         assert not any("runAsUser" in container["securityContext"] for container in spec["containers"])
     assert quick_yaml.load(find(rendered, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["userIds"] == "Platform"
-    assert "seLinuxOptions except level" in json.dumps(rendered)
+    for policy in ("executors", "own-pods"):
+        checks = find(rendered, "ValidatingAdmissionPolicy", f"hudi-operator-{policy}")["spec"]["validations"]
+        (check,) = [each for each in checks if "seLinuxOptions" in each["expression"]]
+        assert "has(object.spec.securityContext.seLinuxOptions.type)" in check["expression"]
+        assert "!has(object.spec.securityContext.seLinuxOptions) &&" not in check["expression"]
+        assert "seLinuxOptions except level" in check["message"]
 
 
 def test_what_must_outlive_the_release_is_kept() -> None:

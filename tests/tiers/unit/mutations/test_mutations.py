@@ -97,6 +97,7 @@ def test_mutations_change_the_product_only() -> None:
                     "operator/hudi_operator/",
                     "gateway/",
                     "spark-images/hudi_runtime/",
+                    "spark-images/entrypoint.py",
                     "spark-images/etcd-lock/src/main/",
                     "charts/hudi-operator/templates/",
                 )
