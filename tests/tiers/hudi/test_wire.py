@@ -1,7 +1,5 @@
-"""Connections between a driver and its executors: nobody else is served (F150).
-
-That they are encrypted, and so is what they write to their disks, are settings, which
-`unit/manifests/test_manifests.py` compares; nobody has looked at the bytes.
+"""Connections between a driver and its executors: nobody else is served (F150), and neither what
+goes over them nor what executors write to their disks can be read.
 """
 
 from __future__ import annotations
@@ -19,9 +17,11 @@ from tests.support import ROOT
 from tests.support.harness import spark_stranger
 from tests.support.harness.executors import EXECUTORS
 from tests.support.harness.local import AGENT, Process, World, rows, until
+from tests.support.harness.loopback import Sniffer
 from tests.support.harness.servers import free_ports
 
 KEY = EXECUTORS["spark.authenticate.secret"]
+APP = Path(__file__).parent / "apps" / "shuffle_app.py"
 
 
 def stranger(*arguments: object) -> dict[str, str]:
@@ -78,3 +78,40 @@ def test_who_does_not_have_the_key_is_refused(world: World, agent: Process, mode
     gate.touch()
     assert writer.wait() == 0, writer.log()[-6000:]
     table.audited(written)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("encrypted", [True, False], ids=["as-set", "without"])
+def test_rows_are_unreadable_on_the_wire_and_on_the_disk(world: World, agent: Process, encrypted: bool) -> None:
+    """A neighbour that sees each packet between driver and executors, and somebody with the disk.
+
+    Without the settings of the product both read the rows: they would be found.
+    """
+    text = "text-of-the-rows-of-a-team-"
+    name = f"bytes-{encrypted}".lower()
+    table = world.table(name)
+    world.create(table, agent=AGENT, process=agent)
+    gate = world.folder / f"gate-{name}"
+    plain = {f"spark.{each}.compress": "false" for each in ("shuffle", "shuffle.spill", "broadcast", "rdd")}
+    settings = {**EXECUTORS, **plain, "spark.master": "local-cluster[2,1,512]"}
+    if not encrypted:
+        settings |= {"spark.network.crypto.enabled": "false", "spark.io.encryption.enabled": "false"}
+    with Sniffer() as wire:
+        program = table.writer(
+            "program", application={"mainFile": str(APP), "arguments": [text[::-1], str(gate)]}, spark=settings
+        )
+        until("the rows were moved", Path(f"{gate}.reached").exists, alive=program)
+        files = [path for path in (program.folder / "tmp").rglob("*") if path.is_file()]
+        blocks = [path for path in files if path.name.startswith(("rdd_", "shuffle_")) and path.suffix != ".index"]
+        held = {path.name for path in blocks if text.encode() in path.read_bytes()}
+    gate.touch()
+    assert program.wait() == 0, program.log()[-6000:]
+    assert {name.split("_")[0] for name in (path.name for path in blocks)} == {"rdd", "shuffle"}, files
+    assert sum(map(len, wire.flows.values())) > 4000 * len(text), "nothing was seen"
+    if encrypted:
+        assert not held
+        assert not wire.carried(text.encode())
+    else:
+        assert {name.split("_")[0] for name in held} == {"rdd", "shuffle"}
+        assert wire.carried(text.encode())
+    table.audited([(i, "a", f"{text}{i}", 1) for i in range(20)])
