@@ -25,6 +25,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
@@ -195,6 +196,14 @@ func main() {
 	}
 }
 
+// reconnecting to a member whose pod was replaced must be faster than the leases of writers end: their
+// heartbeats wait for it. By default a connection to the address of the former pod, which nobody answers,
+// is given up after 20 s, and the pause between two attempts grows to two minutes.
+var reconnecting = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 2 * time.Second,
+}
+
 func connect(s settings, answerBytes int64) (*upstream, error) {
 	trusted := &authority{file: s.ca}
 	if _, err := trusted.get(); err != nil {
@@ -213,6 +222,7 @@ func connect(s settings, answerBytes int64) (*upstream, error) {
 		member, err := grpc.NewClient("passthrough:///"+at.Host,
 			grpc.WithTransportCredentials(credentials.NewTLS(trusted.config(at.Hostname(), client))),
 			grpc.WithDisableRetry(),
+			grpc.WithConnectParams(reconnecting),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 			// What a stream holds that its client does not read.
 			grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20),

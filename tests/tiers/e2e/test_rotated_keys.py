@@ -20,7 +20,7 @@ from tests.support.cluster.space import Space, make_space, wait_for, written
 from tests.support.harness.local import ACCESS_KEY, SECRET_KEY
 from tests.support.harness.s3_users import Users
 
-pytestmark = pytest.mark.extra
+pytestmark = [pytest.mark.extra, pytest.mark.timeout(900)]
 
 ROTATING, SECRET = "e2e-rotating", "keys"
 WITHIN = 120

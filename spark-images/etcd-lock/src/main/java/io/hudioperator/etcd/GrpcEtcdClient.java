@@ -40,6 +40,7 @@ import io.hudioperator.rpc.WatchCreateRequest;
 import io.hudioperator.rpc.WatchGrpc;
 import io.hudioperator.rpc.WatchRequest;
 import io.hudioperator.rpc.WatchResponse;
+import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslProvider;
 import java.io.IOException;
@@ -68,6 +69,14 @@ import java.util.logging.Logger;
  */
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
+
+    /**
+     * A pod that was replaced has another address, and nobody answers at the old one. Until the
+     * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes, no
+     * heartbeat arrives; so both must be shorter than a lease. The caller makes the pauses.
+     */
+    private static final int CONNECT_MILLIS = 2000;
+
     private static final Metadata.Key<String> HAS_LEADER =
             Metadata.Key.of("hasleader", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -101,6 +110,7 @@ public final class GrpcEtcdClient implements EtcdClient {
         URI uri = uri(endpoint);
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(uri.getHost(), uri.getPort())
                 .disableRetry()
+                .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
                 .keepAliveTime(10, TimeUnit.SECONDS)
                 .keepAliveTimeout(3, TimeUnit.SECONDS)
                 .idleTimeout(1, TimeUnit.DAYS)
@@ -309,6 +319,9 @@ public final class GrpcEtcdClient implements EtcdClient {
         EtcdException.Outcome outcome = outcome(status);
         if (outcome == EtcdException.Outcome.UNKNOWN) {
             current.compareAndSet(at, at + 1);
+        }
+        if (status.getCode() == Status.Code.UNAVAILABLE) {
+            channelAt(at).resetConnectBackoff();
         }
         return new EtcdException(
                 outcome, "etcd: " + status.getCode() + " " + String.valueOf(status.getDescription()), cause);
