@@ -7,6 +7,7 @@ from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
 UNIT = f"{RUNTIME}/read/test_deletions.py"
+PROGRAMS = "tests/tiers/hudi/test_deletes_of_programs.py::test_a_delete_deletes_what_it_names_or_is_refused"
 LATE = "tests/tiers/hudi/test_late_versions.py::test_a_late_version_brings_no_deleted_row_back"
 
 DELETES = (
@@ -62,6 +63,34 @@ DELETES = (
         "a late version brings back a row that a HudiWriter or a save has deleted",
         j("OrderedDeletes", "        if (!isNeeded(table)) {\n", "        if (table != null) {\n"),
         LATE,
+    ),
+    mutation(
+        "deletes-by-keys-of-any-type",
+        "F327",
+        "a delete by keys of another type deletes records that it does not name",
+        j("OrderedDeletes", "if (!given.equals(needed) && !isWhole", "if (given == null && !isWhole"),
+        PROGRAMS,
+    ),
+    mutation(
+        "deletes-leave-known-rows-out",
+        "F328",
+        "a delete of a session that leaves known rows out of inserts deletes nothing, and succeeds",
+        j("OrderedDeletes", "List.of(UPSERT, mark.options())", "List.of(mark.options())"),
+        PROGRAMS,
+    ),
+    mutation(
+        "deletes-know-the-catalogs-columns-only",
+        "F329",
+        "DELETE FROM fails once another writer has added a column that the program's catalog does not know",
+        j("OrderedDeletes", "if (!known.contains(field.name()))", "if (known.isEmpty())"),
+        PROGRAMS,
+    ),
+    mutation(
+        "statements-take-the-sessions-operation",
+        "F330",
+        "an UPDATE deletes its rows, where the session has the operation delete",
+        j("StatementRules", "spark.sessionState().conf().contains(OPERATION)", "statement.isEmpty()"),
+        PROGRAMS,
     ),
     mutation(
         "anybody-marks-rows-as-deleted",

@@ -46,6 +46,10 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Writes with `hoodie.avro.schema`, as an option or in the session: Hudi derives it from the rows and
   the table, and other columns would be lost.
 * Writes with an option that begins with `_hoodie.`, which Hudi passes to itself.
+* Statements while the session has `hoodie.datasource.write.operation`, which would make another
+  statement of them; `UPDATE` and `MERGE INTO` while it has
+  `hoodie.datasource.write.insert.drop.duplicates` or `hoodie.datasource.insert.dup.policy`, with which
+  they change nothing (`tests/tiers/hudi/test_deletes_of_programs.py`).
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

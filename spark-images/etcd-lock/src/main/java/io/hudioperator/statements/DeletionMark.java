@@ -70,8 +70,15 @@ final class DeletionMark {
             String marker = table.getTableMergeProperties().get(DefaultHoodieRecordPayload.DELETE_MARKER);
             return new DeletionMark(own, marker, Map.of());
         }
+        if (!own.isEmpty()) { // with a mark of another column Hudi would not look at this one
+            throw Statements.refusal(
+                    "a delete in a MergeOnRead table with ordering fields and the property "
+                            + DefaultHoodieRecordPayload.DELETE_KEY + "=" + own
+                            + ", which names no column of type string of the table,",
+                    "an upsert of rows with that mark, or a table with a column _hoodie_is_deleted of type boolean");
+        }
         Set<String> taken = taken(table);
-        for (DataType type : own.isEmpty() ? ORDER : List.<DataType>of()) {
+        for (DataType type : ORDER) {
             for (StructField field : columns.fields()) {
                 if (field.dataType().equals(type) && !taken.contains(field.name())) {
                     Object value = VALUES.get(type);

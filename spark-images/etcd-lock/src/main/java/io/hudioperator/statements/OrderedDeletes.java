@@ -9,12 +9,16 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.hudi.DataSourceWriteOptions;
+import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.config.RecordMergeMode;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableConfig;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.TableSchemaResolver;
 import org.apache.hudi.common.util.Option;
+import org.apache.hudi.exception.HoodieException;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Dataset$;
@@ -33,6 +37,8 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.hudi.analysis.HoodieAnalysis;
 import org.apache.spark.sql.hudi.command.DeleteHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.UpdateHoodieTableCommand;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
@@ -55,6 +61,14 @@ public final class OrderedDeletes {
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String PREPPED = "_hoodie.spark.sql.writes.prepped";
     private static final String DELETED = "_hudiop_deleted_";
+    private static final Set<DataType> WHOLE =
+            Set.of(DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType);
+
+    /** What makes a write another one than the upsert that a deletion needs (F328). */
+    private static final Map<String, String> UPSERT = Map.of(
+            OPERATION, "upsert",
+            "hoodie.datasource.write.insert.drop.duplicates", "false",
+            "hoodie.datasource.insert.dup.policy", "none");
 
     /** As {@code SNAPSHOT} in hudi.py. */
     private static final Map<String, String> SNAPSHOT = Map.of(
@@ -106,7 +120,7 @@ public final class OrderedDeletes {
                                 mark.literal().expr())))
                         .toSeq(),
                 scala.Option.apply(delete.condition()));
-        LogicalPlan rows = UpdateHoodieTableCommand.inputPlan(spark, update);
+        LogicalPlan rows = complete(spark, UpdateHoodieTableCommand.inputPlan(spark, update), table);
         HoodieCatalogTable catalog = new HoodieCatalogTable(spark, name.get());
         scala.collection.immutable.Map<String, String> options =
                 new UpdateHoodieTableCommand(update, rows).buildHoodieConfig(catalog);
@@ -116,6 +130,35 @@ public final class OrderedDeletes {
             options = options.updated(PREPPED, "true");
         }
         return new DeleteHoodieTableCommand(catalog, rows, with(options, mark));
+    }
+
+    /**
+     * With null in the columns that the catalog does not know, because another writer has added
+     * them since: Hudi refuses to write rows without them (F329).
+     */
+    private static LogicalPlan complete(SparkSession spark, LogicalPlan rows, HoodieTableMetaClient table) {
+        Option<HoodieSchema> schema = schema(table);
+        if (schema.isEmpty()) {
+            return rows;
+        }
+        Set<String> known = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
+        MergeKeys.list(rows.output()).forEach(column -> known.add(column.name()));
+        Dataset<Row> all = Dataset$.MODULE$.ofRows(spark, rows);
+        for (StructField field : HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema.get())
+                .fields()) {
+            if (!known.contains(field.name())) {
+                all = all.withColumn(field.name(), functions.lit(null).cast(field.dataType()));
+            }
+        }
+        return all.queryExecution().analyzed();
+    }
+
+    private static Option<HoodieSchema> schema(HoodieTableMetaClient table) {
+        try {
+            return new TableSchemaResolver(table).getTableSchemaIfPresent(false);
+        } catch (Exception e) { // as Hudi declares it
+            throw new HoodieException("cannot read the schema of the table " + table.getBasePath(), e);
+        }
     }
 
     private static Attribute column(LogicalPlan plan, String name) {
@@ -149,8 +192,9 @@ public final class OrderedDeletes {
         Dataset<Row> there = pruned.isDefined() ? rows.where(pruned.get()) : rows;
         HoodieTableConfig config = table.getTableConfig();
         DeletionMark mark = DeletionMark.of(rows.schema(), config);
-        Dataset<Row> deleted = there.join(
-                keys(Dataset$.MODULE$.ofRows(spark, save.query()), config), same(there, config), "left_semi");
+        Dataset<Row> batch = keys(Dataset$.MODULE$.ofRows(spark, save.query()), config);
+        requireTypes(batch.schema(), there, config);
+        Dataset<Row> deleted = there.join(batch, same(there, config), "left_semi");
         Dataset<Row> marked =
                 deleted.select(columns(rows.schema(), mark, config).toArray(new Column[0]));
         return new SaveIntoDataSourceCommand(
@@ -189,6 +233,25 @@ public final class OrderedDeletes {
         return batch.select(found);
     }
 
+    /**
+     * A comparison of two types casts one of them, and a cast can give two values the same: of two
+     * numbers that differ after the 53rd bit, or of a text that is no number and null (F327).
+     */
+    private static void requireTypes(StructType batch, Dataset<Row> there, HoodieTableConfig table) {
+        List<String> names = identity(table);
+        for (int i = 0; i < names.size(); i++) {
+            DataType given = batch.apply(i).dataType();
+            DataType needed = there.select(there.col(names.get(i))).schema().apply(0).dataType();
+            boolean isWhole = WHOLE.contains(given) && WHOLE.contains(needed);
+            if (!given.equals(needed) && !isWhole && !given.equals(DataTypes.NullType)) {
+                throw Statements.refusal(
+                        "a delete of rows whose column " + names.get(i) + " is of type " + given.simpleString()
+                                + ", which is of type " + needed.simpleString() + " in the table",
+                        "a cast to the table's type");
+            }
+        }
+    }
+
     private static Column same(Dataset<Row> rows, HoodieTableConfig table) {
         List<String> names = identity(table);
         Column all = functions.lit(true);
@@ -225,8 +288,10 @@ public final class OrderedDeletes {
     private static scala.collection.immutable.Map<String, String> with(
             scala.collection.immutable.Map<String, String> options, DeletionMark mark) {
         scala.collection.immutable.Map<String, String> all = options;
-        for (Map.Entry<String, String> one : mark.options().entrySet()) {
-            all = all.updated(one.getKey(), one.getValue());
+        for (Map<String, String> own : List.of(UPSERT, mark.options())) {
+            for (Map.Entry<String, String> one : own.entrySet()) {
+                all = all.updated(one.getKey(), one.getValue());
+            }
         }
         return all;
     }

@@ -68,6 +68,7 @@ public final class StatementRules {
     private static final String MERGED = "payload_combine";
     private static final String SKIPPING = "hoodie.enable.data.skipping";
     private static final String SCHEMA = "hoodie.avro.schema";
+    private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
@@ -83,6 +84,13 @@ public final class StatementRules {
             "DeleteHoodieTableCommand",
             "MergeIntoHoodieTableCommand",
             "InsertIntoHoodieTableCommand");
+
+    private static final Set<String> CHANGES = Set.of("UpdateHoodieTableCommand", "MergeIntoHoodieTableCommand");
+
+    /** Options of inserts that may leave rows out, and their defaults. */
+    private static final Map<String, String> INSERTS = Map.of(
+            "hoodie.datasource.write.insert.drop.duplicates", "false",
+            "hoodie.datasource.insert.dup.policy", "none");
 
     private final SparkSession spark;
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -361,6 +369,7 @@ public final class StatementRules {
             Statements.statement(name).require();
             requireOwnSchema(
                     WRITES.contains(name) && spark.sessionState().conf().contains(SCHEMA));
+            requireOwnOperation(name);
             if (command instanceof MergeIntoHoodieTableCommand) {
                 MergeIntoTable merge = ((MergeIntoHoodieTableCommand) command).mergeInto();
                 HoodieTableMetaClient table = Relations.target(merge.targetTable(), spark);
@@ -382,7 +391,7 @@ public final class StatementRules {
         while (options.hasNext()) {
             scala.Tuple2<String, String> option = options.next();
             String name = option._1().toLowerCase(Locale.ROOT);
-            if (name.equals("hoodie.datasource.write.operation")) {
+            if (name.equals(OPERATION)) {
                 operation = option._2().toLowerCase(Locale.ROOT);
             }
             requireOwnSchema(name.equals(SCHEMA));
@@ -438,6 +447,31 @@ public final class StatementRules {
         if (isSaid) {
             throw Statements.refusal(
                     "a write with " + SCHEMA, "rows with the table's columns, and a cast where a type differs");
+        }
+    }
+
+    /**
+     * Hudi carries a statement out as a write with an operation, for which the session's own is
+     * taken: with {@code delete} an {@code UPDATE} deletes its rows. Where the session leaves out
+     * rows whose keys are known, {@code UPDATE} and {@code MERGE INTO} change nothing, and succeed
+     * (F330).
+     */
+    private void requireOwnOperation(String statement) {
+        if (!WRITES.contains(statement)) {
+            return;
+        }
+        if (spark.sessionState().conf().contains(OPERATION)) {
+            throw Statements.refusal(
+                    "a statement with " + OPERATION + " in the session",
+                    "the session without it; for INSERT INTO, hoodie.spark.sql.insert.into.operation");
+        }
+        for (Map.Entry<String, String> usual : INSERTS.entrySet()) {
+            String value = spark.sessionState().conf().getConfString(usual.getKey(), usual.getValue());
+            if (CHANGES.contains(statement) && !value.equalsIgnoreCase(usual.getValue())) {
+                throw Statements.refusal(
+                        "an UPDATE or MERGE INTO with " + usual.getKey() + "=" + value + " in the session",
+                        "the session without it, and INSERT INTO for new rows only");
+            }
         }
     }
 

@@ -1,0 +1,46 @@
+"""Deletes of programs in a MergeOnRead table with ordering fields: each deletes the records that it
+names, or is refused with a message that says why (F327, F328, F329). So are statements in a session
+that makes something else of them (F330).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.harness.compactions import OFF
+from tests.support.harness.local import AGENT, Process, World
+
+APP = Path(__file__).parent / "apps" / "own_deletes_app.py"
+REFUSED = {
+    "a double": "column id is of type double, which is of type bigint in the table",
+    "a text": "column id is of type string, which is of type bigint in the table",
+    "a text as partition": "column p is of type string, which is of type int in the table",
+    **{
+        f"{operation} in the session: {statement}": "hoodie.datasource.write.operation in the session is refused"
+        for operation in ("delete", "insert")
+        for statement in ("UPDATE", "DELETE", "INSERT")
+    },
+    **{
+        f"UPDATE with {setting}": f"an UPDATE or MERGE INTO with {setting}={value} in the session is refused"
+        for setting, value in (
+            ("hoodie.datasource.write.insert.drop.duplicates", "true"),
+            ("hoodie.datasource.insert.dup.policy", "drop"),
+        )
+    },
+}
+
+
+def test_a_delete_deletes_what_it_names_or_is_refused(world: World, agent: Process) -> None:
+    table = world.table("own-deletes", type="MergeOnRead", services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+    notes = world.folder / "own-deletes.json"
+    program = table.writer("program", application={"mainFile": str(APP), "arguments": [str(notes)]})
+    assert program.wait() == 0, program.log()[-4000:]
+    found = json.loads(notes.read_text())
+    assert REFUSED.keys() <= found.keys()
+    for way, message in found.items():
+        assert REFUSED[way] in message if way in REFUSED else not message, (way, message)
+    rows = world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
+    assert {tuple(row) for row in rows} == {(id, "x") for id in (0, 7, 9, 2**53, 2**53 + 1)}
+    table.audit()
