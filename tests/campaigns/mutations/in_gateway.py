@@ -18,6 +18,13 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-pod-that-is-gone-is-waited-for",
+        "F342",
+        "the restart of etcd's pod ends all writers",
+        g("main", "			grpc.WithConnectParams(reconnecting),\n"),
+        _GO,
+    ),
+    mutation(
         "any-table-is-ones-own",
         "F110",
         "a pod that is admitted to some table writes the keys of any",

@@ -25,6 +25,13 @@ ALIVE_COMPARE = (
 
 TRANSACTIONS = (
     mutation(
+        "pauses-between-connections-grow",
+        "F342",
+        "a driver whose gateway was away for a minute waits for another one, without a heartbeat",
+        j("GrpcEtcdClient", "            channelAt(at).resetConnectBackoff();\n"),
+        t("ReconnectTest.anEndpointThatComesBackIsUsedAtOnce"),
+    ),
+    mutation(
         "acquire-a-lock-that-is-taken",
         "I1",
         "acquire does not compare that nobody has the lock",

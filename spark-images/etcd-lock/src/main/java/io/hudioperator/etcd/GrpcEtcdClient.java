@@ -72,8 +72,8 @@ public final class GrpcEtcdClient implements EtcdClient {
 
     /**
      * A pod that was replaced has another address, and nobody answers at the old one. Until the
-     * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes, no
-     * heartbeat arrives; so both must be shorter than a lease. The caller makes the pauses.
+     * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes,
+     * no heartbeat arrives; so both must be shorter than a lease. The caller makes the pauses.
      */
     private static final int CONNECT_MILLIS = 2000;
 
