@@ -14,14 +14,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from pyspark.sql import SparkSession, functions
+
 from hudi_contract.reports import ReportedError, TimelineReport
-from hudi_contract.words import Adoption, AgentError
+from hudi_contract.words import Adoption, AgentError, MergeMode, TableType
 from hudi_runtime.agent import creation
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import record_message
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.table import timeline as tl
+from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.table.storage import Missing
 
 SKEW = timedelta(seconds=5)
@@ -157,6 +160,29 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
                 "hoodie.properties"
             )
     return [*said, *_index(options, found.file_groups), *_clock(found.timeline, now)]
+
+
+def unordered(spark: SparkSession, spec: TableSpec) -> list[str]:
+    """One sentence for a row with null in an ordering column, where such a row becomes unreadable.
+
+    Hudi compares the value of a log file's row with that of the stored one and cannot compare one
+    with null: after an update of such a row nobody could read its file group (F331). Reads the
+    ordering columns of the whole snapshot; files whose statistics know no null are not read.
+    """
+    if spec.type != TableType.MERGE_ON_READ or spec.merge.mode != MergeMode.EVENT_TIME:
+        return []
+    rows = spark.read.format("hudi").options(**SNAPSHOT).load(spec.path)
+    null = functions.lit(False)
+    for name in spec.ordering:
+        null = null | functions.col(name).isNull()
+    shown = [functions.col(name).cast("string").alias(f"shown{i}") for i, name in enumerate(spec.record_keys)]
+    for row in rows.where(null).select(*shown).limit(1).collect():
+        key = ", ".join(f"{name}={value}" for name, value in zip(spec.record_keys, row, strict=True))
+        return [
+            f"orderingFields: the table has null in {' or '.join(spec.ordering)}, first found at the record {key}; "
+            "delete these rows with the Hudi that wrote them, compact, and insert them with a value"
+        ]
+    return []
 
 
 def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:

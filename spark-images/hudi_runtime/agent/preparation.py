@@ -147,6 +147,9 @@ class Preparation:
             raise adoption.PendingInstants(timeline, foreigners, adoption.beating(table, foreigners, now_ms=now_ms()))
         if context.records().adopting():
             raise NotYet("the instants of the table's former writers are being settled")
+        unordered = adoption.unordered(context.spark, context.spec)
+        if unordered:
+            raise creation.TableMismatch("; ".join(unordered))
         adoption.take_over(table, context.name, context.options)
         self._forward_clock(table.timeline().maximum)
         session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # what they completed before the adoption is not foreign

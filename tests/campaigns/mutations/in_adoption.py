@@ -19,6 +19,13 @@ KEPT_ALREADY = (
 
 ADOPTING = (
     mutation(
+        "nulls-that-order-rows-are-adopted",
+        "F331",
+        "an ordinary upsert makes an adopted table unreadable",
+        a("agent/preparation", "        if unordered:\n", "        if not context.spec.ordering:\n"),
+        "tests/tiers/hudi/test_adoption.py::test_a_row_that_an_update_would_make_unreadable_is_found",
+    ),
+    mutation(
         "one-named-adopts-all",
         "I7",
         "all pending instants of former writers are settled as soon as one of them is named",

@@ -71,16 +71,22 @@ class StockTable:
         }
         self._count = 0
 
-    def writer(self, rows: Sequence[Row]) -> StockWriter:
-        """Start one upsert."""
+    def writer(self, rows: Sequence[Row], options: Mapping[str, str] | None = None) -> StockWriter:
+        """Start one upsert, or what these options make of it."""
         self._count += 1
         name = f"stock-{self._table.spec.ref.name}-{self._count}"
-        job = {"path": self._table.path, "rows": list(rows), "options": self._options, "spark": spark_of(self._world)}
+        job = {"path": self._table.path, "rows": list(rows), "spark": spark_of(self._world)}
+        job["options"] = {**self._options, **(options or {})}
         return self._world.child(StockWriter(name, self._world.folder / "stock" / name, job))
 
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def delete(self, rows: Sequence[Row]) -> None:
+        """Delete the records of these rows, and compact."""
+        compact = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+        self.upsert(rows, {"hoodie.datasource.write.operation": "delete", **compact})
+
+    def upsert(self, rows: Sequence[Row], options: Mapping[str, str] | None = None) -> None:
         """One upsert, done."""
-        writer = self.writer(rows)
+        writer = self.writer(rows, options)
         assert writer.wait() == 0, writer.log()[-4000:]
         assert writer.acknowledged
 

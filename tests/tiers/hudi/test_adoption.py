@@ -126,6 +126,25 @@ def test_rows_that_were_there_before_are_taken_over(world: World) -> None:
     table.audited([(1, "a", "stock", None), (2, "a", "ours", 3)], only=CHECKS)
 
 
+def test_a_row_that_an_update_would_make_unreadable_is_found(world: World) -> None:
+    """F331: null in an ordering column of a MergeOnRead table; its advice helps."""
+    table = world.table("old-unordered", type="MergeOnRead")
+    stock = StockTable(world, table)
+    stock.upsert([(1, "a", "stock", None), (2, "a", "stock", 1)])
+    name = f"agent-{table.spec.ref.name}"
+    agent = world.agent(name)
+    table.gate("closed")
+    world.admit_agent(table, name)
+    report = refusal(table, agent, "TableMismatch")
+    assert "null in ts, first found at the record id=1; delete these rows" in report["error"]["message"]
+    stock.delete(rows([1], "a", "", 1))
+    stock.upsert(rows([1], "a", "again", 1))
+    adopted(table, agent)
+    writer = table.writer("ours", python={"batches": [{"rows": rows([1, 2], "a", "ours", 3)}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    table.audited(rows([1, 2], "a", "ours", 3), only=CHECKS)
+
+
 def test_what_does_not_fit_is_refused_by_name_and_value(world: World) -> None:
     """Real properties of real tables; the table is not touched."""
     keyed = world.table("keyed")
