@@ -204,15 +204,8 @@ def upload(screen: Screen, lake: Lake) -> None:
     )
 
 
-def etcd_watch(
-    screen: Screen,
-    *,
-    table: str = "",
-    way: Callable[[str, str, str], Way] = Forward,
-    namespace: str = OPERATOR_NAMESPACE,
-    etcd: str = ETCD,
-) -> tuple[Watch, Way]:
-    """Watch a release's lock service with the gateway's certificate: one table's keys, or all."""
+def etcd_identity(namespace: str = OPERATOR_NAMESPACE, etcd: str = ETCD) -> Path:
+    """Folder with the gateway's certificate as it is now; it may have been renewed since."""
     identity = read_secret(namespace, f"{etcd}-gateway")
     if not identity:
         raise DemoFailed(
@@ -223,6 +216,19 @@ def etcd_watch(
     for name, value in identity.items():
         with open(directory / name, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
             out.write(value)
+    return directory
+
+
+def etcd_watch(
+    screen: Screen,
+    *,
+    table: str = "",
+    way: Callable[[str, str, str], Way] = Forward,
+    namespace: str = OPERATOR_NAMESPACE,
+    etcd: str = ETCD,
+) -> tuple[Watch, Way]:
+    """Watch a release's lock service with the gateway's certificate: one table's keys, or all."""
+    directory = etcd_identity(namespace, etcd)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
