@@ -66,9 +66,12 @@ public final class OrderedDeletes {
 
     /** What makes a write another one than the upsert that a deletion needs (F328). */
     private static final Map<String, String> UPSERT = Map.of(
-            OPERATION, "upsert",
-            "hoodie.datasource.write.insert.drop.duplicates", "false",
-            "hoodie.datasource.insert.dup.policy", "none");
+            OPERATION,
+            "upsert",
+            "hoodie.datasource.write.insert.drop.duplicates",
+            "false",
+            "hoodie.datasource.insert.dup.policy",
+            "none");
 
     /** As {@code SNAPSHOT} in hudi.py. */
     private static final Map<String, String> SNAPSHOT = Map.of(
@@ -241,7 +244,8 @@ public final class OrderedDeletes {
         List<String> names = identity(table);
         for (int i = 0; i < names.size(); i++) {
             DataType given = batch.apply(i).dataType();
-            DataType needed = there.select(there.col(names.get(i))).schema().apply(0).dataType();
+            DataType needed =
+                    there.select(there.col(names.get(i))).schema().apply(0).dataType();
             boolean isWhole = WHOLE.contains(given) && WHOLE.contains(needed);
             if (!given.equals(needed) && !isWhole && !given.equals(DataTypes.NullType)) {
                 throw Statements.refusal(
