@@ -396,8 +396,8 @@ class World:
             # not empty.
             "fs.s3a.directory.marker.retention": "keep",
             # Stock Hudi gives none back that it has read a log file of the metadata table with
-            # (ours: ClosingInLineFileSystem).
-            "fs.s3a.connection.maximum": "1024",
+            # (ours: ClosingInLineFileSystem); one process reads for all tests of a lane.
+            "fs.s3a.connection.maximum": "16384",
         }
 
     def s3_reader_options(self) -> dict[str, str]:
