@@ -127,8 +127,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing: the gateway asks for a pod's token, etcd for a certificate", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell(
-            "everything, where it may `get` the Secret with the operator's certificate: with `consent.secrets` other "
-            "than `Off`, in a release for all namespaces. Else as an editor, by pods that it starts",
+            "everything, where it may `get` Secrets of the release's namespace: with `consent.secrets` other than "
+            "`Off`, in a release for all namespaces. They are the certificates of the operator and of etcd's root, "
+            "and the key of etcd's authority. Else as an editor, by pods that it starts",
             OPERATORS_RIGHTS,
             MAKES,
             NEIGHBOUR,
@@ -147,7 +148,7 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell(
-            "everything, where it may `get` the Secret with the operator's certificate (as above)", OPERATORS_RIGHTS
+            "everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS
         ),
     },
     "etcd's space and time for other tables": {
@@ -162,7 +163,7 @@ CELLS: dict[str, dict[str, Cell]] = {
             CONNECTIONS,
         ),
         HOLDER: cell(
-            "fills the database, where it may `get` the operator's certificate (as above): then nobody writes",
+            "fills the database, where it may `get` Secrets of the release's namespace (as above): then nobody writes",
             OPERATORS_QUOTA,
         ),
     },
@@ -272,14 +273,15 @@ CELLS: dict[str, dict[str, Cell]] = {
             f"{CRDS}/test_chart.py::test_rights_end_at_the_watched_namespaces",
         ),
     },
-    "Metrics of the operator and of etcd": {
+    "Metrics of the operator, the gateway and etcd": {
         VIEWER: cell("nothing through the API server; over the network as a neighbour", ROLE, METRICS),
         EDITOR: cell("over the network, as a neighbour", METRICS),
         AUTHOR: cell("over the network, as a neighbour", METRICS),
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            "reads them unless the chart is given a token or certificates, or a plugin enforces its NetworkPolicies",
+            "reads those of the gateway and of etcd, which ask for no token, and those of the operator unless the chart "
+            "is given a token or certificates; where a plugin enforces its NetworkPolicies, none",
             METRICS,
             CHART_POLICIES,
             ENFORCED,
@@ -308,11 +310,21 @@ def tests() -> tuple[str, ...]:
     return tuple(dict.fromkeys(test for row in CELLS.values() for one in row.values() for test in one.tests))
 
 
+def _unless_passed(test: str, stored: shown.Results) -> str:
+    """Words behind the name of a test of which no result is noted, or a failure."""
+    said = shown.last(catalog.named(test), stored)
+    if "**failed**" in said:
+        return " (**failed when it was last run**)"
+    return " (**no result**)" if "no result" in said else ""
+
+
 def _lines(stored: shown.Results) -> Iterator[str]:
     for asset, row in CELLS.items():
         yield from ("", f"## {asset}", "", "| who | can | shown by |", "|---|---|---|")
         for role in ROLES:
-            shown_by = ", ".join(f"`{test.removeprefix('tests/tiers/')}`" for test in row[role].tests)
+            shown_by = ", ".join(
+                f"`{test.removeprefix('tests/tiers/')}`{_unless_passed(test, stored)}" for test in row[role].tests
+            )
             yield f"| {role} | {row[role].says} | {shown_by or '–'} |"
     yield from ("", "## What the tests said last", "", "| test | last |", "|---|---|")
     for test in sorted(tests()):

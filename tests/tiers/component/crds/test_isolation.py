@@ -103,7 +103,7 @@ ASKED: dict[str, Any] = {
     "change NetworkPolicies": _can("patch", "networkpolicies.networking.k8s.io"),
     "act as a driver": _can("create", "executors.hudioperator.io"),
     "see tables of another namespace": _can("list", "huditables.hudioperator.io", "-n", "default"),
-    "read the operator's certificate for etcd": _can("get", "secrets/hudi-operator-etcd", "-n", "hudi-system"),
+    "read the Secrets of the release's namespace (certificates for etcd)": _can("get", "secrets", "-n", "hudi-system"),
 }
 
 
