@@ -29,7 +29,7 @@ TRANSACTIONS = (
         "F342",
         "a driver whose gateway was away for a minute waits for another one, without a heartbeat",
         j("GrpcEtcdClient", "            channelAt(at).resetConnectBackoff();\n"),
-        t("ReconnectTest.anEndpointThatComesBackIsUsedAtOnce"),
+        t("ReconnectTest.anEndpointThatIsAwayIsTriedAgainAndAgain"),
     ),
     mutation(
         "acquire-a-lock-that-is-taken",

@@ -147,9 +147,7 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("nothing", OTHER_TABLE, DECIDES),
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
-        HOLDER: cell(
-            "everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS
-        ),
+        HOLDER: cell("everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS),
     },
     "etcd's space and time for other tables": {
         VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
@@ -280,8 +278,8 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            "reads those of the gateway and of etcd, which ask for no token, and those of the operator unless the chart "
-            "is given a token or certificates; where a plugin enforces its NetworkPolicies, none",
+            "reads those of the gateway and of etcd, which ask for no token, and those of the operator unless the "
+            "chart is given a token or certificates; where a plugin enforces its NetworkPolicies, none",
             METRICS,
             CHART_POLICIES,
             ENFORCED,
@@ -310,12 +308,16 @@ def tests() -> tuple[str, ...]:
     return tuple(dict.fromkeys(test for row in CELLS.values() for one in row.values() for test in one.tests))
 
 
+MARKS = (" (**failed when it was last run**)", " (**no result**)")
+"""Behind the name of a test: each run may change them."""
+
+
 def _unless_passed(test: str, stored: shown.Results) -> str:
     """Words behind the name of a test of which no result is noted, or a failure."""
     said = shown.last(catalog.named(test), stored)
     if "**failed**" in said:
-        return " (**failed when it was last run**)"
-    return " (**no result**)" if "no result" in said else ""
+        return MARKS[0]
+    return MARKS[1] if "no result" in said else ""
 
 
 def _lines(stored: shown.Results) -> Iterator[str]:

@@ -103,7 +103,9 @@ ASKED: dict[str, Any] = {
     "change NetworkPolicies": _can("patch", "networkpolicies.networking.k8s.io"),
     "act as a driver": _can("create", "executors.hudioperator.io"),
     "see tables of another namespace": _can("list", "huditables.hudioperator.io", "-n", "default"),
-    "read the Secrets of the release's namespace (certificates for etcd)": _can("get", "secrets", "-n", "hudi-system"),
+    "read the operator's certificate for etcd": _can("get", "secrets/hudi-operator-etcd-operator", "-n", "hudi-system"),
+    "read the certificate of etcd's root": _can("get", "secrets/hudi-operator-etcd-root", "-n", "hudi-system"),
+    "read the key of etcd's authority": _can("get", "secrets/hudi-operator-etcd-ca", "-n", "hudi-system"),
 }
 
 

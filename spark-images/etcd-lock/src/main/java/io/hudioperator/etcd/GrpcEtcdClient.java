@@ -73,9 +73,12 @@ public final class GrpcEtcdClient implements EtcdClient {
     /**
      * A pod that was replaced has another address, and nobody answers at the old one. Until the
      * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes,
-     * no heartbeat arrives; so both must be shorter than a lease. The caller makes the pauses.
+     * no heartbeat arrives; so both must be shorter than a lease. Two attempts a second: after an
+     * outage all drivers come at once.
      */
     private static final int CONNECT_MILLIS = 2000;
+
+    private static final long CONNECT_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private static final Metadata.Key<String> HAS_LEADER =
             Metadata.Key.of("hasleader", Metadata.ASCII_STRING_MARSHALLER);
@@ -90,6 +93,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     private final AtomicInteger current = new AtomicInteger();
     private final long timeoutMillis;
     private final AtomicLong revision = new AtomicLong();
+    private final AtomicLong triedAgain = new AtomicLong(System.nanoTime() - CONNECT_AGAIN_NANOS);
     private volatile String clusterId = "";
     private volatile String setBack;
 
@@ -321,10 +325,18 @@ public final class GrpcEtcdClient implements EtcdClient {
             current.compareAndSet(at, at + 1);
         }
         if (status.getCode() == Status.Code.UNAVAILABLE) {
-            channelAt(at).resetConnectBackoff();
+            connectAgain(at);
         }
         return new EtcdException(
                 outcome, "etcd: " + status.getCode() + " " + String.valueOf(status.getDescription()), cause);
+    }
+
+    private void connectAgain(int at) {
+        long now = System.nanoTime();
+        long last = triedAgain.get();
+        if (now - last >= CONNECT_AGAIN_NANOS && triedAgain.compareAndSet(last, now)) {
+            channelAt(at).resetConnectBackoff();
+        }
     }
 
     private static EtcdException.Outcome outcome(Status status) {
