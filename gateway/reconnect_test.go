@@ -54,20 +54,18 @@ func TestAConnectionThatNobodyAnswersIsGivenUpBeforeLeasesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{endpoints: "https://" + silent.Addr().String()}
-	for name, content := range map[*string][]byte{
-		&s.ca:   root,
-		&s.cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: shown.Certificate[0]}),
-		&s.key:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}),
-	} {
-		file, err := os.CreateTemp(folder, "")
-		if err != nil {
+	file := func(name string, content []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file.Name(), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		*name = filepath.Clean(file.Name())
+		return path
+	}
+	s := settings{
+		endpoints: "https://" + silent.Addr().String(),
+		ca:        file("ca.crt", root),
+		cert:      file("tls.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: shown.Certificate[0]})),
+		key:       file("tls.key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})),
 	}
 	etcd, err := connect(s, 1<<20)
 	if err != nil {

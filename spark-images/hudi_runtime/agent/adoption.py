@@ -26,6 +26,7 @@ from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.table.storage import Missing
+from hudi_runtime.table.values import named
 
 SKEW = timedelta(seconds=5)
 BEAT_SECONDS = 150.0
@@ -167,7 +168,7 @@ def unordered(spark: SparkSession, spec: TableSpec) -> list[str]:
 
     Hudi compares the value of a log file's row with that of the stored one and cannot compare one
     with null: after an update of such a row nobody could read its file group (F331). Reads the
-    ordering columns of the whole snapshot; files whose statistics know no null are not read.
+    ordering columns of the whole snapshot.
     """
     if spec.type != TableType.MERGE_ON_READ or spec.merge.mode != MergeMode.EVENT_TIME:
         return []
@@ -175,14 +176,12 @@ def unordered(spark: SparkSession, spec: TableSpec) -> list[str]:
     null = functions.lit(False)
     for name in spec.ordering:
         null = null | functions.col(name).isNull()
-    shown = [functions.col(name).cast("string").alias(f"shown{i}") for i, name in enumerate(spec.record_keys)]
-    for row in rows.where(null).select(*shown).limit(1).collect():
-        key = ", ".join(f"{name}={value}" for name, value in zip(spec.record_keys, row, strict=True))
-        return [
-            f"orderingFields: the table has null in {' or '.join(spec.ordering)}, first found at the record {key}; "
-            "delete these rows with the Hudi that wrote them, compact, and insert them with a value"
-        ]
-    return []
+    found = rows.where(null).select(named(spec.record_keys)).limit(1).collect()
+    return [
+        f"orderingFields: the table has null in {' or '.join(spec.ordering)}, first found at the record {key}; "
+        "delete these rows with the Hudi that wrote them, compact, and insert them with a value"
+        for (key,) in found
+    ]
 
 
 def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:

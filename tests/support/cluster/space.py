@@ -356,17 +356,33 @@ def run(*command: str, seconds: float = 600) -> str:
     return done.stdout
 
 
-def make_space(name: str, lake: Lake, watch: Watch, *, labels: dict[str, str] | None = None) -> Space:
-    """A fresh namespace with the S3 credentials and the source code that the writers use.
+def helm(release: str, namespace: str, *more: str) -> None:
+    """Install or upgrade a release from these sources, with these values beside the demo's."""
+    command = ("helm", "upgrade", "--install", release, "charts/hudi-operator", "--values=demo/values.yaml")
+    run(*command, "-n", namespace, "--wait", "--timeout", "5m", *more)
 
-    It has these labels before anything is in it.
-    """
+
+def installed_with(*more: str) -> None:
+    """The release of all tests, with these values."""
+    helm("hudi-operator", OPERATOR_NAMESPACE, *more)
+
+
+def fresh_namespace(name: str, labels: dict[str, str]) -> None:
+    """The namespace is there with these labels, and nothing of an earlier one in it."""
     if cluster.exists("namespace", name):
         kubectl("delete", "namespace", name, "--wait=false")
         wait_for(f"the end of namespace {name}", lambda: not cluster.exists("namespace", name), seconds=180)
     kubectl("create", "namespace", name)
     if labels:
         kubectl("label", "namespace", name, *(f"{key}={value}" for key, value in labels.items()))
+
+
+def make_space(name: str, lake: Lake, watch: Watch, *, labels: dict[str, str] | None = None) -> Space:
+    """A fresh namespace with the S3 credentials and the source code that the writers use.
+
+    It has these labels before anything is in it.
+    """
+    fresh_namespace(name, labels or {})
     world.secret(name, "lake-credentials", {"accessKeyId": lake.access_key, "secretAccessKey": lake.secret_key})
     code = kubectl(
         "create",

@@ -20,7 +20,7 @@ from demo.protocol import Watch
 
 from tests.support.cluster.node import HOST, NodeLogs, frozen
 from tests.support.cluster.scene import Scene, kill_container
-from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, make_space, run, wait_for
+from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, installed_with, make_space, wait_for
 from tests.support.harness.local import ACCESS_KEY, SECRET_KEY
 from tests.support.harness.revocable_store import TOKEN, RevocableStore
 from tests.support.harness.s3proxy import Proxy, completed, completed_in_metadata
@@ -56,8 +56,6 @@ def proxy_before(store: RevocableStore) -> Iterator[Proxy]:
 @pytest.fixture
 def revocable(store: RevocableStore, proxy_before: Proxy, watch: Watch, operator_logs: NodeLogs) -> Iterator[Space]:
     """A namespace on that store, and an operator that knows its broker."""
-    chart = ("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "--values=demo/values.yaml")
-    release = (*chart, "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m")
     world.secret(OPERATOR_NAMESPACE, "broker-token", {"token": TOKEN})
     broker = {
         "url": store.broker,
@@ -66,9 +64,8 @@ def revocable(store: RevocableStore, proxy_before: Proxy, watch: Watch, operator
         "identityCacheSeconds": CACHE_SECONDS,
         "requestSeconds": REQUEST_SECONDS,
     }
-    run(*release, f"--set-json=credentialsBroker={json.dumps(broker)}")
+    installed_with(f"--set-json=credentialsBroker={json.dumps(broker)}")
     found = make_space(NAMESPACE, Lake(store.bare, ACCESS_KEY, SECRET_KEY), watch)
-    world.secret(NAMESPACE, "lake-credentials", {"accessKeyId": ACCESS_KEY, "secretAccessKey": SECRET_KEY})
     found.endpoint = proxy_before.url
     found.logs.start()
     try:
@@ -77,7 +74,7 @@ def revocable(store: RevocableStore, proxy_before: Proxy, watch: Watch, operator
         found.logs.stop()
         kubectl("delete", "hudiwriters,huditables", "--all", "-n", NAMESPACE, "--timeout=200s", timeout=210)
         kubectl("delete", "namespace", NAMESPACE, "--wait=false")
-        run(*release)
+        installed_with()
         kubectl("delete", "secret", "broker-token", "-n", OPERATOR_NAMESPACE)
 
 

@@ -14,7 +14,7 @@ from demo.cluster import kubectl
 
 from tests.support.cluster.enforcer import enforced
 from tests.support.cluster.scene import EXECUTOR, executors
-from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, run, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 NEIGHBOUR = "neighbour"
@@ -101,14 +101,6 @@ def answered(ports: dict[Port, tuple[str, int]]) -> set[Port]:
         stdin=json.dumps([ports[name] for name in names]),
     )
     return {name for name, open_ in zip(names, json.loads(told), strict=True) if open_}
-
-
-def installed_with(*more: str) -> None:
-    """Install the chart again with these values beside the demo's."""
-    run(
-        *("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "--values=demo/values.yaml"),
-        *("-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m", *more),
-    )
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from demo import cluster, world
 from demo.cluster import kubectl
 
 from tests.support.cluster.node import NodeLogs
-from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, run, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, installed_with, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1500)]
 
@@ -27,11 +27,9 @@ STEP_SECONDS = TRUST_SECONDS + 180
 @pytest.fixture
 def short_trust(installed: None) -> Iterator[None]:
     """The shortest time for which clients may take to trust a successor."""
-    chart = ("helm", "upgrade", "--install", "hudi-operator", "charts/hudi-operator", "--values=demo/values.yaml")
-    release = (*chart, "-n", OPERATOR_NAMESPACE, "--wait", "--timeout", "5m")
-    run(*release, f"--set=etcd.tls.trustSeconds={TRUST_SECONDS}")
+    installed_with(f"--set=etcd.tls.trustSeconds={TRUST_SECONDS}")
     yield
-    run(*release)
+    installed_with()
 
 
 def certificates(secret: str, name: str) -> list[x509.Certificate]:

@@ -26,6 +26,9 @@ from tests.support.cluster.space import (
     OUT,
     SMALL,
     Space,
+    fresh_namespace,
+    helm,
+    installed_with,
     make_space,
     run,
     wait_for,
@@ -42,21 +45,6 @@ EXECUTOR = {
     "memory": "512Mi",
     "resources": {"requests": {"cpu": "50m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
 }
-
-
-def helm(release: str, namespace: str, *more: str) -> None:
-    """Install or upgrade a release from these sources, with the demo's values."""
-    command = ("helm", "upgrade", "--install", release, "charts/hudi-operator", "--values=demo/values.yaml")
-    run(*command, "-n", namespace, "--wait", "--timeout", "5m", *more)
-
-
-def fresh(namespace: str, labels: dict[str, str]) -> None:
-    """The namespace is there, without anything in it."""
-    if cluster.exists("namespace", namespace):
-        kubectl("delete", "namespace", namespace, "--wait=false")
-        wait_for("its end", lambda: not cluster.exists("namespace", namespace), seconds=180)
-    kubectl("create", "namespace", namespace)
-    kubectl("label", "namespace", namespace, *(f"{key}={value}" for key, value in labels.items()))
 
 
 @pytest.fixture
@@ -76,9 +64,9 @@ def releases(spaces: tuple[Space, Space]) -> Iterator[None]:
     """The release of all tests has two namespaces only; a second one has another."""
     of_first = json.dumps([NAMESPACE, FIRST])
     kubectl("label", "namespace", OPERATOR_NAMESPACE, "--overwrite", *(f"{k}={v}" for k, v in RESTRICTED.items()))
-    helm("hudi-operator", OPERATOR_NAMESPACE, f"--set-json=config.watchNamespaces={of_first}")
+    installed_with(f"--set-json=config.watchNamespaces={of_first}")
     with platform_users.platform():
-        fresh(SECOND_OPERATOR, LABELS | RESTRICTED)
+        fresh_namespace(SECOND_OPERATOR, LABELS | RESTRICTED)
         mine = json.dumps([SECOND])
         try:
             helm(
@@ -91,7 +79,7 @@ def releases(spaces: tuple[Space, Space]) -> Iterator[None]:
         finally:
             run("helm", "uninstall", RELEASE, "-n", SECOND_OPERATOR, "--ignore-not-found", "--wait")
             kubectl("delete", "namespace", SECOND_OPERATOR, "--ignore-not-found", "--wait=false")
-            helm("hudi-operator", OPERATOR_NAMESPACE)
+            installed_with()
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def test_a_row_that_an_update_would_make_unreadable_is_found(world: World) -> No
     table.gate("closed")
     world.admit_agent(table, name)
     report = refusal(table, agent, "TableMismatch")
-    assert "null in ts, first found at the record id=1; delete these rows" in report["error"]["message"]
+    assert "null in ts, first found at the record id='1'; delete these rows" in report["error"]["message"]
     stock.delete(rows([1], "a", "", 1))
     stock.upsert(rows([1], "a", "again", 1))
     adopted(table, agent)
