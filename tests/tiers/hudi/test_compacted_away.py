@@ -47,7 +47,7 @@ def upsert(table: Table, name: str, batch: list[Row], **more: Any) -> Process:
 def test_a_compaction_completes_while_the_key_comes_back(world: World, index: str) -> None:
     """The write is a conflict, is repeated, and inserts the key."""
     spec = {"index": {"type": index}}
-    name, agent = f"back-{index.lower()}", f"agent-{index.lower()}"
+    name, agent = f"back-{index.lower()}", f"agent-back-{index.lower()}"
     first = world.agent(agent, pod=f"{agent}-1")
     table = deleted_in_a_log(world, name, agent, first, **spec)
     writer = upsert(table, "back", BACK, retries=5)
@@ -64,7 +64,7 @@ def test_a_compaction_completes_while_the_key_comes_back(world: World, index: st
 @pytest.mark.extra
 def test_a_compaction_is_pending_while_the_key_comes_back(world: World) -> None:
     """Until it is completed the write is refused; other keys of the file group are written."""
-    name, agent = "back-pending", "agent-pending"
+    name, agent = "back-pending", "agent-back-pending"
     first = world.agent(agent, pod=f"{agent}-1")
     table = deleted_in_a_log(world, name, agent, first)
     tended = eager(world, name, agent)

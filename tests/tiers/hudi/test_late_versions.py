@@ -36,7 +36,7 @@ def rows(spark, context):
 def test_a_late_version_brings_no_deleted_row_back(world: World, index: str) -> None:
     """Whoever has deleted it, and whatever ordering value the deletion itself has."""
     spec: dict[str, Any] = {"index": {"type": index, **({"buckets": 2} if index == "Bucket" else {})}}
-    name, agent = f"late-{index.lower()}", f"agent-{index.lower()}"
+    name, agent = f"late-{index.lower()}", f"agent-late-{index.lower()}"
     process = world.agent(agent, pod=f"{agent}-1")
     table = world.table(name, type="MergeOnRead", services=OFF, **spec)
     world.create(table, agent=agent, process=process, pod=f"{agent}-1")
