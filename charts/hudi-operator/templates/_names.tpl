@@ -352,13 +352,42 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if .Values.config.sparkImage }}{{ .Values.config.sparkImage }}{{ else }}{{ include "hudi-operator.image" (list . "spark" dict) }}{{ end }}
 {{- end }}
 
-{{/* Endpoints of etcd, as JSON: each member by its own name, so that a client can switch to another one. */}}
+{{- /*
+Services of a StatefulSet's pods, one for each: (list . "etcd" NAME REPLICAS). The address of such a Service stays when its
+pod is replaced: what a DNS server or a JVM remembers of the former pod is right, however long it remembers it. Leases do not live long enough to wait.
+*/ -}}
+{{- define "hudi-operator.addresses" -}}
+{{- $root := index . 0 }}
+{{- $component := index . 1 }}
+{{- $name := index . 2 }}
+{{- range $i := until (int (index . 3)) }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ $name }}-{{ $i }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    # Not the component's own: a ServiceMonitor selects by that, and would find each pod twice.
+    {{- include "hudi-operator.labels" (list $root (print $component "-address")) | nindent 4 }}
+spec:
+  # A pod that is not ready for a moment keeps its address; its clients have others to go to.
+  publishNotReadyAddresses: true
+  selector:
+    {{- include "hudi-operator.selector" (list $root $component) | nindent 4 }}
+    statefulset.kubernetes.io/pod-name: {{ $name }}-{{ $i }}
+  ports:
+  - {name: client, port: 2379}
+{{- end }}
+{{- end }}
+
+{{/* Endpoints of etcd, as JSON: each member by the name of its Service, so that a client can switch to another one. */}}
 {{- define "hudi-operator.endpoints" -}}
 {{- if .Values.etcd.enabled }}
 {{- $name := include "hudi-operator.etcd" . }}
 {{- $endpoints := list }}
 {{- range $i := until (int .Values.etcd.members) }}
-{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.%s.svc:2379" $name $i $name $.Release.Namespace) }}
+{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.svc:2379" $name $i $.Release.Namespace) }}
 {{- end }}
 {{- toJson $endpoints }}
 {{- else }}
@@ -396,12 +425,12 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- if .Values.etcd.enabled }}{{ include "hudi-operator.etcdSecret" (list . "gateway") }}{{ else }}{{ .Values.externalEtcd.gatewaySecret }}{{ end }}
 {{- end }}
 
-{{/* Endpoints of the gateway, as JSON: each replica by its own name, so that a pod can switch to another one. */}}
+{{/* Endpoints of the gateway, as JSON: each replica by the name of its Service, so that a pod can switch to another one. */}}
 {{- define "hudi-operator.podEndpoints" -}}
 {{- $name := include "hudi-operator.gateway" . }}
 {{- $endpoints := list }}
 {{- range $i := until (int .Values.gateway.replicas) }}
-{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.%s.svc:2379" $name $i $name $.Release.Namespace) }}
+{{- $endpoints = append $endpoints (printf "https://%s-%d.%s.svc:2379" $name $i $.Release.Namespace) }}
 {{- end }}
 {{- toJson $endpoints }}
 {{- end }}

@@ -60,7 +60,8 @@ class Settings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Names of the server. Each member by name: etcd compares the names of its peers.
+        """Names of the server. Each member by the name of its Service, which clients use, and by its
+        own, with which etcd compares its peers.
 
         Three, however many members there are, so that a change of their number is no change here.
         """
@@ -70,14 +71,14 @@ class Settings:
             self.name,
             f"{self.name}.{self.namespace}",
             service,
+            *(f"{self.name}-{number}.{self.namespace}.svc" for number in range(3)),
             *(f"{self.name}-{number}.{service}" for number in range(3)),
         )
 
     @property
     def gateway_hosts(self) -> tuple[str, ...]:
-        """Names of the gateway's replicas, as many as there may be."""
-        service = f"{self.gateway}.{self.namespace}.svc"
-        return tuple(f"{self.gateway}-{number}.{service}" for number in range(9))
+        """Names of the Services of the gateway's replicas, as many as there may be."""
+        return tuple(f"{self.gateway}-{number}.{self.namespace}.svc" for number in range(9))
 
     def request(self, identity: str) -> Request:
         """What the certificate of an identity must be."""

@@ -97,7 +97,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
     config = quick_yaml.load(
         find(render("--set=config.pathPrefixes.a={s3a://x/}"), "ConfigMap", "hudi-operator")["data"]["config.yaml"]
     )
-    endpoint = "https://hudi-operator-etcd-0.hudi-operator-etcd.hudi-system.svc:2379"
+    endpoint = "https://hudi-operator-etcd-0.hudi-system.svc:2379"
     files = "/etc/hudi-operator/etcd"
     assert config == {
         "etcd": {
@@ -110,7 +110,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         },
         "podEtcd": {
             "endpoints": [
-                f"https://hudi-operator-gateway-{i}.hudi-operator-gateway.hudi-system.svc:2379" for i in range(2)
+                f"https://hudi-operator-gateway-{i}.hudi-system.svc:2379" for i in range(2)
             ],
             "caFile": "/etc/hudi-operator/pod-etcd/ca.crt",
         },
@@ -683,7 +683,7 @@ def test_certificates_name_what_they_are_for(etcd: tuple[int, Path]) -> None:
         names[identity] = dict(pair[0] for pair in decoded["subject"])["commonName"]
         alternatives = [value for _, value in decoded.get("subjectAltName", ())]
         for server, whose in (("etcd", "server"), ("gateway", "gateway")):
-            here = f"hudi-operator-{server}-0.hudi-operator-{server}.hudi-system.svc"
+            here = f"hudi-operator-{server}-0.hudi-system.svc"
             assert (here in alternatives) == (identity == whose)
     assert names == {
         "server": "hudi-operator-etcd",

@@ -84,8 +84,8 @@ def test_all_identities_are_made_once() -> None:
 def test_only_certificates_of_servers_have_names_and_serve() -> None:
     """The gateway is a server to pods."""
     servers = {
-        "server": "hudi-operator-etcd-2.hudi-operator-etcd.system.svc",
-        "gateway": "hudi-operator-gateway-8.hudi-operator-gateway.system.svc",
+        "server": "hudi-operator-etcd-2.system.svc",
+        "gateway": "hudi-operator-gateway-8.system.svc",
     }
     for identity, stored in made().items():
         read = x509.load_pem_x509_certificate(stored.data[CERTIFICATE])
