@@ -60,10 +60,11 @@ class Settings:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Names of the server. Each member by the name of its Service, which clients use, and by its
-        own, with which etcd compares its peers.
+        """Names of the server.
 
-        Three, however many members there are, so that a change of their number is no change here.
+        Each member by the name of its Service, which clients use, and by its own, with which etcd
+        compares its peers. Three, however many members there are, so that a change of their
+        number is no change here.
         """
         service = f"{self.name}.{self.namespace}.svc"
         return (

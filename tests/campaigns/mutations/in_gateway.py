@@ -25,6 +25,18 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "an-address-goes-with-its-pod",
+        "F342",
+        "what a DNS server remembers of a pod that was replaced ends all writers",
+        Edit(
+            "charts/hudi-operator/templates/_names.tpl",
+            '  publishNotReadyAddresses: true\n  selector:\n    {{- include "hudi-operator.selector" (list $root',
+            "  clusterIP: None\n"
+            '  publishNotReadyAddresses: true\n  selector:\n    {{- include "hudi-operator.selector" (list $root',
+        ),
+        "tests/tiers/component/crds/test_chart.py::test_the_address_of_each_endpoint_stays_when_its_pod_is_replaced",
+    ),
+    mutation(
         "any-table-is-ones-own",
         "F110",
         "a pod that is admitted to some table writes the keys of any",

@@ -109,9 +109,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "allowUnauthenticated": False,
         },
         "podEtcd": {
-            "endpoints": [
-                f"https://hudi-operator-gateway-{i}.hudi-system.svc:2379" for i in range(2)
-            ],
+            "endpoints": [f"https://hudi-operator-gateway-{i}.hudi-system.svc:2379" for i in range(2)],
             "caFile": "/etc/hudi-operator/pod-etcd/ca.crt",
         },
         "sparkImage": "registry.example.com/data/spark:0.1.0",
@@ -161,6 +159,28 @@ def test_paths_of_namespaces_that_are_not_listed(values: tuple[str, ...], others
     """Closed in a release for all namespaces, unless one line opens them."""
     config = quick_yaml.load(find(render(*values), "ConfigMap", "hudi-operator")["data"]["config.yaml"])
     assert config["pathPrefixes"].get("*") == others
+
+
+def test_the_address_of_each_endpoint_stays_when_its_pod_is_replaced() -> None:
+    """Each is a Service with an address of its own, for the pod of one name (F342)."""
+    objects = render("--set=etcd.members=3,gateway.replicas=2")
+    config = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    members, gateways = config["etcd"]["endpoints"], config["podEtcd"]["endpoints"]
+    assert (len(members), len(gateways)) == (3, 2)
+    for endpoint in (*members, *gateways):
+        name, _, suffix = endpoint.removeprefix("https://").partition(".")
+        assert suffix == "hudi-system.svc:2379"
+        service = find(objects, "Service", name)["spec"]
+        assert service.get("clusterIP") != "None"
+        assert service["publishNotReadyAddresses"]
+        assert service["selector"]["statefulset.kubernetes.io/pod-name"] == name
+        stateful = find(objects, "StatefulSet", name.rpartition("-")[0])["spec"]
+        assert service["selector"].items() - stateful["template"]["metadata"]["labels"].items() == {
+            ("statefulset.kubernetes.io/pod-name", name)
+        }
+        assert int(name.rpartition("-")[2]) < stateful["replicas"]
+    etcd = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]
+    assert "--advertise-client-urls=https://$(POD_NAME).hudi-system.svc:2379" in etcd["args"]
 
 
 def test_nobody_is_asked_and_no_secret_is_read() -> None:
