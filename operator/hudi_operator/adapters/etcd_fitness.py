@@ -83,20 +83,23 @@ class FitnessCheck:
         return self._known
 
     async def _ask(self) -> EtcdFitness:
+        accepted = ""
         if not await self._authenticates():
             said = (
                 "etcd knows no authentication: whoever reaches it with a certificate of its authority, or at all, "
                 "lifts fences and takes locks"
             )
-            if self._allowed:
-                await self._status()
-                return EtcdFitness("EtcdUnauthenticated", f"{said}; etcd.allowUnauthenticated says that this is meant")
-            hint = (
-                "enable it (python -m hudi_operator.etcd_auth), or set externalEtcd.allowUnauthenticated in the chart"
-            )
-            return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
+            if not self._allowed:
+                hint = (
+                    "enable it (python -m hudi_operator.etcd_auth), or set externalEtcd.allowUnauthenticated in the "
+                    "chart"
+                )
+                return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
+            accepted = f"{said}; etcd.allowUnauthenticated says that this is meant"
         old = outdated((await self._status()).version)
-        return EtcdFitness("EtcdVersion", old) if old else EtcdFitness()
+        if old:  # F343: what somebody has accepted does not hide what nobody has
+            return EtcdFitness("EtcdVersion", f"{old}; {accepted}" if accepted else old)
+        return EtcdFitness("EtcdUnauthenticated", accepted) if accepted else EtcdFitness()
 
     async def _status(self) -> rpc.Message:
         request = rpc.messages.StatusRequest()

@@ -170,6 +170,8 @@ ALLOWED_SPARK = (
     "spark.python.worker.reuse",
 )
 VALUE_LIMIT = 80
+LISTED = 8
+"""How many options that are refused a message names."""
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
@@ -185,7 +187,7 @@ def _dirty(name: str) -> bool:
 
 
 def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field: str = "spec.hudiOptions") -> str:
-    """Why one of these Hudi options of a writer is refused (field, value and rule).
+    """Why these Hudi options of a writer are refused: field, value and rule of each, by name.
 
     Empty when all may be set.
     """
@@ -193,7 +195,7 @@ def hudi_problem(options: Mapping[str, str], extra: Sequence[str] = (), *, field
 
 
 def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") -> str:
-    """Why one of these Spark settings is refused (field, value and rule).
+    """Why these Spark settings are refused: field, value and rule of each, by name.
 
     Empty when all may be set.
     """
@@ -203,24 +205,33 @@ def spark_problem(options: Mapping[str, str], *, field: str = "spec.sparkConf") 
 def _problem(
     options: Mapping[str, str], owned: Sequence[Rule], allowed: Sequence[str], *, field: str, prefix: str
 ) -> str:
+    told = []
     for name in sorted(options):
-        value = "<redacted>" if is_secret(name) else str(options[name])[:VALUE_LIMIT]
-        shown = f"{field}[{name!r}] = {value!r}"
-        if _dirty(name):
-            return f"{shown}: not a plain option name"
-        if "\n" in options[name] or "\r" in options[name]:
-            return f"{shown}: a value has one line"
-        if REFERENCE in options[name]:
-            return f"{shown}: the value contains {REFERENCE}, which Spark replaces by variables and other settings"
-        forms = spellings(name)
-        rule = rule_for(name, owned)
-        if rule is not None:
-            whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
-            return f"{shown}: {whose} (rule {rule.pattern}): {rule.why}"
-        if not any(form.startswith(prefix) for form in forms):
-            return f"{shown}: must begin with {prefix}"
-        if not all(_matches(form, allowed) for form in forms):
-            return f"{shown}: not on the allow-list; an administrator can add it to options.allow"
+        why = _refused(name, options[name], owned, allowed, prefix)
+        if why:
+            value = "<redacted>" if is_secret(name) else str(options[name])[:VALUE_LIMIT]
+            told.append(f"{field}[{name!r}] = {value!r}: {why}")
+    more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
+    return "; ".join([*told[:LISTED], *more])
+
+
+def _refused(name: str, value: str, owned: Sequence[Rule], allowed: Sequence[str], prefix: str) -> str:
+    """The first rule that refuses an option; empty when it may be set."""
+    if _dirty(name):
+        return "not a plain option name"
+    if "\n" in value or "\r" in value:
+        return "a value has one line"
+    if REFERENCE in value:
+        return f"the value contains {REFERENCE}, which Spark replaces by variables and other settings"
+    forms = spellings(name)
+    rule = rule_for(name, owned)
+    if rule is not None:
+        whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
+        return f"{whose} (rule {rule.pattern}): {rule.why}"
+    if not any(form.startswith(prefix) for form in forms):
+        return f"must begin with {prefix}"
+    if not all(_matches(form, allowed) for form in forms):
+        return "not on the allow-list; an administrator can add it to options.allow"
     return ""
 
 
@@ -262,5 +273,6 @@ def _merge_problem(table: TableSpec) -> str:
 
 
 def writer_problem(writer: WriterSpec, extra: Sequence[str] = ()) -> str:
-    """Why an option of this writer is refused; empty when none is."""
-    return hudi_problem(writer.hudi_options, extra) or spark_problem(writer.spark_conf)
+    """Why options of this writer are refused; empty when none is."""
+    told = (hudi_problem(writer.hudi_options, extra), spark_problem(writer.spark_conf))
+    return "; ".join(filter(None, told))

@@ -504,11 +504,12 @@ CASES = (
     Case(
         37,
         "another service account without the right to it",
-        "rejected",
+        "rejected by the API server and at launch, where an event says why",
         "isolation",
         (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{CRDS}/test_references.py::test_what_an_object_names_needs_the_verb_use",
+            f"{COMPONENT}/test_rights.py::test_the_event_says_why_a_reference_is_not_allowed",
             f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made",
         ),
     ),
@@ -519,9 +520,11 @@ CASES = (
         "isolation",
         (
             f"{CRDS}/test_writers.py::test_spark_settings_that_are_refused",
+            f"{CRDS}/test_writers.py::test_each_key_that_is_refused_has_one_error",
             f"{CRDS}/test_writers.py::test_values_without_line_breaks",
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{UNIT}/api/test_options.py::test_owned_spark_settings",
+            f"{UNIT}/api/test_options.py::test_each_option_that_is_refused_is_told_once_in_the_order_of_names",
             f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
         ),
     ),

@@ -380,9 +380,22 @@ IDENTITIES = (
         "F185",
         "tables are served by an etcd without authentication",
         Edit(
-            "operator/hudi_operator/adapters/etcd_fitness.py", "            if self._allowed:", "            if True:"
+            "operator/hudi_operator/adapters/etcd_fitness.py",
+            "            if not self._allowed:",
+            "            if False:",
         ),
         "tests/tiers/component/operator/test_etcd_fitness.py::test_etcd_is_asked_for_its_authentication",
+    ),
+    mutation(
+        "an-old-etcd-that-is-open-will-do",
+        "F343",
+        "where a missing authentication is accepted, nobody hears that etcd is too old",
+        Edit(
+            "operator/hudi_operator/adapters/etcd_fitness.py",
+            "        if old:  # F343",
+            "        if old and not accepted:  # F343",
+        ),
+        "tests/tiers/component/operator/test_etcd_fitness.py::test_an_old_version_is_told_whatever_else_is_accepted",
     ),
     mutation(
         "a-pod-by-its-name",

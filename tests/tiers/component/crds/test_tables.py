@@ -710,7 +710,7 @@ def test_columns(light_cluster: Cluster, namespace: str) -> None:
         json.dumps({"status": status}),
     )
     head, row = light_cluster.kubectl("get", "ht", "-n", namespace).splitlines()
-    for column in ("TYPE", "WRITERS", "BLOCKED BY", "LAST COMMIT", "PENDING", "READY", "AGE"):
+    for column in ("TYPE", "WRITERS", "BLOCKED BY", "LAST COMMIT", "PENDING", "READY", "DEGRADED", "AGE"):
         assert column in head
     for value in ("MergeOnRead", "2/1/0", "nightly (attempt 2)", "3", "True"):
         assert value in row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -473,6 +474,30 @@ def test_spark_settings_that_are_refused(light_cluster: Cluster, key: str, rule:
     assert rule in message
 
 
+def test_each_key_that_is_refused_has_one_error(light_cluster: Cluster) -> None:
+    """All at once; also the second of two rules is told, and of one rule each of its keys."""
+    sets = {
+        "is set by the operator": (
+            "spark.driver.extraJavaOptions",
+            "spark.hadoop.fs.s3a.secret.key",
+            "spark.kubernetes.driver.podTemplateFile",
+            "spark.kubernetes.driver.volumes.hostPath.root.mount.path",
+        ),
+        "is an option of Hudi": ("spark.hoodie.write.lock.provider",),
+        "is not a setting of Spark": ("fs.s3a.endpoint",),
+        "is not an option name": ("spark.sql.x y",),
+    }
+    refused = {key: "x" for keys in sets.values() for key in keys}
+    conf = {**refused, "spark.sql.shuffle.partitions": "8"}
+    message = light_cluster.refused(writer("default", name="refused", sparkConf=conf))
+    told = re.findall(
+        r"sparkConf: (\[.*?\]) (is (?:set|an option|not a setting|not an option name)[a-z A-Z]*)", message
+    )
+    found = {key: rule for keys, rule in told for key in json.loads(keys)}
+    assert sum(len(json.loads(keys)) for keys, _ in told) == len(found) == len(refused), message
+    assert {rule: tuple(sorted(key for key in found if found[key].startswith(rule))) for rule in sets} == sets, message
+
+
 def test_values_without_line_breaks(light_cluster: Cluster) -> None:
     message = light_cluster.refused(
         writer(
@@ -480,6 +505,9 @@ def test_values_without_line_breaks(light_cluster: Cluster) -> None:
         )
     )
     assert "spec.hudiOptions.hoodie.parquet.max.file.size" in message
+    lines = {f"spark.sql.x{n}": f"{n}\nspark.plugins=x" for n in range(3)}
+    message = light_cluster.refused(writer("default", name="refused", sparkConf=lines | {"spark.sql.y": "1"}))
+    assert re.findall(r"spec\.sparkConf\.(spark\.sql\.\w+): Invalid", message) == list(lines), message
 
 
 def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespace: str) -> None:

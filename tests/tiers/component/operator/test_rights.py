@@ -9,7 +9,7 @@ import subprocess
 from hudi_operator.api.references import ANNOTATION
 from tests.support import CACHE, ROOT, quick_yaml
 from tests.support.harness.operator_world import EVIDENCE, World
-from tests.support.harness.servers import wait_for
+from tests.support.harness.servers import JsonDict, wait_for
 
 KINDS = {
     "ServiceAccount",
@@ -54,6 +54,42 @@ def test_the_charts_rights_are_enough(world: World) -> None:
             [manifest for manifest in quick_yaml.load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")]
         )
         world.cluster.kubectl("delete", "-f", "-", stdin=policies)
+
+
+def test_the_event_says_why_a_reference_is_not_allowed(world: World) -> None:
+    """An account whose owner allows no table, named by a table and by a writer that are stored
+    already: neither starts a pod, and an Event of each says why.
+    """
+    world.settings = {"consent": {"serviceAccounts": "Required"}}
+    world.start_operator()
+    world.cluster.kubectl("-n", world.namespace, "create", "serviceaccount", "default-admin")
+
+    def event(kind: str, name: str, field: str) -> None:
+        said = (
+            f"{field}: ServiceAccount default-admin allows no table: its owner allows this one with: kubectl annotate "
+            f"serviceaccount default-admin -n {world.namespace} --overwrite {ANNOTATION}=flights"
+        )
+        path = f"/apis/events.k8s.io/v1/namespaces/{world.namespace}/events"
+
+        def find() -> list[JsonDict]:
+            items = (world.cluster.request("GET", path) or {"items": []})["items"]
+            return [one for one in items if (one["regarding"]["kind"], one["regarding"]["name"]) == (kind, name)]
+
+        (found,) = wait_for(f"an event of {kind} {name}", lambda: find() or None)
+        assert (found["type"], found["reason"], found["note"]) == ("Warning", "ReferenceNotAllowed", said)
+
+    world.table(storage={"options": {"fs.s3a.endpoint": "http://s3"}, "serviceAccountName": "default-admin"})
+    event("HudiTable", "flights", "spec.storage.serviceAccountName")
+    assert not world.pods("agent")
+    spec = {"storage": {"serviceAccountName": None}}
+    world.cluster.request("PATCH", world.path("huditables", "flights"), {"spec": spec}, "application/merge-patch+json")
+    agent = world.pod("agent")
+    world.run_pod(agent)
+    table_id = str((world.get("huditables", "flights") or {})["status"]["tableId"])
+    world.report_timeline(table_id, world.register(table_id, agent, role="agent"))
+    world.writer("load", serviceAccountName="default-admin")
+    event("HudiWriter", "load", "spec.serviceAccountName")
+    assert not world.pods("driver")
 
 
 def _stalled(world: World, message: str) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from hudi_operator.api import options
-from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.spec import TableSpec, WriterSpec
 
 
 def spec_of(**spec: Any) -> TableSpec:
@@ -147,9 +147,36 @@ def test_allowed_spark_settings(name: str) -> None:
     assert options.spark_problem({name: "1"}) == ""
 
 
-def test_the_first_problem_in_name_order_is_told() -> None:
-    assert "hoodie.a" in options.hudi_problem({"hoodie.z": "1", "hoodie.a": "1"})
+def test_each_option_that_is_refused_is_told_once_in_the_order_of_names() -> None:
     assert "must begin with" in options.hudi_problem({"a": "1"})
+    conf = {
+        "spark.driver.extraJavaOptions": "-javaagent:/tmp/x.jar",
+        "spark.hadoop.fs.s3a.secret.key": "hunter2",
+        "spark.kubernetes.driver.podTemplateFile": "/tmp/x.yaml",
+        "spark.kubernetes.driver.volumes.hostPath.root.mount.path": "/",
+        "spark.sql.shuffle.partitions": "8\nspark.plugins=x",
+    }
+    found = options.spark_problem(conf | {"spark.sql.ansi.enabled": "true"}).split("; ")
+    assert [each.partition("[")[2].partition("]")[0].strip("'") for each in found] == list(conf)
+    assert "hunter2" not in str(found)
+    both = options.writer_problem(
+        WriterSpec.from_object(
+            {
+                "kind": "HudiWriter",
+                "metadata": {"name": "load", "namespace": "default"},
+                "spec": {
+                    "tableRef": {"name": "flights"},
+                    "hudiOptions": {"hoodie.table.name": "x"},
+                    "sparkConf": {"spark.master": "x"},
+                    "source": {"files": {"format": "csv", "paths": ["s3a://lake/x"]}},
+                },
+            }
+        )
+    )
+    assert [each.partition("[")[0] for each in both.split("; ")] == ["spec.hudiOptions", "spec.sparkConf"]
+    many = options.spark_problem({f"spark.kubernetes.{n}": "x" for n in range(30)})
+    assert many.count("spec.sparkConf[") == options.LISTED
+    assert many.endswith("; and 22 more")
 
 
 def table(**hudi_options: str) -> str:

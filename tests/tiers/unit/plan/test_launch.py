@@ -90,6 +90,9 @@ def test_without_it_nothing_is_made(world: Owners, said: dict[Named, Consent], m
     looks(world)
     assert stalled(world, world.table)[0] == "ReferenceNotAllowed"
     assert message in stalled(world, world.table)[1]
+    (event,) = world.events
+    assert (event.kind, event.name, event.reason) == ("HudiTable", "flights", "ReferenceNotAllowed")
+    assert message in event.message
     assert not world.pods
     assert not world.kv
     # The word is given later.
