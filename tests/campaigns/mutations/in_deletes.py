@@ -93,6 +93,31 @@ DELETES = (
         PROGRAMS,
     ),
     mutation(
+        "deletes-before-the-first-commit",
+        "F332",
+        "a delete in a table without a commit is repeated as a failure of the infrastructure",
+        j("StatementRules", "            requireRows(save);\n", ""),
+        PROGRAMS,
+    ),
+    mutation(
+        "deletes-of-no-key-find-nothing",
+        "F333",
+        "a delete of rows without a record key succeeds, and deletes nothing",
+        j(
+            "OrderedDeletes",
+            "(i == 0 ? functions.when(isNamed, key) : key)",
+            "(i < 0 ? functions.when(isNamed, key) : key)",
+        ),
+        PROGRAMS,
+    ),
+    mutation(
+        "inserts-with-the-mark-of-deletes",
+        "F108",
+        "an insert with the options of a delete of this process stores its rows",
+        j("OwnDeletes", '"upsert".equalsIgnoreCase(write.getProperty(OPERATION, ""))', "OPERATION != null"),
+        t("WriteOptionsTest.onlyTheDeletesOfThisProcessMarkRows"),
+    ),
+    mutation(
         "anybody-marks-rows-as-deleted",
         "F32 F108",
         "a program's insert stores the rows that it marks as deleted",

@@ -1,6 +1,6 @@
 """Deletes of programs in a MergeOnRead table with ordering fields: each deletes the records that it
-names, or is refused with a message that says why (F327, F328, F329). So are statements in a session
-that makes something else of them (F330).
+names, or is refused with a message that says why (F327-F329, F332, F333). So are statements in a
+session that makes something else of them (F330).
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ import json
 from pathlib import Path
 
 from tests.support.harness.compactions import OFF
-from tests.support.harness.local import AGENT, Process, World
+from tests.support.harness.local import AGENT, Process, World, rows
 
 APP = Path(__file__).parent / "apps" / "own_deletes_app.py"
+NULL = "[HUDIOP-BAD-DATA] a delete of a row without a record key: id=null, p="
 REFUSED = {
+    "the first of all commits": "[HUDIOP-STATEMENT] a delete in a table that nobody has written rows to is refused",
+    "null": f"{NULL}null: column id has a value in each row",
+    "null among others": f"{NULL}7: column id has a value in each row",
+    "null of two sources": f"{NULL}null: column id has a value in each row",
     "a double": "column id is of type double, which is of type bigint in the table",
     "a text": "column id is of type string, which is of type bigint in the table",
     "a text as partition": "column p is of type string, which is of type int in the table",
@@ -41,6 +46,18 @@ def test_a_delete_deletes_what_it_names_or_is_refused(world: World, agent: Proce
     assert REFUSED.keys() <= found.keys()
     for way, message in found.items():
         assert REFUSED[way] in message if way in REFUSED else not message, (way, message)
-    rows = world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
-    assert {tuple(row) for row in rows} == {(id, "x") for id in (0, 7, 9, 2**53, 2**53 + 1)}
+    found_rows = world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
+    assert {tuple(row) for row in found_rows} == {(id, "x") for id in (0, 7, 9, 2**53, 2**53 + 1)}
     table.audit()
+
+
+def test_a_writer_that_deletes_before_anybody_has_written(world: World, agent: Process) -> None:
+    """It is the user's error, and is not repeated (F332)."""
+    table = world.table("deletes-first")
+    world.create(table, agent=AGENT, process=agent)
+    deletes = table.writer("deletes", operation="delete", python={"batches": [{"rows": rows([1], "a", "", 1)}]})
+    assert deletes.wait() == 10, deletes.log()[-4000:]
+    told = deletes.termination()
+    assert (told["class"], told["commits"]) == ("UserError", 0)
+    assert REFUSED["the first of all commits"] in told["message"]
+    assert not table.timeline().instants

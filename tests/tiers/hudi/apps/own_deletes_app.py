@@ -53,6 +53,7 @@ def note(name: str, way: Callable[[], object]) -> None:
 big = 2**53
 ids = [*range(10), big, big + 1]
 rows = " UNION ALL ".join(f"SELECT {id}L AS id, CAST(NULL AS INT) AS p, 'x' AS v, 5L AS ts" for id in ids)
+note("the first of all commits", lambda: save("SELECT 1L AS id, CAST(NULL AS INT) AS p"))
 save(rows, "upsert")
 spark.sql(f"CREATE TABLE t USING hudi LOCATION '{current.table_path}'")
 
@@ -61,6 +62,10 @@ note("a text", lambda: save("SELECT '01' AS id, CAST(NULL AS INT) AS p"))
 note("a text as partition", lambda: save("SELECT 1L AS id, 'abc' AS p"))
 note("an int", lambda: save("SELECT 1 AS id, CAST(NULL AS BIGINT) AS p"))
 note("no type", lambda: save("SELECT 2L AS id, NULL AS p"))
+note("null", lambda: save("SELECT CAST(NULL AS BIGINT) AS id, CAST(NULL AS INT) AS p"))
+note("null among others", lambda: save("SELECT nullif(id, 9L) AS id, 7 AS p FROM range(8, 10)"))
+spark.read.format("hudi").load(current.table_path).createOrReplaceTempView("own")
+note("null of two sources", lambda: save("SELECT nullif(a.id, 0L) AS id, b.p FROM own a JOIN own b ON a.v = b.v"))
 note("known rows dropped", lambda: save("SELECT 3L AS id, NULL AS p", **{DROP: "true"}))
 note("known rows dropped by policy", lambda: save("SELECT 4L AS id, NULL AS p", **{POLICY: "drop"}))
 note("known rows dropped by the session", lambda: within(DROP, "true", "DELETE FROM t WHERE id = 5"))

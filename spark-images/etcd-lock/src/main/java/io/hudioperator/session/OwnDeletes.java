@@ -13,6 +13,7 @@ import org.apache.hudi.common.model.DefaultHoodieRecordPayload;
  * makes of a program's own do, and are known by a number that is made anew in each process.
  */
 public final class OwnDeletes {
+    private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String OPTION = "hoodie.write.lock.etcd.deletes";
     private static final String NUMBER = UUID.randomUUID().toString();
     private static final Set<String> NAMES =
@@ -29,8 +30,14 @@ public final class OwnDeletes {
         return options;
     }
 
-    /** Whether this option of a write comes from {@link #options}. */
+    /**
+     * Whether this option of a write comes from {@link #options}, and the write is an upsert. A
+     * program that takes the number here deletes rows of its own by a mark of its own, with their
+     * ordering value, as {@code _hoodie_is_deleted} does: no row of others, and none is stored.
+     */
     public static boolean has(Properties write, String option) {
-        return NAMES.contains(option) && NUMBER.equals(write.getProperty(OPTION, ""));
+        return NAMES.contains(option)
+                && NUMBER.equals(write.getProperty(OPTION, ""))
+                && "upsert".equalsIgnoreCase(write.getProperty(OPERATION, ""));
     }
 }

@@ -1,5 +1,6 @@
 package io.hudioperator.statements;
 
+import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
 import java.util.ArrayList;
@@ -61,6 +62,7 @@ public final class OrderedDeletes {
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String PREPPED = "_hoodie.spark.sql.writes.prepped";
     private static final String DELETED = "_hudiop_deleted_";
+    private static final Column NEVER = functions.spark_partition_id().lt(0);
     private static final Set<DataType> WHOLE =
             Set.of(DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType);
 
@@ -156,7 +158,8 @@ public final class OrderedDeletes {
         return all.queryExecution().analyzed();
     }
 
-    private static Option<HoodieSchema> schema(HoodieTableMetaClient table) {
+    /** Empty while no commit has rows. */
+    static Option<HoodieSchema> schema(HoodieTableMetaClient table) {
         try {
             return new TableSchemaResolver(table).getTableSchemaIfPresent(false);
         } catch (Exception e) { // as Hudi declares it
@@ -228,12 +231,52 @@ public final class OrderedDeletes {
     }
 
     private static Dataset<Row> keys(Dataset<Row> batch, HoodieTableConfig table) {
+        try {
+            return keys(batch, table, functions.input_file_name());
+        } catch (Exception e) { // rows of several sources come from no one file
+            return keys(batch, table, functions.when(NEVER, " ").otherwise(""));
+        }
+    }
+
+    private static Dataset<Row> keys(Dataset<Row> batch, HoodieTableConfig table, Column file) {
         List<String> names = identity(table);
+        Column isNamed = isNamed(batch, table, file);
         Column[] found = new Column[names.size()];
         for (int i = 0; i < found.length; i++) {
-            found[i] = batch.col(names.get(i)).as(DELETED + i);
+            Column key = batch.col(names.get(i));
+            found[i] = (i == 0 ? functions.when(isNamed, key) : key).as(DELETED + i);
         }
         return batch.select(found);
+    }
+
+    /**
+     * True, or an error for a row without a record key, as in Hudi's own delete: it names no
+     * record, and a join finds none (F333). Hudi takes an empty text for null; of a key of several
+     * columns one has a value. {@code file} is not deterministic: Spark leaves the check where it
+     * is.
+     */
+    private static Column isNamed(Dataset<Row> batch, HoodieTableConfig table, Column file) {
+        String[] keys = table.getRecordKeyFields().orElse(new String[0]);
+        Column none = functions.lit(true);
+        for (String key : keys) {
+            none = none.and(text(batch.col(key), "").equalTo(""));
+        }
+        List<Column> told = new ArrayList<>();
+        for (String name : identity(table)) {
+            told.add(functions.concat(functions.lit(name + "="), text(batch.col(name), "null")));
+        }
+        Column message = functions.concat(
+                functions.lit(ErrorCode.BAD_DATA.message("a delete of a row without a record key: ")),
+                functions.concat_ws(", ", told.toArray(new Column[0])),
+                functions.when(file.equalTo(""), "").otherwise(functions.concat(functions.lit(" in "), file)),
+                functions.lit(": column " + String.join(" or ", keys) + " has a value in each row"));
+        return functions
+                .when(none, functions.raise_error(message).cast(DataTypes.BooleanType))
+                .otherwise(true);
+    }
+
+    private static Column text(Column value, String instead) {
+        return functions.coalesce(value.cast(DataTypes.StringType), functions.lit(instead));
     }
 
     /**

@@ -402,6 +402,9 @@ public final class StatementRules {
         if (!operation.equals("delete_partition")) { // its rows are of no weight
             requireKeys(save);
         }
+        if (operation.equals("delete")) {
+            requireRows(save);
+        }
         spark.sessionState().catalog().invalidateAllCachedTables();
     }
 
@@ -425,6 +428,17 @@ public final class StatementRules {
                         "rows with that column (names of columns are case-sensitive here; the rows have "
                                 + String.join(", ", columns) + ")");
             }
+        }
+    }
+
+    /** Hudi takes the schema of a delete from the last commit, and fails without one (F332). */
+    private void requireRows(SaveIntoDataSourceCommand save) {
+        scala.Option<String> path = save.options().get("path");
+        if (path.isDefined()
+                && OpenSessions.byPath(path.get()) != null
+                && OrderedDeletes.schema(Relations.at(path.get(), spark)).isEmpty()) {
+            throw Statements.refusal(
+                    "a delete in a table that nobody has written rows to", "it after the first commit with rows");
         }
     }
 

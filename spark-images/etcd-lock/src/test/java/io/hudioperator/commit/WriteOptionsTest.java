@@ -78,7 +78,12 @@ class WriteOptionsTest {
 
     @Test
     void onlyTheDeletesOfThisProcessMarkRows() throws Exception {
-        Map<String, String> own = OwnDeletes.options("v", "deleted");
+        Map<String, String> own = new HashMap<>(OwnDeletes.options("v", "deleted"));
+        for (String operation : List.of("insert", "bulk_insert", "insert_overwrite")) {
+            own.put("hoodie.datasource.write.operation", operation);
+            assertEquals(2, problems(own).size(), "an " + operation + " would store the rows");
+        }
+        own.put("hoodie.datasource.write.operation", "upsert");
         assertEquals(List.of(), problems(own));
         Map<String, String> others = new HashMap<>(own);
         others.replaceAll((name, value) -> name.startsWith("hoodie.write.lock.etcd.") ? "another" : value);
