@@ -176,20 +176,28 @@ def test_pods_of_ours_reach_nobody_else_and_writers_work(space: Space, neighbour
     """
     address = cluster.get("pod", NEIGHBOUR, "-n", NEIGHBOUR)["status"]["podIP"]
     space.table("outgoing")
-    space.writer("before", "outgoing", batches=2, rows=60, delay=0.5, executors={"instances": 1, **EXECUTOR})
-    _, pod = space.wait_inflight("before", "outgoing")
+    space.writer("outgoing-before", "outgoing", batches=2, rows=60, delay=0.5, executors={"instances": 1, **EXECUTOR})
+    _, pod = space.wait_inflight("outgoing-before", "outgoing")
     wait_for("an executor", lambda: bool(executors(space, pod)), seconds=60)
     where = (space.namespace, OPERATOR_NAMESPACE)
     assert set(reaching(address, *where).values()) >= {"operator", "gateway", "etcd", "driver", "executor", "agent"}
 
     with enforced(OUT / "logs" / "kube-router-egress.log"):
         wait_for("the policies to hold", lambda: not reaching(address, *where), seconds=90, every=2)
-        space.wait("hudiwriter/before", "Succeeded", seconds=240)
+        space.wait("hudiwriter/outgoing-before", "Succeeded", seconds=240)
         space.writer(
-            "during", "outgoing", batches=2, rows=60, first=1000, delay=0.2, executors={"instances": 1, **EXECUTOR}
+            "outgoing-during",
+            "outgoing",
+            batches=2,
+            rows=60,
+            first=1000,
+            delay=0.2,
+            executors={"instances": 1, **EXECUTOR},
         )
-        driver = wait_for("a driver", lambda: space.drivers("during") or None, seconds=120)[0]["metadata"]["name"]
+        driver = wait_for("a driver", lambda: space.drivers("outgoing-during") or None, seconds=120)[0]["metadata"][
+            "name"
+        ]
         wait_for("its executor", lambda: bool(executors(space, driver)), seconds=120)
         assert reaching(address, *where) == {}
-        space.wait("hudiwriter/during", "Succeeded", seconds=240)
+        space.wait("hudiwriter/outgoing-during", "Succeeded", seconds=240)
     space.audited("outgoing", pd.concat([written(batches=2, rows=60), written(batches=2, rows=60, first=1000)]))
