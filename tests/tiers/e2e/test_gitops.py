@@ -1,14 +1,13 @@
 """The release and a table are kept in Git: rendered, applied, compared and pruned by a tool that is
 not Helm, under a writer that never stops.
 
-`kubectl apply --server-side --prune --applyset` plays the tool (Argo CD, Flux): no Helm release
-exists.
+`kubectl apply --server-side` plays the tool (Argo CD, Flux), and deletes what an inventory has too
+much: no Helm release exists.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from demo.lake import Lake
 from demo.protocol import Watch
 from demo.screen import Screen
 
+from tests.support import quick_yaml
 from tests.support.cluster.node import NodeLogs, Relay
 from tests.support.cluster.space import (
     NAMESPACE,
@@ -36,6 +36,7 @@ from tests.support.cluster.space import (
 # It changes the installation that the other tests share.
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
+JsonDict = dict[str, Any]
 RELEASE, SYSTEM, TABLES = "gitops", "gitops-system", "gitops-tables"
 TOOL = ("--server-side", "--field-manager=gitops", "-f", "-")
 ROWS = 10
@@ -52,17 +53,20 @@ def rendered(*more: str) -> str:
     )
 
 
-def synchronize(manifests: str, *more: str) -> None:
-    """Apply, and delete what an earlier rendering had and this one has not.
+def objects(manifests: str) -> dict[str, JsonDict]:
+    """By kind, namespace and name."""
+    return {
+        f"{each['kind']}/{each['metadata'].get('namespace', '')}/{each['metadata']['name']}": each
+        for each in quick_yaml.load_all(manifests)
+        if each
+    }
 
-    What belongs together is written down in a Secret of the namespace `default`.
-    """
-    prune = ("--prune", f"--applyset={RELEASE}")
-    done = subprocess.run(
-        ["kubectl", "apply", *TOOL, *prune, *more],
-        input=manifests, capture_output=True, text=True, timeout=300, env={**os.environ, "KUBECTL_APPLYSET": "true"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+
+def synchronize(manifests: str, *more: str, before: str = "") -> None:
+    """Apply, and delete what an earlier rendering had and this one has not."""
+    kubectl("apply", *TOOL, *more, stdin=manifests, timeout=300)
+    for name in objects(before).keys() - objects(manifests).keys():
+        kubectl("delete", "-f", "-", "--timeout=60s", stdin=json.dumps(objects(before)[name]))
 
 
 def drift(manifests: str) -> str:
@@ -112,7 +116,6 @@ def tables(space: Space, lake: Lake, watch: Watch) -> Iterator[Space]:
     finally:
         kubectl("delete", "namespace", TABLES, "--ignore-not-found", "--timeout=240s", timeout=250)
         kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", stdin=everything)
-        kubectl("delete", "secret", RELEASE, "-n", "default", "--ignore-not-found")
         kubectl("delete", "namespace", SYSTEM, "--ignore-not-found", "--wait=false")
         installed_with()
 
@@ -140,14 +143,14 @@ def test_a_release_in_git_is_synchronized_under_a_writer(tables: Space) -> None:
             wait_for(f"commits after {what}", lambda: records() >= before + 3 * ROWS, seconds=180)
 
         wait_for("the first commits", lambda: records() >= 3 * ROWS, seconds=240)
-        objects, running = states(first), pods()
+        known, running = states(first), pods()
         assert len(running) >= 4, "operator, identities, etcd, gateways"
 
         # The next synchronizations of the same commit.
         for _ in range(2):
             synchronize(first)
             assert drift(first) == ""
-        assert (states(first), pods()) == (objects, running)
+        assert (states(first), pods()) == (known, running)
         commits_after("synchronizations without a change")
 
         # Somebody's kubectl is undone, and nothing else.
@@ -166,7 +169,7 @@ def test_a_release_in_git_is_synchronized_under_a_writer(tables: Space) -> None:
         running, metrics = pods(), f"{RELEASE}-hudi-operator-metrics"
         assert cluster.exists("service", metrics, "-n", SYSTEM)
         less = rendered("--set=metrics.service.enabled=false")
-        synchronize(less)
+        synchronize(less, before=first)
         assert not cluster.exists("service", metrics, "-n", SYSTEM)
         assert drift(less) == ""
         assert pods() == running
