@@ -30,7 +30,8 @@ what pandas computes from the batches.
   appends to one). A run is broken when their history shows something that snapshot isolation
   forbids (G0, G1, G-single, G-SI). **Appends**: transactions committed of tries; -: a run of before
   there were any.
-* Cleaning and compaction run beside the writers. Not part of it yet: archival.
+* Cleaning and compaction run beside the writers. Not part of it yet: archival, clustering, log
+  compaction and expiry.
 """
 
 

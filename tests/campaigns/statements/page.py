@@ -67,7 +67,10 @@ then stops Spark.
 The columns "local" and "executors" show the outcome in a program that ran beside two other writers
 of the table, one of them in the middle of its write, with Spark's tasks in the driver and in an
 executor (`tests/tiers/hudi/test_statements.py`, which also counts the expected rows and audits the
-table). "error" is an error of the statement itself (a missing argument, a mode that must fail).
+table, without the checks `stray`, `unique` and `incremental`). The table is a CopyOnWrite table with
+a Simple index; no other kind was run with the whole list. "error" is an error of Hudi or Spark
+themselves: the statement asks for an argument, an index or a type of table that the run does not
+have, so that what it does was not reached, or a mode fails because the table exists.
 """
 UNLISTED = """\
 ## Refused without an entry
@@ -81,6 +84,9 @@ Each of these read the table before another writer committed to the same rows, a
 conflict of Hudi: the program must read and write again. None of them overwrote the other writer's change. For the reads that count see
 [sources](sources.md#read-modify-write).
 """  # noqa: E501 - text of a page or program
+AT_ONCE = """\
+## Several at once in one program
+"""
 
 
 def text(entry: dict[str, Any] | None) -> str:
@@ -151,10 +157,10 @@ def page() -> str:
     lines += table("Saving a DataFrame", data["saves"], seen)
     lines += table("Procedures", data["procedures"], seen, "CALL ")
     outcomes = {name: [text(seen[mode].get(name)) for mode in MODES] for name in others}
-    for head, chosen in ((UNLISTED, True), (RACES, False)):
-        rows = [
-            f"| {name} | {' | '.join(found)} |" for name, found in outcomes.items() if ("refused" in found) is chosen
-        ]
+    parts = {name: UNLISTED if "refused" in found else AT_ONCE for name, found in outcomes.items()}
+    parts |= {name: RACES for name, found in outcomes.items() if "conflict" in found}
+    for head in (UNLISTED, RACES, AT_ONCE):
+        rows = [f"| {name} | {' | '.join(outcomes[name])} |" for name, part in parts.items() if part is head]
         lines += [head, "| what | local | executors |", "|---|---|---|", *rows, ""] if rows else []
     return "\n".join(lines)
 

@@ -20,6 +20,7 @@ import pytest
 from tests.campaigns.statements.page import LIST, SEEN
 from tests.support import ROOT
 from tests.support.harness.executors import EXECUTORS
+from tests.support.harness.in_its_write import done
 from tests.support.harness.local import AGENT, Process, World, rows, until
 
 APP = Path(__file__).with_name("apps") / "statements_app.py"
@@ -33,7 +34,8 @@ FILES = (
     "df.writeStream of the table",
 )
 """What is no statement, and would read or write the table's files (F78, F79, F89)."""
-COUNTERS = range(1, 10)
+RACING = (*range(1, 9), 10, 11, 12)
+"""Records that the program has read before another writer changes them, one for each way."""
 SECONDS = 1500
 """The program runs a hundred statements; on a busy machine of 2 cores it takes many minutes."""
 
@@ -52,10 +54,13 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     """
     commit, table = commit_of_the_run(), world.table(f"statements-{mode}")
     world.create(table, agent=AGENT, process=agent)
-    seed = table.writer(
-        "seed", python={"batches": [{"rows": [*rows(COUNTERS, "a", "0", 1), *rows([60], "y", "seed", 1)]}]}
-    )
+    first = [*rows([*range(1, 11), 12], "a", "0", 1), *rows([11], "r", "0", 1), *rows([60], "y", "seed", 1)]
+    seed = table.writer("seed", python={"batches": [{"rows": first}]})
     assert seed.wait() == 0, seed.log()[-4000:]
+    elsewhere = world.table(f"elsewhere-{mode}")
+    world.create(elsewhere, agent=AGENT, process=agent)
+    others = rows([1], "a", "theirs", 1)
+    done(elsewhere.writer("theirs", python={"batches": [{"rows": others}]}))
     folder = world.folder / f"statements-{mode}"
     folder.mkdir()
     living = table.writer(
@@ -66,14 +71,14 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     code.mkdir()
     shutil.copy(APP, code)
     results = folder / "results.json"
-    arguments = [str(results), str(folder), str(LIST)]
+    arguments = [str(results), str(folder), str(LIST), elsewhere.path]
     program = table.writer(
         "program",
         application={"mainFile": str(code / APP.name), "arguments": arguments},
         spark=EXECUTORS if mode == "executors" else {},
     )
     until("all have read", (folder / "raced.reached").exists, alive=program, timeout=900)
-    other = table.writer("other", file=CODE, function="updates", python={"batches": [{"ids": list(range(1, 9))}]})
+    other = table.writer("other", file=CODE, function="updates", python={"batches": [{"ids": list(RACING)}]})
     assert other.wait() == 0, other.log()[-4000:]
     (folder / "raced").touch()
     assert program.wait(timeout=SECONDS) == 0, program.log()[-8000:]
@@ -84,10 +89,10 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
 
     wrong, due = judged(found), []
-    for number, name in enumerate(list(found)[:8], start=1):
+    for number, name in zip(RACING, found, strict=False):
         assert found[name]["failed"], (name, found[name])
         assert "onflict" in found[name]["message"], (name, found[name])
-        due.append((number, "a", "1", 2))
+        due.append((number, "r" if number == 11 else "a", "1", 2))
     added = found["two threads, UPDATE"]["added"]
     due += [
         (9, "a", str(added), 1 + added),
@@ -95,10 +100,16 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
         (23, "w", "merged", 2),
         (24, "w", "new", 1),
         (33, "x", "over", 1),
+        (61, "z", "new", 1),
+        *((number, "s", "batch 1", 1) for number in (80, 81)),
         (70, "b", "living", 1),
     ]
     table.audited(due, only=("rows", "origin", "hudi-rs", "files", "owners", "metadata", "late", "overlap"))
     assert added > 0
+    assert not found["two streaming queries with foreachBatch"]["failed"], found
+    for name in ("df.write of another HudiTable", "INSERT INTO another HudiTable"):
+        assert found[name]["failed"], name
+    elsewhere.audited(others)
     assert not (table.folder / "a" / "lines").exists(), "a refused job left its folder (F214)"
     for name in FILES:
         assert "[HUDIOP-STATEMENT]" in found[name].get("message", ""), (name, found[name])

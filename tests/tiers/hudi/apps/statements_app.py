@@ -1,6 +1,6 @@
 """A program that runs every statement, procedure and way to save, beside other writers.
 
-Arguments: results, folder of gates, list of statements.
+Arguments: results, folder of gates, list of statements, path of another HudiTable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hudi_runtime.process.errors import describe_causes, java_causes
 current = current_context()
 spark = current.spark
 results, gates, listed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())
-path = current.table_path
+path, elsewhere = current.table_path, sys.argv[4]
 found: dict[str, dict[str, object]] = {}
 NEXT = "id, p, cast(cast(v AS int) + 1 AS string) AS v, ts + 1 AS ts"
 OPTIONS = current.table_options()
@@ -27,10 +27,10 @@ def rows():
     return spark.read.format("hudi").load(path)
 
 
-def save(frame, operation="upsert", mode="append", **more):
+def save(frame, operation="upsert", mode="append", to=path, **more):
     frame.write.format("hudi").options(**OPTIONS, **{"hoodie.datasource.write.operation": operation}, **more).mode(
         mode
-    ).save(path)
+    ).save(to)
 
 
 def outcome(name, action):
@@ -140,6 +140,40 @@ def of_foreach_batch(number, go):
         raise errors[0] if errors else error from None  # the stream's own error says first where Python was
 
 
+def of_delete(number, go):
+    spark.sql(f"SELECT v FROM counted WHERE id = {number}").collect()
+    go()
+    spark.sql(f"DELETE FROM counted WHERE id = {number}")
+
+
+def of_insert_overwrite(number, go):
+    rows().where(f"id = {number}").selectExpr(*NEXT.split(", ")).createOrReplaceTempView(f"old{number}")
+    go()
+    spark.sql(f"INSERT OVERWRITE counted PARTITION (p = 'r') SELECT id, v, ts FROM old{number}")
+
+
+def of_read_table_beside_a_newer_one(number, go):
+    """Another thread reads the table after the other writer's commit, and writes something else."""
+    mine = [tuple(row) for row in current.read_table().where(f"id = {number}").selectExpr(*NEXT.split(", ")).collect()]
+    metadata = current.commit_metadata()
+    go()
+    errors = []
+
+    def write():
+        try:
+            current.read_table().count()
+            save(spark.createDataFrame([(61, "z", "new", 1)], "id int, p string, v string, ts long"))
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    if errors:
+        raise RuntimeError(f"the other thread: {errors[0]}")
+    save(spark.createDataFrame(mine, "id int, p string, v string, ts long"), **metadata)
+
+
 READERS = {
     1: ("rows collected, then df.write", of_collected_rows),
     2: ("rows collected in one thread, df.write in another", of_rows_handed_to_another_thread),
@@ -149,6 +183,9 @@ READERS = {
     6: ("MERGE INTO, source from itself", of_merge),
     7: ("UPDATE after a SELECT", of_update),
     8: ("foreachBatch that reads and writes", of_foreach_batch),
+    10: ("DELETE FROM after a SELECT", of_delete),
+    11: ("INSERT OVERWRITE … PARTITION from itself", of_insert_overwrite),
+    12: ("read_table(), another thread's read_table() and write, then df.write", of_read_table_beside_a_newer_one),
 }
 
 
@@ -198,6 +235,35 @@ def two_threads():
     for thread in threads:
         thread.join()
     found["two threads, UPDATE"] = {"added": len(added)}
+
+
+def two_streams():
+    """Two queries at once, each writes a row of its own in each of two batches."""
+    errors = []
+
+    def batch(number):
+        def write(_frame, turn):
+            new = spark.createDataFrame([(number, "s", f"batch {turn}", turn)], "id int, p string, v string, ts long")
+            try:
+                save(new)
+            except Exception as error:
+                errors.append(str(error))
+                raise
+
+        return write
+
+    queries = []
+    for number in (80, 81):
+        folder = gates / f"in{number}"
+        folder.mkdir()
+        for turn in range(2):
+            (folder / f"{turn}.json").write_text('{"x": 1}\n')
+        stream = spark.readStream.schema("x int").option("maxFilesPerTrigger", 1).json(str(folder))
+        writer = stream.writeStream.foreachBatch(batch(number))
+        writer = writer.option("checkpointLocation", str(gates / f"checkpoint{number}")).trigger(availableNow=True)
+        queries.append(writer.start())
+    outcome("two streaming queries with foreachBatch", lambda: [query.awaitTermination() for query in queries])
+    print("STREAMS", errors, flush=True)
 
 
 def works():
@@ -354,6 +420,10 @@ def lists():
         "df.write.json below the table, data source V2", lambda: spark.range(1).write.mode("append").json(f"{path}/a")
     )
     spark.conf.unset("spark.sql.sources.useV1SourceList")
+    new = spark.createDataFrame([(1, "a", "not mine", 9)], "id int, p string, v string, ts long")
+    outcome("df.write of another HudiTable", lambda: save(new, to=elsewhere, **{"hoodie.table.name": "elsewhere"}))
+    spark.sql(f"CREATE TABLE elsewhere USING hudi LOCATION '{elsewhere}'")
+    outcome("INSERT INTO another HudiTable", lambda: spark.sql("INSERT INTO elsewhere SELECT 1, 'not mine', 9L, 'a'"))
     outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
     stream = (
         spark.readStream.schema("id int")
@@ -378,6 +448,7 @@ def call(name, given, latest):
 spark.sql(f"CREATE TABLE counted USING hudi LOCATION '{path}'")
 races()
 two_threads()
+two_streams()
 works()
 lists()
 results.write_text(json.dumps(found))
