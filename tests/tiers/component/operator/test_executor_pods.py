@@ -108,13 +108,15 @@ def _asked(cluster: Cluster, driver_pod: JsonDict) -> JsonDict:
 
 def _is_the_one_that_is_asked_about(made: JsonDict, asked: JsonDict) -> None:
     """F301: what Spark has made, in all that admission may judge."""
-    labels = {**asked["metadata"]["labels"], "spark-exec-id": "1"}
+    number = made["metadata"]["labels"]["spark-exec-id"]
+    assert int(number) > asked_executor.NUMBER
+    labels = {**asked["metadata"]["labels"], "spark-exec-id": number}
     assert labels.items() <= made["metadata"]["labels"].items()
     for field in ("annotations", "finalizers"):
         assert made["metadata"][field] == asked["metadata"][field]
     (mine,), (its,) = (pod["metadata"]["ownerReferences"] for pod in (asked, made))
     assert {**its, "uid": ""} == {**mine, "uid": ""}
-    assert made["metadata"]["name"] == asked["metadata"]["name"].removesuffix("0") + "1"
+    assert made["metadata"]["name"] == asked["metadata"]["name"].removesuffix("0") + number
 
     def rest(of: JsonDict, *fields: str) -> JsonDict:
         return {field: value for field, value in of.items() if field not in fields}
