@@ -169,3 +169,20 @@ def test_the_question_comes_after_everything_else() -> None:
     assert question.attempt == naming.attempt_id(question.namespace, question.driver)
     assert question.uid == world.pods[question.driver].uid
     assert plan.sentence.startswith("load has 0 of 2 executors")
+
+
+def test_an_attempt_without_a_pod_will_want_what_the_spec_says() -> None:
+    """Its pod and its ConfigMap are made of the spec as it is then, and the status comes first."""
+    world = ready_world()
+    world.make_writer("load", executors={"instances": 1})
+    world.run(lambda w: any(pod.startswith("load-") for pod in w.pods))
+    (name,) = [pod for pod in world.pods if pod.startswith("load-")]
+    del world.pods[name]
+    world.created.remove(name)
+    world.processes = [process for process in world.processes if process.pod != name]
+    attempts(world)[-1].pop("podUID", None)
+    world.edit(world.writers["load"], executors={"instances": 3})
+    plan = world.reconcile()
+    assert attempts(world)[-1]["executors"] == 3
+    kinds = [type(action) for action in plan.actions]
+    assert kinds.index(act.UpdateStatus) < kinds.index(act.CreatePod)
