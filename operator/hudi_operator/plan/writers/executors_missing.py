@@ -77,8 +77,10 @@ def plan(view: View, writer: WriterView) -> PartialPlan:
         start: tuple[Action, ...] = (StartTimer(mine),) if age is None else ()
         left = max(1.0, min(MISSING_SECONDS - (age or 0.0), LONGEST_PAUSE_SECONDS))
         return PartialPlan((*stop, *start), requeue=left)
-    answer = view.observed.executor_answers.get(missing.attempt.id)
-    again = LONGEST_PAUSE_SECONDS if answer is None else min(max(answer.seconds, 1.0), LONGEST_PAUSE_SECONDS)
+    answer, again = view.observed.executor_answers.get(missing.attempt.id), LONGEST_PAUSE_SECONDS
+    if answer is not None and answer.seconds > 0:
+        # Whoever is asked about now may have to wait for others, and is not looked at more often.
+        again = min(max(answer.seconds, 1.0), LONGEST_PAUSE_SECONDS)
     summary = f"{writer.name} has {missing.running} of {missing.wanted} executors"
     return PartialPlan(stop, (summary,), again, late=_ask(view, missing))
 

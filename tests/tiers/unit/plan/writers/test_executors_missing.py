@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from hudi_contract import naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_operator.model.facts import ExecutorAnswer
 from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
 from hudi_operator.plan.writers import executors_missing
-from tests.support.world.simulated_world import World, ready_world
+from tests.support.world.simulated_world import CONFIG, World, ready_world
 
 QUOTA = ExecutorAnswer("QuotaExceeded", "pods is forbidden: exceeded quota: few")
 NAMES = ("missing", "wanted")
@@ -169,6 +171,13 @@ def test_the_question_comes_after_everything_else() -> None:
     assert question.attempt == naming.attempt_id(question.namespace, question.driver)
     assert question.uid == world.pods[question.driver].uid
     assert plan.sentence.startswith("load has 0 of 2 executors")
+    assert plan.requeue_seconds == LONGEST_PAUSE_SECONDS, "it may have to wait for others"
+    world.executor_answers.clear()
+    world.executor_answers[question.attempt] = QUOTA
+    world.now += 25
+    assert plan_table(world.observe(), CONFIG).requeue_seconds == 5
+    world.now += 5
+    assert plan_table(world.observe(), CONFIG).requeue_seconds == LONGEST_PAUSE_SECONDS
 
 
 def test_an_attempt_without_a_pod_will_want_what_the_spec_says() -> None:
