@@ -30,6 +30,7 @@ from hudi_operator.adapters.leader import Leader
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.executor import Executor
+from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
@@ -118,6 +119,7 @@ class Operator:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers, applied, refusals = Timers(), AppliedObjects(), Refusals()
+        questions = ExecutorQuestions(kubernetes)
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -132,6 +134,7 @@ class Operator:
                 authority=lambda: pods_authority(self.config.pod_etcd),
                 applied=applied,
                 refusals=refusals.facts,
+                executor_answers=questions.facts,
                 fitness=FitnessCheck(
                     connection,
                     allow_unauthenticated=self.config.etcd.allow_unauthenticated,
@@ -150,6 +153,7 @@ class Operator:
                 credentials=credentials,
                 applied=applied,
                 refusals=refusals,
+                questions=questions,
             ),
             planner=plan_table,
             timers=timers,

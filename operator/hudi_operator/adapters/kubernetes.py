@@ -42,6 +42,10 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 TIMEOUT_SECONDS = 15.0
 EVENT_SECONDS = 3.0
 """Time-out of an event. Events are for people: settling does not wait long for them."""
+DRY_RUN_SECONDS = 5.0
+"""Time-out of a dry run: its answer is for people, too."""
+_NO_DRY_RUN = "does not support dry run"
+"""What the API server says of a webhook with side effects."""
 _PARALLEL_REQUESTS = 32
 PAGE = 50
 """Objects of one answer to a list. Whatever is listed is made by tenants, and each object may be as
@@ -380,6 +384,23 @@ class KubernetesStore:
                 return False
             raise translate(error, f"create {kind} {_name(meta)}") from error
         return True
+
+    async def would_create(self, manifest: JsonDict) -> None:
+        """Server-side dry run: admission says what it would say, and nothing is stored.
+
+        Raises Refused; Fatal when a webhook cannot be asked without effects.
+        """
+        kind, meta = manifest["kind"], manifest["metadata"]
+        path = RESOURCES[kind].path(meta.get("namespace", ""))
+        query = {"fieldManager": FIELD_MANAGER, "dryRun": "All"}
+        try:
+            await self._api.request("POST", path, body=manifest, query=query, timeout=DRY_RUN_SECONDS)
+        except ApiError as error:
+            what = f"create {kind} {_name(meta)} (dry run)"
+            if _NO_DRY_RUN in str(error):
+                raise Fatal(f"{what}: {error}") from error
+            if error.status != 409 or _refusal(error):
+                raise translate(error, what) from error
 
     async def apply(self, manifest: JsonDict) -> None:
         """Server-side apply; the operator takes back its fields from other managers.

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
-import json
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
+from hudi_operator.control.begun import attempt_of, files_of_attempts, made_of_attempts
 from hudi_operator.control.event_limit import EventLimit
+from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
@@ -67,10 +67,11 @@ class Executor:
         credentials: AttemptCredentials | None = None,
         applied: AppliedObjects | None = None,
         refusals: Refusals | None = None,
+        questions: ExecutorQuestions | None = None,
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied`` and ``refusals`` are shared with the observer.
+        ``applied``, ``refusals`` and ``questions`` are shared with the observer.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -79,6 +80,7 @@ class Executor:
         self._credentials = credentials
         self._applied = applied or AppliedObjects()
         self._refusals = refusals or Refusals()
+        self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -90,6 +92,7 @@ class Executor:
             act.GiveCredentials: self._give_credentials,
             act.RevokeCredentials: self._revoke_credentials,
             act.AskStore: self._ask_store,
+            act.AskExecutors: self._ask_executors,
             act.DeletePod: self._delete_pod,
             act.DropEvidence: self._drop_evidence,
             act.HoldConfigMap: self._hold_config_map,
@@ -121,15 +124,16 @@ class Executor:
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
-            taken, files = await self._taken_names(plan), _files_of_attempts(plan)
+            taken, files = await self._taken_names(plan), files_of_attempts(plan)
             context.refused.extend(taken.values())
-            begun = _begun(plan)
+            begun = made_of_attempts(plan)
             self._refusals.keep(key, begun)
+            self._questions.keep(key, observed)
             context.waiting.update(a for a, digest in begun.items() if self._refusals.wait(key, a, digest))
             await self._withdraw_unmade(context, plan, {*taken, *context.waiting})
             for action in plan.actions:
                 self._check_leader()
-                attempt = _attempt_of(action)
+                attempt = attempt_of(action)
                 if isinstance(action, act.EmitEvent):
                     events.append(action)
                 elif (
@@ -165,7 +169,7 @@ class Executor:
 
     async def _withdraw_unmade(self, context: Context, plan: act.Plan, attempts: set[str]) -> None:
         """Withdraw the admissions of attempts that get no pod now (F291)."""
-        unmade = attempts & {_attempt_of(action) for action in plan.actions if isinstance(action, act.CreatePod)}
+        unmade = attempts & {attempt_of(action) for action in plan.actions if isinstance(action, act.CreatePod)}
         for action in plan.actions:
             if isinstance(action, act.PutAdmit):
                 context.admitting[action.attempt] = action.table_id
@@ -187,8 +191,8 @@ class Executor:
             await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
 
     def has_news(self, key: Key, observed: Observed) -> bool:
-        """Whether something was refused, or is no more, since a table was observed."""
-        return self._refusals.facts(key) != observed.refusals
+        """Whether something was refused, or is no more, or was answered, since a table was seen."""
+        return self._refusals.facts(key) != observed.refusals or self._questions.facts(key) != observed.executor_answers
 
     async def _taken_names(self, plan: act.Plan) -> dict[str, str]:
         """Attempts whose names somebody else's objects have, with what is to be said of that.
@@ -199,7 +203,7 @@ class Executor:
         taken: dict[str, str] = {}
         for action in plan.actions:
             if isinstance(action, act.CreatePod) and (problem := await self._taken_name(action.manifest)):
-                taken[_attempt_of(action)] = problem
+                taken[attempt_of(action)] = problem
         return taken
 
     async def _tell(self, context: Context, events: list[act.EmitEvent]) -> None:
@@ -377,6 +381,10 @@ class Executor:
                 path=action.path,
             )
 
+    async def _ask_executors(self, context: Context, action: act.AskExecutors) -> None:
+        if await self._questions.ask(context.key, action):
+            context.done.append(action)
+
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
         _in_own_namespace(context, action)
         await self._kubernetes.delete(
@@ -523,43 +531,6 @@ def _is(found: JsonDict, manifest: JsonDict) -> bool:
         and set(wanted.get("finalizers") or ()) <= set(finalizers)
         and {owner["uid"] for owner in wanted.get("ownerReferences") or ()} <= owners
     )
-
-
-def _attempt_of(action: act.Action) -> str:
-    """The attempt that an action begins, or whose pod needs what it makes; empty for others."""
-    if isinstance(action, act.PutAdmit | act.Apply | act.GiveCredentials):
-        return action.attempt
-    if isinstance(action, act.CreatePod):
-        meta = action.manifest["metadata"]
-        return naming.attempt_id(meta["namespace"], meta["name"])
-    if isinstance(action, act.CreateKey):
-        meta = action.manifest["metadata"]
-        (pod,) = meta["ownerReferences"]
-        return naming.attempt_id(meta["namespace"], pod["name"])
-    return ""
-
-
-def _begun(plan: act.Plan) -> dict[str, str]:
-    """By attempt, a digest of what the plan makes for it."""
-    made: dict[str, list[JsonDict]] = {}
-    for action in plan.actions:
-        if isinstance(action, act.Apply | act.CreatePod | act.CreateKey | act.GiveCredentials) and (
-            attempt := _attempt_of(action)
-        ):
-            made.setdefault(attempt, []).append(action.manifest)
-    return {a: hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for a, each in made.items()}
-
-
-def _files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
-    """The ConfigMaps that the pod of each attempt mounts that the plan begins."""
-    return {_attempt_of(a): frozenset(_files(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
-
-
-def _files(pod: JsonDict) -> Iterator[str]:
-    for volume in pod["spec"].get("volumes") or ():
-        for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
-            if "configMap" in source:
-                yield source["configMap"]["name"]
 
 
 def _foreign(kind: str, namespace: str, name: str) -> str:

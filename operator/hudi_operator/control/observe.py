@@ -26,7 +26,16 @@ from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts, Refusal
+from hudi_operator.model.facts import (
+    EtcdFacts,
+    EtcdFitness,
+    ExecutorAnswer,
+    HeldConfigMap,
+    NodeFacts,
+    Observed,
+    PodFacts,
+    Refusal,
+)
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
@@ -64,6 +73,10 @@ def _none_refused(key: Key) -> Mapping[str, Refusal]:
     return {}
 
 
+def _none_asked(key: Key) -> Mapping[str, ExecutorAnswer]:
+    return {}
+
+
 class Observer:
     """Reads tables.
 
@@ -85,6 +98,7 @@ class Observer:
         applied: AppliedObjects | None = None,
         memory: Memory | None = None,
         refusals: Callable[[Key], Mapping[str, Refusal]] = _none_refused,
+        executor_answers: Callable[[Key], Mapping[str, ExecutorAnswer]] = _none_asked,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
@@ -92,7 +106,7 @@ class Observer:
         says what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what
         the watches bring. ``refusals`` says what the API server has refused to make for a table's
-        attempts.
+        attempts, ``executor_answers`` what it has said of executors that do not come.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -106,6 +120,7 @@ class Observer:
         self._memory = memory or Memory()
         self._holders: set[str] = set()
         self._refusals = refusals
+        self._executor_answers = executor_answers
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -168,6 +183,7 @@ class Observer:
             consents=consents,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
+            executor_answers=self._executor_answers(key),
             namespace_terminating=terminating,
             namespace_uid=namespace_uid,
             fresh_uuid=str(uuid.uuid4()),
@@ -209,6 +225,7 @@ class Observer:
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
             revocations=self._revocations(key),
             refusals=self._refusals(key),
+            executor_answers=self._executor_answers(key),
             etcd_authority=self._authority(),
             copied_authority=self._applied.authority(key[0]),
             revision_floor=read.floor,

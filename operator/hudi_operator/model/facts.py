@@ -86,6 +86,20 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class ExecutorAnswer:
+    """What the API server says of one more executor of an attempt.
+
+    ``reason``: why it makes none, as in a condition; empty: it would make one, or could not be
+    asked. ``message``: its own words, or why it could not be asked. ``seconds``: until it may be
+    asked again.
+    """
+
+    reason: str = ""
+    message: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True)
 class HeldConfigMap:
     """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
 
@@ -215,6 +229,8 @@ class Observed:
     """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What the API server has refused this process, by attempt. Lost at failover."""
+    executor_answers: Mapping[str, ExecutorAnswer] = field(default_factory=dict)
+    """What it has said of executors that do not come, by attempt. Lost at failover."""
     namespace_terminating: bool = False
     namespace_uid: str = ""
     """Empty when it is unknown."""

@@ -178,6 +178,12 @@ class KubernetesPort(Protocol):
     async def create(self, manifest: JsonDict) -> bool:
         """Create; False when an object of that name exists."""
 
+    async def would_create(self, manifest: JsonDict) -> None:
+        """Ask whether an object would be created; nothing is stored (a server-side dry run).
+
+        Raises Refused when it would not, Fatal when it cannot be asked.
+        """
+
     async def apply(self, manifest: JsonDict) -> None:
         """Server-side apply under this operator's field manager."""
 

@@ -24,6 +24,8 @@ class AttemptEntry(Record):
     run: Count | None = field(default=None, metadata=LEFT_OUT)
     generation: Count | None = field(default=None, metadata=LEFT_OUT)
     """metadata.generation of the HudiWriter that it ran."""
+    executors: Count = field(default=0, metadata=LEFT_OUT)
+    """Number of executors that its driver asks for."""
     pod: str = field(default="", metadata=LEFT_OUT)
     pod_uid: str = field(default="", metadata=LEFT_OUT)
     """Never changes once it is recorded (F23)."""

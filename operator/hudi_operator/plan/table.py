@@ -30,7 +30,7 @@ from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
-from hudi_operator.plan.writers import admission, attempts, writer_status
+from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
@@ -269,13 +269,15 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
             deletion.add_finalizer(WRITER_KIND, ref), summary=f"taking charge of {ref.name}", requeue=0.5
         )
     leave = deletion.plan_writer(view, writer, progress)
+    missing = executors_missing.plan(view, writer)
     if leave.actions:
-        return PartialPlan((*progress.before, *leave.actions), (*progress.summary, *leave.summary))
+        before = (*progress.before, *missing.actions)
+        return PartialPlan((*before, *leave.actions), (*progress.summary, *leave.summary))
     status = writer_status.writer_status(view, writer, progress, decision)
     update = writer_status.update(view, writer, status)
     actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
-    late = list(progress.after)
-    summary = [*progress.summary, *leave.summary]
+    late = [*progress.after, *missing.late]
+    summary = [*progress.summary, *leave.summary, *missing.summary]
     if decision.kind is Kind.START and writer.spec is not None:
         entries = attempt_entries(status)
         late.extend(attempts.start_actions(view, writer.spec, entries[-1], entries))
@@ -286,10 +288,11 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
     requeue = min(
         progress.requeue,
         leave.requeue,
+        missing.requeue,
         _until(view, decision.retry_ms),
         _until(view, writer_status.next_tick_ms(status)),
     )
-    return PartialPlan((*actions, *ended), tuple(summary), requeue, late=tuple(late))
+    return PartialPlan((*actions, *missing.actions, *ended), tuple(summary), requeue, late=tuple(late))
 
 
 def _until(view: View, at_ms: int) -> float:

@@ -14,6 +14,9 @@ TEMPLATE = "tests/tiers/unit/api/test_pod_template.py"
 TEMPLATED = "tests/tiers/unit/manifests/test_pod_templates.py"
 EVENT_LOG = "tests/tiers/unit/plan/writers/test_event_log.py"
 NESTING = "tests/tiers/unit/plan/test_nesting.py"
+MISSING = "tests/tiers/unit/plan/writers/test_executors_missing.py"
+ASKED = "tests/tiers/unit/control/test_executor_questions.py"
+ASKED_POD = "tests/tiers/unit/manifests/test_asked_executor.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
 ROLES = "tests/tiers/unit/plan/test_roles.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
@@ -480,6 +483,124 @@ TENANTS = (
         "a writer whose pod is refused waits, and its status does not say for what",
         o("plan/writers/writer_status", "view.observed.refusals.get(writer.active.id) if", "None if"),
         "tests/tiers/unit/plan/writers/test_refused_starts.py::test_a_refusal_is_a_condition_of_its_writer_and_no_failure",
+    ),
+    mutation(
+        "nobody-says-why-executors-do-not-come",
+        "F301 availability",
+        "a writer to which executors are refused runs without them, and its status does not say why",
+        o(
+            "plan/writers/executors_missing",
+            "missing.made >= missing.wanted or (answer",
+            "missing.made >= 0 or (answer",
+        ),
+        f"{MISSING}::test_a_refusal_is_said_with_the_words_of_the_api_server",
+    ),
+    mutation(
+        "executors-that-have-come-are-missed",
+        "F301 availability",
+        "a writer that has all its executors says that they are refused",
+        o(
+            "plan/writers/executors_missing",
+            "if len(running) >= active.entry.executors:",
+            "if not active.entry.executors:",
+        ),
+        f"{MISSING}::test_it_is_said_no_more_when_they_have_come",
+    ),
+    mutation(
+        "executors-of-the-spec-are-missed",
+        "F301 availability",
+        "an attempt is compared with what the next one will ask for",
+        (
+            o(
+                "plan/writers/executors_missing",
+                "if len(running) >= active.entry.executors:",
+                "if len(running) >= writer.spec.executors.instances:",
+            ),
+        ),
+        f"{MISSING}::test_what_the_attempt_wants_counts",
+    ),
+    mutation(
+        "what-was-known-is-forgotten",
+        "F301 availability",
+        "another replica of the operator takes the reason away until it has asked itself",
+        o(
+            "plan/writers/executors_missing",
+            "return _kept(old) if known else conditions.condition(CONDITION, False",
+            "return conditions.condition(CONDITION, False",
+        ),
+        f"{MISSING}::test_what_was_known_is_said_until_it_is_known_again",
+    ),
+    mutation(
+        "asks-about-executors-at-each-look",
+        "F301 availability",
+        "a writer to which executors are refused costs a dry run at each look",
+        o("control/executor_questions", "known is not None and now < known.due", "known is not None and now < 0"),
+        f"{ASKED}::test_one_attempt_is_asked_about_with_back_off",
+    ),
+    mutation(
+        "asks-about-all-writers-at-once",
+        "F301 availability",
+        "a full quota of many writers costs as many dry runs at once",
+        o("control/executor_questions", "now < self._next or (known", "(known"),
+        f"{ASKED}::test_a_thousand_attempts_are_asked_about_one_after_the_other",
+    ),
+    mutation(
+        "the-question-ends-the-plan",
+        "F301 availability",
+        "a webhook that does not answer keeps a table from everything else",
+        o(
+            "control/executor_questions",
+            "except (Retryable, Fatal, ValueError) as error:",
+            "except ValueError as error:",
+        ),
+        f"{ASKED}::test_what_cannot_be_asked_is_no_refusal",
+    ),
+    mutation(
+        "a-webhook-tells-a-secret",
+        "F301",
+        "the status of a writer has a password that a webhook found in its pod",
+        o(
+            "control/executor_questions",
+            'text = text.replace(value, "<redacted>")',
+            "text = text.replace(value, value)",
+        ),
+        f"{ASKED}::test_no_secret_of_the_pod_and_no_long_text_is_shown",
+    ),
+    mutation(
+        "asks-without-sizes",
+        "F301 availability",
+        "a quota of memory is asked about with a pod that needs none",
+        o(
+            "manifests/asked_executor",
+            "    for field, sizes in _sizes(settings).items():\n",
+            "    for field, sizes in ():\n",
+        ),
+        f"{ASKED_POD}::test_sizes_are_those_of_the_attempt",
+    ),
+    mutation(
+        "the-operator-makes-executors",
+        "F301",
+        "whoever has the operator's token starts executors of any driver",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "has(request.dryRun) && request.dryRun && variables.role",
+            "variables.role",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_makes_no_executor",
+    ),
+    mutation(
+        "the-operator-may-not-ask",
+        "F301 availability",
+        "the operator's own policy refuses the question, and says so in the place of the reason",
+        Edit(f"{TEMPLATES}/admission-operator.yaml", "['driver', 'agent'] || variables.asks)", "['driver', 'agent'])"),
+        f"{CRDS}/test_operators_account.py::test_it_asks_about_executors",
+    ),
+    mutation(
+        "asked-without-the-rules-of-drivers",
+        "F301 availability",
+        "what a driver is refused for is accepted of the operator, and nobody says why executors do not come",
+        Edit(f"{TEMPLATES}/admission.yaml", "has(request.dryRun) && request.dryRun) ||", "false) ||"),
+        f"{CRDS}/test_operators_account.py::test_it_is_not_answered_about_others",
     ),
     mutation(
         "any-pod-has-a-role",

@@ -123,6 +123,15 @@ class Effects(Store):
         assert (pod.uid, pod.phase) == (owner["uid"], "Pending"), "a key of a pod that has begun without one"
         self.keys.add(meta["name"])
 
+    def _do_AskExecutors(self, a: act.AskExecutors) -> None:
+        pod = self.pods.get(a.driver)
+        assert pod is not None
+        assert (pod.uid, a.attempt) == (a.uid, naming.attempt_id(a.namespace, a.driver))
+        answer = self._answers().get(a.attempt)
+        assert answer is None or answer.seconds == 0, "asked too often"
+        self.asked.append((self.now, a.attempt))
+        self.executor_answers[a.attempt] = self.executors_refused
+
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
         """F5: when an attempt starts, no older one of its writer can hold or get the lock."""
         if labels[naming.LABEL_ROLE] != "driver":

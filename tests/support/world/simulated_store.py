@@ -12,13 +12,21 @@ from __future__ import annotations
 
 import copy
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import naming, records
 from hudi_contract.records import Stored
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import ContainerFacts, EtcdFacts, HeldConfigMap, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import (
+    ContainerFacts,
+    EtcdFacts,
+    ExecutorAnswer,
+    HeldConfigMap,
+    NodeFacts,
+    Observed,
+    PodFacts,
+)
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
@@ -204,6 +212,12 @@ class Store:
     """
     executors_per_driver: int = 0
     executors_per_agent: int = 0
+    executors_refused: ExecutorAnswer = field(default_factory=ExecutorAnswer)
+    """What the API server says of one more executor."""
+    asked: list[tuple[float, str]] = field(default_factory=list)
+    """When it was asked about executors, and of which attempt."""
+    executor_answers: dict[str, ExecutorAnswer] = field(default_factory=dict)
+    """Its last answers, by attempt."""
     exit_codes: list[int] = field(default_factory=list)
     """Exit codes of the next writers instead of a success (consumed)."""
     counter: Any = field(default_factory=lambda: itertools.count(1))
@@ -363,6 +377,7 @@ class Store:
             timers={n: self.now - t for n, t in self.timers.items()},
             held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
             unheld_config_maps=tuple(self.unheld[name] for name in sorted(self.unheld)),
+            executor_answers=self._answers(),
             now_ms=self.now_ms + self.operator_clock_ms,
             api_now_ms=self.now_ms + self.api_clock_ms,
             fresh_uuid=f"authority-{next(self.counter)}",
@@ -371,6 +386,13 @@ class Store:
             agents_in_use=frozenset(),
             evidence_needed=frozenset(),
         )
+
+    def _answers(self) -> dict[str, ExecutorAnswer]:
+        """Each may be asked for again 30 s after the last time."""
+        last = {attempt: at for at, attempt in self.asked}
+        return {
+            a: replace(said, seconds=max(0.0, last[a] + 30 - self.now)) for a, said in self.executor_answers.items()
+        }
 
     @property
     def now_ms(self) -> int:

@@ -55,6 +55,7 @@ class World(Effects, Processes):
         except OperatorCrashError:
             self.deaths += 1
             self.timers.clear()
+            self.executor_answers.clear()
         return plan
 
     def run(self, until: Any, seconds: int = 400, crash_every: int = 0) -> None:

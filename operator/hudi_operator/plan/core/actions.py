@@ -137,6 +137,20 @@ class AskStore(Action):
 
 
 @dataclass(frozen=True)
+class AskExecutors(Action):
+    """Ask the API server whether it would make one more executor of a driver (a dry run; F301).
+
+    It changes nothing, is not sent before it is due, and never fails: the next look has the answer.
+    """
+
+    attempt: str
+    namespace: str
+    driver: str
+    """Pod of the driver; its ConfigMap, which has the same name, has the template."""
+    uid: str
+
+
+@dataclass(frozen=True)
 class DeletePod(Action):
     """Delete a pod with a grace period > 0 and its uid as precondition; never force.
 

@@ -79,6 +79,7 @@ def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> Atte
         number=number,
         run=run,
         generation=writer.ref.generation,
+        executors=writer.executors.instances,
         pod=writer.driver_pod(number),
         start_time=conditions.rfc3339(now_ms),
     )
@@ -253,6 +254,8 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     again = launch.next_look(view, attempt.id)
+    # Its pod is made as the spec is now.
+    entries = [*entries[:-1], entries[-1].but(executors=writer.executors.instances)]
     return Progress(
         tuple(entries), after=start_actions(view, writer, attempt.entry, entries), summary=(summary,), requeue=again
     )

@@ -16,7 +16,14 @@ from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
-from hudi_operator.plan.writers import attempts, committed_condition, ending_for_change, schedules, source_tables
+from hudi_operator.plan.writers import (
+    attempts,
+    committed_condition,
+    ending_for_change,
+    executors_missing,
+    schedules,
+    source_tables,
+)
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 
@@ -230,6 +237,7 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
             refused.reason if refused is not None else "NotRefused",
             refused.message if refused is not None else "",
         ),
+        executors_missing.condition(view, writer),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
         condition(
@@ -309,6 +317,9 @@ def events(
     refused = _refusal(view, writer)
     if refused is not None and not conditions.is_true(writer.status, "StartRefused") and writer.active is not None:
         found.append(event("Warning", "StartRefused", f"{refused.reason}: {refused.message}", writer.active.number))
+    missing = executors_missing.newly_refused(writer.status, status)
+    if missing and writer.active is not None:
+        found.append(event("Warning", executors_missing.CONDITION, missing, writer.active.number))
     if decision.kind is Kind.STALLED and not conditions.is_true(writer.status, "Stalled"):
         found.append(event("Warning", decision.reason, decision.message))
     if decision.kind is Kind.FINISHED and not conditions.is_true(writer.status, "Finished"):

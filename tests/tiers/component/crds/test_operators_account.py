@@ -16,7 +16,7 @@ import pytest
 
 from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.manifests import configmaps, namespace, pods
+from hudi_operator.manifests import asked_executor, configmaps, namespace, pods
 from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodFacts
 from tests.support import quick_yaml
@@ -298,6 +298,68 @@ def test_it_may_not_create(tenant: Tenant, case: str) -> None:
     code, out = tenant.sends("create", obj=make(tenant))
     assert code != 0, out
     assert message in out
+
+
+def _executor(tenant: Tenant, **container: Any) -> JsonDict:
+    """The executor of its driver that the operator asks about (F301)."""
+    driver = tenant.made[_name(tenant.made, "Pod", "backfill")]["metadata"]["name"]
+    files = tenant.made[_name(tenant.made, "ConfigMap", "backfill")]["data"]
+    made = asked_executor.executor_pod(files, namespace=tenant.namespace, driver=driver, uid=str(uuid.uuid4()))
+    made["spec"]["containers"][0].update(container)
+    return made
+
+
+def test_it_asks_about_executors(tenant: Tenant) -> None:
+    """F301: a dry run stores nothing; and it is judged as if the driver had sent it."""
+    code, out = tenant.sends("create", obj=_executor(tenant))
+    assert code == 0, out
+    assert (
+        tenant.cluster.run("get", "pods", "-n", tenant.namespace, "-l", "spark-role=executor").stdout.count("\n") <= 1
+    )
+
+
+ASKS: dict[str, tuple[Callable[[Tenant], JsonDict], tuple[str, ...]]] = {
+    "another-image": (
+        lambda tenant: _executor(tenant, image="localhost/hudi-operator/spark:other"),
+        ("must be 'localhost",),
+    ),
+    "another-secret": (
+        lambda tenant: _executor(tenant, envFrom=[{"secretRef": {"name": "of-a-person"}}]),
+        ("may use the Secrets",),
+    ),
+    "a-privileged-one": (
+        lambda tenant: _executor(tenant, securityContext={"privileged": True}),
+        ("securityContext.privileged", "must run as the operator sets it"),
+    ),
+    "in-kube-system": (
+        _meta(_executor, namespace="kube-system"),
+        ("makes no pods in namespace kube-system",),
+    ),
+    "beside-itself": (
+        _meta(_executor, namespace="hudi-system"),
+        ("makes no pods in namespace hudi-system",),
+    ),
+    "no-executor": (
+        _meta(_executor, labels={**MANAGED, "hudioperator.io/role": "anything"}),
+        ("makes pods of drivers and agents only",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ASKS)
+def test_it_is_not_answered_about_others(tenant: Tenant, case: str) -> None:
+    make, messages = ASKS[case]
+    code, out = tenant.sends("create", obj=make(tenant))
+    assert code != 0, out
+    assert any(message in out for message in messages), out
+
+
+def test_it_makes_no_executor(tenant: Tenant) -> None:
+    """The same request, and no dry run."""
+    obj = quick_yaml.dump(_executor(tenant))
+    done = tenant.cluster.run("create", "-f", "-", f"--as={OPERATOR}", stdin=obj)
+    assert done.returncode != 0
+    assert "makes pods of drivers and agents only" in done.stdout
 
 
 def _patch_driver(patch: JsonDict, *more: str) -> Callable[[Tenant], tuple[int, str]]:

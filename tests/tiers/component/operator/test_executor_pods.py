@@ -1,5 +1,6 @@
 """Spark's executors on Kubernetes, as the operator renders them and the image starts them: with the
-key of their driver from a file they work, with another one they are refused (F150).
+key of their driver from a file they work, with another one they are refused (F150). A driver to
+which they are refused waits, and they are the ones that the operator asks about (F301).
 
 Real: API server, Spark, the image's entry point. Played: the kubelet, which starts processes here.
 """
@@ -11,14 +12,16 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pyspark
+import pytest
 
 from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.manifests import namespace, pods, spark_conf
+from hudi_operator.manifests import asked_executor, configmaps, namespace, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT
 from tests.support.harness import spark_driver
@@ -78,6 +81,59 @@ def start_executor(pod: JsonDict, place: Path, key: Path) -> subprocess.Popen[by
         )
 
 
+def _fill_quota(cluster: Cluster) -> None:
+    path, hard = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas", {"count/pods": "1"}
+    quota = {"apiVersion": "v1", "metadata": {"name": "few"}, "spec": {"hard": hard}}
+    made = cluster.request("POST", path, quota)
+    # Nobody counts in this cluster.
+    cluster.request("PUT", f"{path}/few/status", {**(made or {}), "status": {"hard": hard, "used": hard}})
+
+
+def _is_refused_and_waits(cluster: Cluster, driver_pod: JsonDict, driver: subprocess.Popen[bytes], log: Path) -> None:
+    """F301: nobody but its log says so, and it goes on trying."""
+    wait_for("the driver is refused an executor", lambda: "exceeded quota: few" in log.read_text(), seconds=MINUTES)
+    with pytest.raises(AssertionError, match="exceeded quota: few"):
+        _asked(cluster, driver_pod)
+    time.sleep(5)
+    assert driver.poll() is None, log.read_text()[-6000:]
+    cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/few")
+
+
+def _asked(cluster: Cluster, driver_pod: JsonDict) -> JsonDict:
+    """The executor that the operator asks about, as the API server would store it."""
+    name, files = driver_pod["metadata"]["name"], configmaps.attempt_config(TABLE, WRITER, 1, CONFIG, run=1)["data"]
+    pod = asked_executor.executor_pod(files, namespace=NAMESPACE, driver=name, uid="the-uid-of-the-driver")
+    return cluster.request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All", pod) or {}
+
+
+def _is_the_one_that_is_asked_about(made: JsonDict, asked: JsonDict) -> None:
+    """F301: what Spark has made, in all that admission may judge."""
+    number = made["metadata"]["labels"]["spark-exec-id"]
+    assert int(number) > asked_executor.NUMBER
+    labels = {**asked["metadata"]["labels"], "spark-exec-id": number}
+    assert labels.items() <= made["metadata"]["labels"].items()
+    for field in ("annotations", "finalizers"):
+        assert made["metadata"][field] == asked["metadata"][field]
+    (mine,), (its,) = (pod["metadata"]["ownerReferences"] for pod in (asked, made))
+    assert {**its, "uid": ""} == {**mine, "uid": ""}
+    assert made["metadata"]["name"] == asked["metadata"]["name"].removesuffix("0") + number
+
+    def rest(of: JsonDict, *fields: str) -> JsonDict:
+        return {field: value for field, value in of.items() if field not in fields}
+
+    assert rest(made["spec"], "containers", "volumes", "hostname") == rest(asked["spec"], "containers", "volumes")
+    (mine,), (its,) = (pod["spec"]["containers"] for pod in (asked, made))
+    own = ("env", "ports", "volumeMounts")
+    assert rest(its, *own) == rest(mine, *own)
+    assert [port["name"] for port in its["ports"]] == [port["name"] for port in mine["ports"]]
+    assert {mount["name"] for mount in its["volumeMounts"]} == {mount["name"] for mount in mine["volumeMounts"]}
+
+    def volumes(pod: JsonDict) -> list[JsonDict]:
+        return sorted(pod["spec"]["volumes"], key=lambda volume: str(volume["name"]))
+
+    assert volumes(made) == volumes(asked)
+
+
 def test_an_executor_needs_the_key_of_its_driver(cluster: Cluster, tmp_path: Path) -> None:
     cluster.kubectl("create", "namespace", NAMESPACE)
     for made in namespace.namespace_objects(NAMESPACE, CONFIG, ""):
@@ -117,7 +173,9 @@ def test_an_executor_needs_the_key_of_its_driver(cluster: Cluster, tmp_path: Pat
             cwd=tmp_path,
         )
     started: list[subprocess.Popen[bytes]] = []
+    _fill_quota(cluster)
     try:
+        _is_refused_and_waits(cluster, driver_pod, driver, tmp_path / "driver.log")
         path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=spark-role%3Dexecutor"
 
         def executor() -> JsonDict | None:
@@ -126,6 +184,7 @@ def test_an_executor_needs_the_key_of_its_driver(cluster: Cluster, tmp_path: Pat
             return items[0] if items else None
 
         pod = wait_for("an executor pod", executor, seconds=MINUTES)
+        _is_the_one_that_is_asked_about(pod, _asked(cluster, driver_pod))
         assert not [item for item in pod["spec"]["containers"][0]["env"] if "AUTH_SECRET" in item["name"]]
         assert pod_facts(pod).secrets == (f"{WRITER.driver_pod(1)}-spark-key",)
         stranger = start_executor(pod, tmp_path, wrong)

@@ -1,0 +1,50 @@
+"""What a plan makes for the attempts that it begins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.plan.core import actions as act
+
+JsonDict = dict[str, Any]
+
+
+def attempt_of(action: act.Action) -> str:
+    """The attempt that an action begins, or whose pod needs what it makes; empty for others."""
+    if isinstance(action, act.PutAdmit | act.Apply | act.GiveCredentials):
+        return action.attempt
+    if isinstance(action, act.CreatePod):
+        meta = action.manifest["metadata"]
+        return naming.attempt_id(meta["namespace"], meta["name"])
+    if isinstance(action, act.CreateKey):
+        meta = action.manifest["metadata"]
+        (pod,) = meta["ownerReferences"]
+        return naming.attempt_id(meta["namespace"], pod["name"])
+    return ""
+
+
+def made_of_attempts(plan: act.Plan) -> dict[str, str]:
+    """By attempt, a digest of what the plan makes for it."""
+    made: dict[str, list[JsonDict]] = {}
+    for action in plan.actions:
+        if isinstance(action, act.Apply | act.CreatePod | act.CreateKey | act.GiveCredentials) and (
+            attempt := attempt_of(action)
+        ):
+            made.setdefault(attempt, []).append(action.manifest)
+    return {a: hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for a, each in made.items()}
+
+
+def files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
+    """The ConfigMaps that the pod of each attempt mounts that the plan begins."""
+    return {attempt_of(a): frozenset(_files(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
+
+
+def _files(pod: JsonDict) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
+            if "configMap" in source:
+                yield source["configMap"]["name"]
