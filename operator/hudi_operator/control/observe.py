@@ -26,7 +26,16 @@ from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, EtcdFitness, HeldConfigMap, NodeFacts, Observed, PodFacts, Refusal
+from hudi_operator.model.facts import (
+    EtcdFacts,
+    EtcdFitness,
+    HeldConfigMap,
+    NodeFacts,
+    Observed,
+    PodFacts,
+    PodName,
+    Refusal,
+)
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
@@ -135,11 +144,12 @@ class Observer:
         if any(_executors_wanted(w) for w in writers) or any(
             pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()
         ):
-            pods.update(await self._executors(namespace, set(drivers)))
+            pods.update(await self._executors(namespace, {PodName(pod.name, pod.uid) for pod in drivers.values()}))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
             pods.update(await self._pods_of_etcd(namespace, read.facts, known=pods))
-            pods.update(await self._executors(namespace, unseen))
+            missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
+            pods.update(await self._executors(namespace, missed))
             # Read etcd again, to keep the order.
             read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
@@ -340,10 +350,10 @@ class Observer:
             if pod is not None and pod.uid == v.pod_uid and _made_here(pod)
         }
 
-    async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
-        """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
+    async def _executors(self, namespace: str, drivers: set[PodName]) -> dict[str, PodFacts]:
+        """Executors of these drivers by their controller, whatever labels they carry (F26)."""
         found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
-        return {pod.uid: pod for pod in found if drivers & set(pod.owner_uids)}
+        return {pod.uid: pod for pod in found if pod.controller in drivers}
 
     async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
         names = {pod.node for pod in pods if pod.node}

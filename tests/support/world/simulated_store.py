@@ -18,7 +18,7 @@ from typing import Any
 from hudi_contract import naming, records
 from hudi_contract.records import Stored
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import ContainerFacts, EtcdFacts, HeldConfigMap, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import ContainerFacts, EtcdFacts, HeldConfigMap, NodeFacts, Observed, PodFacts, PodName
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
@@ -60,6 +60,8 @@ class Pod:
     beside_ended: bool = False
     secrets: tuple[str, ...] = ()
     """Names of the Secrets that it mounts."""
+    controller: PodName | None = None
+    """Its driver, of an executor."""
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
     collected: bool = False
@@ -337,7 +339,7 @@ class Store:
             deleting=pod.deleting_since is not None,
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
-            owner_uids=pod.owner_uids,
+            controller=pod.controller,
             secrets=pod.secrets,
             created_at="2026-01-01T00:00:00Z",
         )
