@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -101,4 +102,66 @@ func TestAnAddressIsVerified(t *testing.T) {
 	if connects(trusted.config("10.0.0.2", &pair{}), of) == nil {
 		t.Error("a certificate of another address is accepted")
 	}
+}
+
+// The certificate is renewed while the gateway runs: it is read again when its file has changed, and a
+// pair that cannot be read, or whose files do not belong together yet, does not replace the one in use.
+func TestTheCertificateIsReadAgain(t *testing.T) {
+	folder := t.TempDir()
+	p := &pair{cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key")}
+	write := func(file string, content []byte, age time.Duration) {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := func() (cert, key, der []byte) {
+		_, of := issuer(t)
+		secret, err := x509.MarshalPKCS8PrivateKey(of.PrivateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der = of.Certificate[0]
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), der
+	}
+	expect := func(when string, der []byte) {
+		t.Helper()
+		got, err := p.get()
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if !bytes.Equal(got.Certificate[0], der) {
+			t.Errorf("%s: another certificate is shown", when)
+		}
+	}
+	if _, err := p.get(); err == nil {
+		t.Fatal("a pair without files is shown")
+	}
+	cert1, key1, first := made()
+	cert2, key2, second := made()
+	write(p.cert, cert1, 3*time.Hour)
+	write(p.key, key1, 3*time.Hour)
+	expect("the first", first)
+	write(p.cert, cert2, 2*time.Hour)
+	expect("within ten seconds nobody looks", first)
+	again := func() { p.looked = time.Time{} }
+	again()
+	expect("one file of the second", first)
+	again()
+	write(p.key, key2, 2*time.Hour)
+	expect("the second", second)
+	write(p.cert, []byte("half"), time.Hour)
+	again()
+	expect("a file that cannot be read", second)
+	if err := os.Remove(p.cert); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	expect("a file that is gone", second)
+	write(p.cert, cert1, 0)
+	write(p.key, key1, 0)
+	again()
+	expect("the first, which is back", first)
 }

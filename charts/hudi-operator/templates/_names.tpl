@@ -91,6 +91,11 @@ spec:
 request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':') && authorizer.group('hudioperator.io').resource('executors').namespace(request.namespace).check('create').allowed() && !authorizer.group('').resource('pods').namespace(request.namespace).check('release-evidence').allowed()
 {{- end }}
 
+{{/* CEL: whether the owner o of a pod has the name of a pod that may start executors: that of an attempt's driver, or of an agent. */}}
+{{- define "hudi-operator.ownsExecutors" -}}
+o.apiVersion == 'v1' && o.kind == 'Pod' && o.name.matches('^([a-z0-9.-]+-[0-9a-f]{8}|hudi-agent-[0-9a-f]{32})-[0-9]+$')
+{{- end }}
+
 {{/* Patterns of the images that tables may name, as JSON: the operator's own Spark image and config.allowedImages. */}}
 {{- define "hudi-operator.images" -}}
 {{- toJson (prepend .Values.config.allowedImages (include "hudi-operator.sparkImage" .)) }}

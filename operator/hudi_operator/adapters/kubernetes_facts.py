@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts, PodName
 
 JsonDict = dict[str, Any]
 
@@ -25,7 +25,9 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=tuple(meta.get("finalizers") or ()),
         containers=tuple(_container(item, kind) for item, kind in _containers(spec, status)),
-        owner_uids=tuple(owner["uid"] for owner in meta.get("ownerReferences") or ()),
+        controller=next(
+            (_named(owner) for owner in meta.get("ownerReferences") or () if owner.get("controller")), None
+        ),
         created_at=meta.get("creationTimestamp") or "",
         unschedulable=_unschedulable(status),
         waiting=next((text for text in map(_waiting, _statuses(status)) if text), ""),
@@ -33,6 +35,10 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         reason=status.get("reason") or "",
         secrets=tuple(v["secret"].get("secretName", "") for v in spec.get("volumes") or () if v.get("secret")),
     )
+
+
+def _named(owner: JsonDict) -> PodName | None:
+    return PodName(owner["name"], owner["uid"]) if (owner["apiVersion"], owner["kind"]) == ("v1", "Pod") else None
 
 
 def _statuses(status: JsonDict) -> Iterator[JsonDict]:

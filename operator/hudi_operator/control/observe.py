@@ -34,6 +34,7 @@ from hudi_operator.model.facts import (
     NodeFacts,
     Observed,
     PodFacts,
+    PodName,
     Refusal,
 )
 from hudi_operator.model.objects import Objects
@@ -150,11 +151,12 @@ class Observer:
         if any(_executors_wanted(w) for w in writers) or any(
             pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()
         ):
-            pods.update(await self._executors(namespace, set(drivers)))
+            pods.update(await self._executors(namespace, {PodName(pod.name, pod.uid) for pod in drivers.values()}))
         read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
             pods.update(await self._pods_of_etcd(namespace, read.facts, known=pods))
-            pods.update(await self._executors(namespace, unseen))
+            missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
+            pods.update(await self._executors(namespace, missed))
             # Read etcd again, to keep the order.
             read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
@@ -357,10 +359,10 @@ class Observer:
             if pod is not None and pod.uid == v.pod_uid and _made_here(pod)
         }
 
-    async def _executors(self, namespace: str, drivers: set[str]) -> dict[str, PodFacts]:
-        """Executors of these drivers by owner uid, whatever labels they carry (F26)."""
+    async def _executors(self, namespace: str, drivers: set[PodName]) -> dict[str, PodFacts]:
+        """Executors of these drivers by their controller, whatever labels they carry (F26)."""
         found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
-        return {pod.uid: pod for pod in found if drivers & set(pod.owner_uids)}
+        return {pod.uid: pod for pod in found if pod.controller in drivers}
 
     async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
         names = {pod.node for pod in pods if pod.node}

@@ -44,6 +44,14 @@ class ContainerFacts:
 
 
 @dataclass(frozen=True)
+class PodName:
+    """A pod by name and uid, as an owner reference names it."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class PodFacts:
     """One pod as a live GET or LIST returned it."""
 
@@ -56,7 +64,8 @@ class PodFacts:
     deleting: bool
     finalizers: tuple[str, ...]
     containers: tuple[ContainerFacts, ...]
-    owner_uids: tuple[str, ...] = ()
+    controller: PodName | None = None
+    """The pod that is its controller; None when there is none, or it is no pod."""
     created_at: str = ""
     unschedulable: str = ""
     """Message of PodScheduled=False; empty when scheduled or unknown."""

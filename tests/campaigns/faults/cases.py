@@ -488,6 +488,8 @@ CASES = (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{UNIT}/plan/test_table_plan.py::test_paths",
             f"{UNIT}/contract/test_naming.py::test_canonical_path",
+            f"{UNIT}/contract/test_naming.py::test_places_that_overlap",
+            f"{UNIT}/plan/test_nesting.py::test_the_later_one_is_refused",
         ),
     ),
     Case(
@@ -500,6 +502,9 @@ CASES = (
             f"{UNIT}/api/test_spec.py::test_errors_name_the_field",
             f"{UNIT}/plan/test_table_plan.py::test_paths",
             f"{UNIT}/plan/test_table_plan.py::test_a_path_that_is_not_allowed_gets_nothing",
+            f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables",
+            f"{UNIT}/api/test_hostile_specs.py::test_an_attack",
+            f"{CRDS}/test_attacks.py::test_attacks_are_refused_at_apply",
         ),
     ),
     Case(
@@ -526,6 +531,8 @@ CASES = (
             f"{CRDS}/test_tables.py::test_a_refusal_names_field_value_and_rule",
             f"{UNIT}/api/test_options.py::test_owned_spark_settings",
             f"{UNIT}/api/test_options.py::test_each_option_that_is_refused_is_told_once_in_the_order_of_names",
+            f"{UNIT}/api/test_hostile_specs.py::test_an_attack",
+            f"{CRDS}/test_attacks.py::test_attacks_are_refused_at_apply",
             f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
         ),
     ),

@@ -274,10 +274,93 @@ TENANTS = (
         "the holder of the operator's token changes and deletes everybody's pods",
         Edit(
             f"{TEMPLATES}/admission-operator.yaml",
-            "      ('spark-role' in variables.old && variables.old['spark-role'] == 'executor')\n",
-            "      !('spark-role' in variables.old && variables.old['spark-role'] == 'executor')\n",
+            "      ('spark-role' in variables.old && variables.old['spark-role'] == 'executor' &&\n",
+            "      (!('spark-role' in variables.old) ||\n",
         ),
         f"{CRDS}/test_operators_account.py::test_it_may_not_change",
+    ),
+    mutation(
+        "the-operator-deletes-anybodys-executors",
+        "F357",
+        "the holder of the operator's token changes and deletes executors of every Spark application",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "       ('hudioperator.io/evidence' in variables.before ||\n",
+            "       (true ||\n",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_may_not_change",
+    ),
+    mutation(
+        "the-operator-annotates-pods",
+        "F357",
+        "the holder of the operator's token changes the annotations of pods",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "      (!has(object.metadata.annotations) || "
+            "object.metadata.annotations == oldObject.metadata.annotations) &&\n",
+            "",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_may_not_change",
+    ),
+    mutation(
+        "anybody-makes-a-drivers-executors",
+        "F356",
+        "whoever may make pods makes one that the operator deletes, and waits for, as an executor",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "      (request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':') && "
+            "size(variables.others) == 0) ||\n",
+            "      true ||\n",
+        ),
+        f"{CRDS}/test_lookalikes.py::test_a_drivers_executors_are_made_by_it",
+    ),
+    mutation(
+        "a-driver-by-its-name-alone",
+        "F356",
+        "a pod with the name of a driver that is gone makes executors of that driver",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "filter(o, o.name != variables.pod || o.uid != variables.uid)",
+            "filter(o, o.name != variables.pod)",
+        ),
+        f"{CRDS}/test_lookalikes.py::test_an_application_of_such_a_name_keeps_its_executors",
+    ),
+    mutation(
+        "an-executor-of-two-drivers",
+        "F356",
+        "an executor names another driver beside its own",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "      has(object.metadata.ownerReferences) && size(object.metadata.ownerReferences) == 1 &&\n"
+            "      object.metadata.ownerReferences.all(o, ",
+            "      has(object.metadata.ownerReferences) &&\n      object.metadata.ownerReferences.exists(o, ",
+        ),
+        f"{CRDS}/test_policies.py::test_an_executor_without_evidence_is_refused",
+    ),
+    mutation(
+        "every-owner-is-a-controller",
+        "F356",
+        "an executor that names another driver beside its own is deleted and waited for as that one's",
+        o("adapters/kubernetes_facts", 'if owner.get("controller")', 'if owner.get("uid")'),
+        "tests/tiers/unit/adapters/test_facts.py::test_a_pod_belongs_to_its_controller",
+    ),
+    mutation(
+        "an-owner-by-its-uid-alone",
+        "F356",
+        "a pod that names the uid of a driver under another name is deleted, and its end must be proven",
+        o("plan/core/ownership", "    if name != pod.controller.name:\n", "    if not name:\n"),
+        "tests/tiers/unit/plan/test_rules.py::test_a_pod_that_only_names_a_driver_is_nobodys",
+    ),
+    mutation(
+        "executors-are-listed-by-uid-alone",
+        "F356",
+        "the executors of a driver are listed by the uid of their owner alone",
+        o(
+            "control/observe",
+            "if pod.controller in drivers}",
+            "if pod.controller and pod.controller.uid in {d.uid for d in drivers}}",
+        ),
+        "tests/tiers/unit/plan/agent/test_own_agents.py::test_which_executors_are_read",
     ),
     mutation(
         "a-key-belongs-to-nobody",

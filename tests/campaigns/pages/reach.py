@@ -128,8 +128,8 @@ CELLS: dict[str, dict[str, Cell]] = {
         NETWORK: cell("nothing: the gateway asks for a pod's token, etcd for a certificate", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell(
             "everything, where it may `get` Secrets of the release's namespace: with `consent.secrets` other than "
-            "`Off`, in a release for all namespaces. They are the certificates of the operator and of etcd's root, "
-            "and the key of etcd's authority. Else as an editor, by pods that it starts",
+            "`Off`, or a broker, in a release for all namespaces. They are the certificates of the operator and of "
+            "etcd's root, and the key of etcd's authority. Else as an editor, by pods that it starts",
             OPERATORS_RIGHTS,
             MAKES,
             NEIGHBOUR,
@@ -137,21 +137,37 @@ CELLS: dict[str, dict[str, Cell]] = {
     },
     "Gate, fences and admissions": {
         VIEWER: cell("nothing", ROLE, NO_CERTIFICATE, NO_TOKEN),
-        EDITOR: cell("through a pod nothing; through the table's spec what the operator decides", DECIDES, ROLE),
+        EDITOR: cell(
+            "a pod that it starts in the table's namespace reads them and writes none; through the table's spec what "
+            "the operator decides",
+            DECIDES,
+            NEIGHBOUR,
+            ROLE,
+        ),
         AUTHOR: cell(
             "through the spec what the operator decides. A path of another one's table is had for the time of a try, "
             "and kept only by who reaches it",
             DECISION,
             TURNS,
         ),
-        DRIVER: cell("nothing", OTHER_TABLE, DECIDES),
+        DRIVER: cell(
+            "of a table in its own namespace it reads them and writes none; of another one nothing",
+            NEIGHBOUR,
+            OTHER_TABLE,
+            DECIDES,
+        ),
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell("everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS),
     },
     "etcd's space and time for other tables": {
         VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
-        EDITOR: cell("up to the limits of a table", FULL),
+        EDITOR: cell(
+            "up to the limits of each table, and it may create tables: how many is bounded by a ResourceQuota only",
+            FULL,
+            ROLE,
+            QUOTA,
+        ),
         AUTHOR: cell("up to the limits of each table; how many tables is bounded by a ResourceQuota only", FULL, QUOTA),
         DRIVER: cell("up to its table's limits: then its table stops, and others go on", FULL),
         EXECUTOR: cell("nothing", NO_ETCD, NO_TOKEN),
@@ -173,7 +189,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("has its own driver's, and no token to ask for others", STARTS, MOUNTS, NO_API_TOKEN),
         NETWORK: cell("nothing: they are in pods, whose ports serve none without their key", WIRE),
         HOLDER: cell(
-            "gets it by name with `consent.secrets` other than `Off`; else by a pod with it", OPERATORS_RIGHTS, MAKES
+            "gets it by name with `consent.secrets` other than `Off`, or with a broker; else by a pod with it",
+            OPERATORS_RIGHTS,
+            MAKES,
         ),
     },
     "Other Secrets and accounts of the namespace": {
@@ -233,7 +251,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("is refused: it has another key, and no executor of it mounts this one", WIRE, STARTS),
         EXECUTOR: cell("serves its own driver; with another key it is refused", EXECUTORS_KEY),
         NETWORK: cell("is refused without the key", WIRE),
-        HOLDER: cell("gets the key by name with `consent.secrets` other than `Off`", OPERATORS_RIGHTS),
+        HOLDER: cell(
+            "gets the key by name with `consent.secrets` other than `Off`, or with a broker", OPERATORS_RIGHTS
+        ),
     },
     "Other pods of the namespace, and their nodes": {
         VIEWER: cell("sees them and their logs", ROLE),
@@ -247,7 +267,8 @@ CELLS: dict[str, dict[str, Cell]] = {
             ENFORCED,
         ),
         HOLDER: cell(
-            "starts pods of allowed images without privilege; changes and deletes none of others",
+            "starts pods of allowed images without privilege; changes and deletes none of others, nor executors of "
+            "other Spark applications",
             MAY_NOT_CREATE,
             MAY_NOT_CHANGE,
         ),

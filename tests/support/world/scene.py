@@ -8,6 +8,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_operator.model.facts import PodName
 from hudi_operator.plan.core.view import View, build_view
 from tests.support.world.simulated_store import CONFIG, NAMESPACE, START_MS, Node, Pod, Store
 
@@ -74,6 +75,7 @@ class Scene(Store):
             labels = {naming.LABEL_ROLE: role, naming.LABEL_AGENT: name.rpartition("-")[0], naming.LABEL_ATTEMPT: "1"}
         owners = (f"uid-of-{owner}",) if owner else ()
         made = Pod(name, f"uid-of-{name}", labels, owners, [EVIDENCE_FINALIZER], 30.0, node=node, phase=phase, **more)
+        made.controller = PodName(owner, f"uid-of-{owner}") if owner else None
         if phase in ("Succeeded", "Failed"):
             made.exit_code = 0 if phase == "Succeeded" else 137
         self.pods[name] = made

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from hudi_contract import naming
+from hudi_operator.model.facts import PodName
 from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Pod, Process, Store
 
 SIDECAR_SECONDS = 8.0
@@ -150,6 +151,7 @@ class Processes(Store):
             node=driver.node,
             phase="Running",
             beside=self.beside,
+            controller=PodName(driver.name, driver.uid),
         )
         pod.process = Process(name, pod.uid, "executor", "", inc, driver.node)
         self.processes.append(pod.process)

@@ -26,6 +26,7 @@ from hudi_operator.model.facts import (
     NodeFacts,
     Observed,
     PodFacts,
+    PodName,
 )
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
@@ -68,6 +69,8 @@ class Pod:
     beside_ended: bool = False
     secrets: tuple[str, ...] = ()
     """Names of the Secrets that it mounts."""
+    controller: PodName | None = None
+    """Its driver, of an executor."""
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
     collected: bool = False
@@ -351,7 +354,7 @@ class Store:
             deleting=pod.deleting_since is not None,
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
-            owner_uids=pod.owner_uids,
+            controller=pod.controller,
             secrets=pod.secrets,
             created_at="2026-01-01T00:00:00Z",
         )

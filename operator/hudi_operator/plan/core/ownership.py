@@ -1,8 +1,10 @@
 """Pods by the role that the operator gave them, and executors by owner.
 
-A pod that was created by a driver or an agent is its executor, whatever labels a template put on it
-(F26, F51). Any other pod without a role, or with one that does not fit its name, is nobody's: it is
-neither counted nor acted upon, whatever its other labels say (F205).
+A pod whose controller is a driver or an agent, by name and uid, is its executor, whatever labels a
+template put on it (F26, F51). Spark makes each executor so, and a template cannot change it; any
+other owner reference to a driver says nothing (F356). Any other pod without a role, or with one
+that does not fit its name, is nobody's: it is neither counted nor acted upon, whatever its other
+labels say (F205).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _CARRIED = (naming.LABEL_TABLE, naming.LABEL_WRITER, naming.LABEL_ATTEMPT)
 
 
 def labelled(observed: Observed) -> Observed:
-    """The same observation: with our labels on every pod that a driver or an agent owns.
+    """The same observation: with our labels on every pod that a driver or an agent controls.
 
     Pods without a role of ours are left out.
     """
@@ -40,10 +42,11 @@ def has_role(pod: PodFacts) -> bool:
 
 
 def _labelled(pod: PodFacts, owners: Mapping[str, tuple[str, Mapping[str, str]]]) -> PodFacts:
-    owner = next((owners[uid] for uid in pod.owner_uids if uid in owners), None)
-    if owner is None or pod.uid in owners:
+    if pod.controller is None or pod.uid in owners:
         return pod
-    name, labels = owner
+    name, labels = owners.get(pod.controller.uid, ("", {}))
+    if name != pod.controller.name:
+        return pod
     own = {naming.LABEL_ROLE: naming.ROLE_EXECUTOR, naming.LABEL_DRIVER: name}
     return replace(pod, labels={**{key: labels[key] for key in _CARRIED if key in labels}, **pod.labels, **own})
 

@@ -91,12 +91,19 @@ def _conf(obj: JsonDict) -> JsonDict:
     return found
 
 
+def _owners(obj: JsonDict) -> list[JsonDict]:
+    found: list[JsonDict] = obj["metadata"]["ownerReferences"]
+    return found
+
+
+ANOTHER = "0d3c0b54-6c0e-4c8e-9a55-7f2b9d1f0c11"
 MORE = {"name": "more", "image": "evil:1"}
 COPIED = {"kind": "PersistentVolumeClaim", "name": "of-others"}
 NOT_COMPARED = "must mount the ConfigMap"
 # Of several policies that refuse a request the API server names any one.
 LABELS = "metadata.labels of an executor of"
 CONTAINERS = "may have the containers [] beside its own, not "
+NOT_MADE_BY_IT = "belongs to a driver or an agent only if that pod makes it"
 OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "a-token": ("must be emptyDir, configMap or secret",),
     "privileged-init-container": (CONTAINERS,),
@@ -104,6 +111,8 @@ OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "an-agent": (LABELS,),
     "no-executor": (LABELS, "makes and deletes its own executors only", "from the operator only"),
     "of-another-driver": ("metadata.name of an executor", NOT_COMPARED),
+    "an-owner-beside": (NOT_MADE_BY_IT, "must have the uid of that pod"),
+    "the-uid-of-another-driver": (NOT_MADE_BY_IT,),
 }
 ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "privileged-init-container": (
@@ -205,6 +214,14 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "an-agent": (_label("hudioperator.io/agent", "hudi-agent-1"), "metadata.labels of an executor must be those of"),
     "no-executor": (_label("hudioperator.io/role", "agent"), "metadata.labels of an executor must be those of"),
     "without-evidence": (lambda obj: obj["metadata"].pop("finalizers"), "must contain hudioperator.io/evidence"),
+    "an-owner-beside": (
+        lambda obj: _owners(obj).append(
+            {**_owners(obj)[0], "name": "load-12345678-1", "uid": ANOTHER, "controller": False}
+        ),
+        "as its controller, and nothing else",
+    ),
+    "the-uid-of-another-driver": (lambda obj: _owners(obj)[0].update(uid=ANOTHER), "must have the uid of that pod"),
+    "no-controller": (lambda obj: _owners(obj)[0].pop("controller"), "as its controller, and nothing else"),
     "of-another-driver": (
         lambda obj: (
             _label("hudioperator.io/driver", "other-1")(obj),

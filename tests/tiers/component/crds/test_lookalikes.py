@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, create, pod, wait_until
+from tests.tiers.component.crds.cluster import EVIDENCE, POD_UID, Cluster, JsonDict, create, pod, wait_until
+from tests.tiers.component.crds.drivers import as_pod
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,74 @@ def test_names_of_agents_are_the_operators(light_cluster: Cluster, lookalikes: s
     for other in (f"{name}x", f"x{name}", "hudi-agent-1", f"{AGENT[:-1]}-0"):
         code, out = create(light_cluster, named(other), "dev")
         assert code == 0, out
+
+
+SPARKS = {"spark-role": "executor"}
+NOT_MADE_BY_IT = "a pod with the label spark-role: executor belongs to a driver or an agent only if that pod makes it"
+
+
+def _owned(namespace: str, owner: str, uid: str = POD_UID, **owned: object) -> JsonDict:
+    """A pod as Spark labels its executors, with this controller."""
+    made = pod("theirs-of-a-driver", namespace, SPARKS)
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": uid, "controller": True}
+    made["metadata"] |= {"ownerReferences": [{**reference, **owned}], "finalizers": ["example.org/kept"]}
+    return made
+
+
+@pytest.mark.parametrize("owner", ["load-12345678-1", "a.b-c-0123abcd-17", f"{AGENT}-1"])
+def test_a_drivers_executors_are_made_by_it(light_cluster: Cluster, lookalikes: str, owner: str) -> None:
+    """F356: the operator would delete such a pod, and keep the lock until its end is proven."""
+    made = _owned(lookalikes, owner)
+    beside = _owned(lookalikes, owner, controller=False)
+    for obj in (made, beside):
+        code, out = create(light_cluster, obj, "dev")
+        assert code != 0
+        assert f"metadata.ownerReferences: {owner}: {NOT_MADE_BY_IT}; dev needs the verb" in out
+    # Nor is a pod made so afterwards.
+    plain, owned = pod("plain", lookalikes, SPARKS), _owned(lookalikes, owner)
+    owned["metadata"]["labels"] = {}
+    light_cluster.apply(plain, owned)
+    references = made["metadata"]["ownerReferences"]
+    for name, patch, ways in (
+        ("plain", {"ownerReferences": references}, [[]]),
+        ("theirs-of-a-driver", {"labels": SPARKS}, [[], ["--subresource=status"]]),
+    ):
+        for more in ways:
+            command = ["patch", "pod", name, "-n", lookalikes, "--type=merge", "-p", json.dumps({"metadata": patch})]
+            done = light_cluster.run(*command, "--dry-run=server", "--as=dev", *more)
+            assert done.returncode != 0, done.stdout
+            assert NOT_MADE_BY_IT in done.stdout
+    light_cluster.kubectl("label", "pod", "plain", "-n", lookalikes, "a=b", "--dry-run=server", "--as=dev")
+    command = ["patch", "pod", "theirs-of-a-driver", "-n", lookalikes, "--type=merge", "-p"]
+    light_cluster.kubectl(*command, json.dumps({"metadata": {"finalizers": None}}))
+    names = ("plain", "theirs-of-a-driver", "--ignore-not-found")
+    light_cluster.kubectl("delete", "pod", *names, "-n", lookalikes, "--grace-period=0", "--force")
+
+
+def test_other_executors_are_not_concerned(light_cluster: Cluster, lookalikes: str) -> None:
+    """Those of a Spark application that has nothing to do with the operator."""
+    for owner in ("pi-0123456789abcdef-driver", "load-12345678-1-driver", "hudi-agent-1", "load-1"):
+        code, out = create(light_cluster, _owned(lookalikes, owner), "dev")
+        assert code == 0, out
+    for other in (_owned(lookalikes, "load-12345678-1", kind="ConfigMap"), pod("free", lookalikes, SPARKS)):
+        code, out = create(light_cluster, other, "dev")
+        assert code == 0, out
+
+
+def test_an_application_of_such_a_name_keeps_its_executors(
+    light_cluster: Cluster, lookalikes: str, tmp_path: Path
+) -> None:
+    """Its pod's token says which pod makes them, by name and uid."""
+    account = f"system:serviceaccount:{lookalikes}:default"
+    light_cluster.kubectl("create", "rolebinding", "pods", "--clusterrole=edit", f"--user={account}", "-n", lookalikes)
+    light_cluster.apply(pod("pi-12345678-1", lookalikes))
+    stored = light_cluster.get("pod", "pi-12345678-1", "-n", lookalikes)
+    driver = as_pod(light_cluster, stored, tmp_path)
+    for uid, accepted in ((stored["metadata"]["uid"], True), (POD_UID, False)):
+        body = json.dumps(_owned(lookalikes, "pi-12345678-1", uid))
+        done = driver.run("create", "--dry-run=server", "-f", "-", stdin=body)
+        assert (done.returncode == 0) is accepted, done.stdout
+        assert accepted or NOT_MADE_BY_IT in done.stdout
 
 
 def test_keys_of_connections_are_the_operators(light_cluster: Cluster, lookalikes: str) -> None:

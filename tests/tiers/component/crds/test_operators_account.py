@@ -20,7 +20,7 @@ from hudi_operator.manifests import asked_executor, configmaps, namespace, pods
 from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodFacts
 from tests.support import quick_yaml
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
+from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, pod, table, wait_until, writer
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
 CONFIG = OperatorConfig()
@@ -89,8 +89,23 @@ def tenant(light_cluster: Cluster) -> Tenant:
     made = _made(name)
     light_cluster.kubectl("create", "serviceaccount", "lake", "-n", name)
     light_cluster.apply(*(o for o in made.values() if o["kind"] in ("ServiceAccount", "ConfigMap")))
-    light_cluster.apply(made[_name(made, "Pod", "backfill")])
+    driver = made[_name(made, "Pod", "backfill")]
+    light_cluster.apply(driver, *(_bare(name, of) for of in (OTHERS_DRIVER, driver["metadata"]["name"])))
     return Tenant(light_cluster, name, made)
+
+
+KEPT = ["example.org/kept"]
+OTHERS_DRIVER = "pi-0123456789abcdef-driver"
+OTHERS = f"{OTHERS_DRIVER}-exec-1"
+"""An executor of a Spark application that has nothing to do with the operator."""
+
+
+def _bare(namespace: str, driver: str) -> JsonDict:
+    """An executor with Spark's label only; a finalizer keeps it from the garbage collector."""
+    made = pod(f"{driver}-exec-1", namespace, {"spark-role": "executor"})
+    made["metadata"]["finalizers"] = KEPT
+    made["metadata"]["ownerReferences"] = [{**_owner("Pod", driver), "controller": True}]
+    return made
 
 
 def _name(made: dict[str, JsonDict], kind: str, prefix: str) -> str:
@@ -115,6 +130,13 @@ def test_what_it_changes_is_accepted(tenant: Tenant) -> None:
     ):
         code, out = tenant.patches(what, patch)
         assert code == 0, f"{what}: {out}"
+    # An executor whose template has left it without our labels is found by its owner.
+    bare = f"pod/{driver.removeprefix('Pod/')}-exec-1"
+    for done in (
+        tenant.sends("delete", *bare.split("/")),
+        tenant.patches(bare, {"metadata": {"finalizers": [*KEPT, EVIDENCE]}}),
+    ):
+        assert done[0] == 0, done[1]
     code, out = tenant.patches("huditable/flights", {"status": {"observedGeneration": 1}}, "--subresource=status")
     assert code == 0, out
     for what in (driver, _name(tenant.made, "ConfigMap", "backfill")):
@@ -384,11 +406,18 @@ LABELLED = {"metadata": {"labels": MANAGED}}
 CHANGES: dict[str, tuple[Callable[[Tenant], tuple[int, str]], str]] = {
     "a-persons-pod": (_patch("pod/of-a-person", LABELLED), "is none that the operator or one of its drivers has made"),
     "a-persons-pod-deleted": (_delete("pod/of-a-person"), "is none that the operator or one of its drivers has made"),
+    "another-sparks-executor": (_patch(f"pod/{OTHERS}", LABELLED), "is none that the operator or one of its drivers"),
+    "another-sparks-executor-deleted": (_delete(f"pod/{OTHERS}"), "is none that the operator or one of its drivers"),
     "the-image-of-a-pod": (
         _patch_driver({"spec": {"activeDeadlineSeconds": 1}}),
-        "changes nothing of a pod but its finalizers",
+        "changes nothing of a pod but the finalizer hudioperator.io/evidence",
     ),
-    "the-labels-of-a-pod": (_patch_driver(LABELLED | {"metadata": {"labels": {"a": "b"}}}), "but its finalizers"),
+    "the-labels-of-a-pod": (_patch_driver(LABELLED | {"metadata": {"labels": {"a": "b"}}}), "but the finalizer"),
+    "an-annotation-of-a-pod": (_patch_driver({"metadata": {"annotations": {"a": "b"}}}), "but the finalizer"),
+    "a-finalizer-of-others-of-a-pod": (
+        _patch_driver({"metadata": {"finalizers": [EVIDENCE, "example.org/other"]}}),
+        "but the finalizer",
+    ),
     "the-status-of-a-pod": (_patch_driver({"status": {"phase": "Failed"}}, "--subresource=status"), "forbidden"),
     "a-persons-config-map": (_patch("configmap/of-a-person", LABELLED), "is none that the operator has made"),
     "a-persons-config-map-deleted": (_delete("configmap/of-a-person"), "is none that the operator has made"),

@@ -57,6 +57,11 @@ def _owner(**fields: Any) -> Any:
     return change
 
 
+def _one_owner_more(obj: JsonDict) -> None:
+    owners = obj["metadata"]["ownerReferences"]
+    owners.append({**owners[0], "name": "v-12345678-1", "uid": POD_UID[:-1] + "2", "controller": False})
+
+
 BAD_EXECUTORS = [
     (_without("finalizers"), "metadata.finalizers of an executor must contain hudioperator.io/evidence"),
     (
@@ -70,6 +75,8 @@ BAD_EXECUTORS = [
     ),
     (_owner(name="another"), "metadata.ownerReferences of an executor must name its driver, the Pod 'w-12345678-1'"),
     (_owner(kind="ConfigMap"), "metadata.ownerReferences of an executor must name its driver"),
+    (_owner(controller=False), "the Pod 'w-12345678-1', as its controller, and nothing else"),
+    (_one_owner_more, "the Pod 'w-12345678-1', as its controller, and nothing else"),
     (_spec(restartPolicy="Always"), "spec.restartPolicy of an executor must be Never, not Always"),
     (_spec(hostNetwork=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     (_spec(hostPID=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),

@@ -117,6 +117,32 @@ def test_a_registration_of_another_pod_stops_nobody(world: World) -> None:
         world.cluster.request("DELETE", "/api/v1/namespaces/default/pods/far-away?gracePeriodSeconds=0")
 
 
+def test_a_pod_that_only_names_a_driver_is_left_alone(world: World) -> None:
+    """F356: Spark's label, and the dead driver among its owners: neither deleted nor waited for."""
+    world.start_operator()
+    table_id, _, _ = world.running_table()
+    driver, inc = world.running_writer(table_id, **EXECUTORS)
+    world.lock(table_id, inc, driver)
+    account = world.get("serviceaccounts", "default")
+    assert account is not None
+    # The second owner keeps them from the garbage collector.
+    kept = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "default", "uid": account["metadata"]["uid"]}
+    named = {"apiVersion": "v1", "kind": "Pod", "name": driver["metadata"]["name"], "uid": driver["metadata"]["uid"]}
+    theirs = {}
+    for name, owner in (("theirs", named), ("renamed", {**named, "name": "renamed-1", "controller": True})):
+        made = lookalike({"metadata": {"name": name}}, labels={"spark-role": "executor"}, ownerReferences=[owner, kept])
+        theirs[name] = in_the_way(world, made)
+    world.revoke(inc)
+    world.kubelet_kills(driver)
+    record = world.phase(table_id, inc, "Unlocked", "RollingBack", "Swept", "Settled")
+    assert set(record["pods"]) == {driver["metadata"]["uid"]}
+    assert not world.etcd.read(world.key(table_id, "lock"))
+    for name, uid in theirs.items():
+        found = world.get("pods", name)
+        assert found is not None
+        assert (found["metadata"]["uid"], found["metadata"].get("deletionTimestamp")) == (uid, None)
+
+
 def key_secret(name: str) -> JsonDict:
     meta = {"name": f"{name}-spark-key"}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"key": "known"}}

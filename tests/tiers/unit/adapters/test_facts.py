@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
+from hudi_operator.model.facts import PodName
 
 JsonDict = dict[str, Any]
 
@@ -17,6 +18,23 @@ def test_a_container_that_is_not_reported_is_not_listed() -> None:
     facts = pod_facts(pod({"phase": "Pending"}))
     assert facts.containers == ()
     assert facts.node == ""
+
+
+def test_a_pod_belongs_to_its_controller() -> None:
+    """F356: other owners may be anybody's uid; Kubernetes allows one controller."""
+
+    def owned(*owners: JsonDict) -> PodName | None:
+        made = pod({})
+        made["metadata"]["ownerReferences"] = list(owners)
+        return pod_facts(made).controller
+
+    mine: JsonDict = {"apiVersion": "v1", "kind": "Pod", "name": "a-1", "uid": "a", "controller": True}
+    other: JsonDict = {"apiVersion": "v1", "kind": "Pod", "name": "b-1", "uid": "b"}
+    assert pod_facts(pod({})).controller is None
+    for owners in ((mine,), (mine, other), (other, mine), (mine, {**other, "controller": False})):
+        assert owned(*owners) == PodName("a-1", "a")
+    assert owned(other) is None
+    assert owned({**mine, "kind": "ReplicaSet", "apiVersion": "apps/v1"}) is None
 
 
 def test_containers_of_all_kinds_count() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hudi_contract import naming
 from hudi_operator.control.memory import GONE_SECONDS, Memory
 from hudi_operator.control.telling import only_tells
-from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.facts import PodFacts, PodName
 from hudi_operator.plan.core import actions as act
 from tests.support.world.simulated_world import World, all_settled, at_step, finished
 from tests.support.world.watched_world import (
@@ -82,7 +82,7 @@ def test_what_a_look_does_not_find_is_gone() -> None:
     memory = Memory(clock=clock)
     memory.writer(writer("gone"), deleted=False)
     memory.pod(pod("gone-1", "gone", **MINE), deleted=False)
-    bare = replace(pod("bare-1", "bare"), labels={"spark-role": "executor"}, owner_uids=("mine",))
+    bare = replace(pod("bare-1", "bare"), labels={"spark-role": "executor"}, controller=PodName("mine-1", "mine"))
     clock.now = 10.0
     looked(memory, writer("there"), pods=(pod("there-1", "there", **MINE), bare), began=10.0)
     assert remembered(memory) == ({"there"}, {"there", "bare"})

@@ -7,11 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
-from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.facts import PodFacts, PodName
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
+from hudi_operator.plan.fencing.settling import proofs_missing
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
 
@@ -38,7 +41,7 @@ def executor_of(process: Any, **labels: str) -> PodFacts:
         deleting=False,
         finalizers=(EVIDENCE_FINALIZER,),
         containers=(),
-        owner_uids=(process.pod_uid,),
+        controller=PodName(process.pod, process.pod_uid),
     )
 
 
@@ -52,6 +55,34 @@ def test_an_executor_is_known_by_its_owner() -> None:
     view = build_view(replace(observed, pods=(executor_of(process),)), CONFIG)
     assert [pod.name for pod in view.executors(process.pod)] == ["an-executor"]
     assert view.executors("another") == ()
+
+
+@pytest.mark.parametrize("name_of", ["nobody", "another"])
+def test_a_pod_that_only_names_a_driver_is_nobodys(name_of: str) -> None:
+    """F356: it is neither deleted nor waited for.
+
+    Anybody who may make pods may add the uid of a driver to its owners. A driver's executors have
+    it as their controller, with its name.
+    """
+    world = ready_world()
+    process = hung_writer(world)
+    world.kill(process)
+    world.run(lambda w: f"settle/{process.inc}" in w.kv)
+    controller = None if name_of == "nobody" else PodName("theirs-1", process.pod_uid)
+    theirs = replace(
+        executor_of(process), name="theirs", labels={"spark-role": "executor"}, finalizers=(), controller=controller
+    )
+
+    def beside() -> Any:
+        observed = world.observe()
+        return replace(observed, pods=(*observed.pods, theirs))
+
+    plan = plan_table(beside(), CONFIG)
+    assert not [a for a in plan.actions if getattr(a, "uid", "") == theirs.uid]
+    assert all(theirs.uid not in a.value["pods"] for a in plan.actions if isinstance(a, act.UpdateSettle))
+    view = build_view(beside(), CONFIG)
+    (inc,) = [i for i in view.incs if i.inc == process.inc]
+    assert theirs.uid not in {subject.uid for subject, _ in proofs_missing(view, inc)}
 
 
 def bare_world() -> tuple[World, Any, Any]:

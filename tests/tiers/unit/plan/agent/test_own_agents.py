@@ -17,7 +17,7 @@ from hudi_operator.control.index import TableIndex
 from hudi_operator.control.observe import SPARK_EXECUTORS, Observer
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, PodName
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, finished, ready_world
@@ -227,7 +227,7 @@ def test_an_agent_that_waits_for_executors_says_so() -> None:
 # ---- what is read
 
 
-def pod(name: str, uid: str, labels: dict[str, str], *owners: str) -> PodFacts:
+def pod(name: str, uid: str, labels: dict[str, str], controller: PodName | None = None) -> PodFacts:
     return PodFacts(
         "ns",
         name,
@@ -238,7 +238,7 @@ def pod(name: str, uid: str, labels: dict[str, str], *owners: str) -> PodFacts:
         deleting=False,
         finalizers=(EVIDENCE_FINALIZER,),
         containers=(),
-        owner_uids=owners,
+        controller=controller,
     )
 
 
@@ -255,9 +255,12 @@ OTHERS = pod(
 SHARED = pod("hudi-agent-c-1", "uid-c", {naming.LABEL_ROLE: "agent", naming.LABEL_AGENT: "hudi-agent-c"})
 BARE = {naming.LABEL_ROLE: naming.ROLE_EXECUTOR}
 EXECUTORS = [
-    pod("x-of-a", "x-a", BARE, "uid-a"),
-    pod("x-of-b", "x-b", BARE, "uid-b"),
-    pod("x-of-gone", "x-g", BARE, "uid-gone"),
+    pod("x-of-a", "x-a", BARE, PodName("hudi-agent-a-1", "uid-a")),
+    pod("x-of-b", "x-b", BARE, PodName("hudi-agent-b-1", "uid-b")),
+    pod("x-of-gone", "x-g", BARE, PodName("hudi-agent-a-0", "uid-gone")),
+    pod("x-of-nobody", "x-n", BARE),
+    # F356: the uid alone is not what Spark writes.
+    pod("x-of-another-name", "x-m", BARE, PodName("theirs", "uid-a")),
 ]
 
 
