@@ -22,6 +22,7 @@ FILE = "tests/tiers/hudi/test_{}.py"
 DRIVER = """
 import sys
 from pathlib import Path
+from tests.campaigns.faults import table as faults
 from tests.campaigns.guarantees import page as guarantees
 from tests.campaigns.pages import last_run, reach, shown
 from tests.support import evidence
@@ -31,6 +32,7 @@ place, commit = Path(sys.argv[1]), sys.argv[2]
 last_run.ROOT = catalog.ROOT = place
 last_run.RESULTS, last_run.PAGE, shown.PAGE = place / "raw", place / "last-run.md", place / "shown.md"
 reach.PAGE, guarantees.PAGE = place / "reach.md", place / "guarantees.md"
+faults.TARGET, faults.page = place / "faults.md", lambda: ""
 evidence.commit, evidence.reachable = lambda: commit, lambda commit: True
 sys.exit(1 if last_run.run("hudi") else 0)
 """
@@ -58,7 +60,8 @@ class Place:
         (self.folder / FILE.format(name)).write_text("\n".join(lines))
 
     def start(self, commit: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join(str(ROOT / name) for name in ("", "operator", "spark-images"))
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", DRIVER, str(self.folder), commit]
         return subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
