@@ -27,7 +27,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, Etcd, Keeper, at, chart_values, java, machine
 from tests.support import ROOT
-from tests.support.evidence import NOTHING, Evidence, as_said, commit, of_results
+from tests.support.evidence import NOTHING, Evidence, as_said, commit, none_of, of_results
 from tests.support.evidence.versions import versions
 
 JsonDict = dict[str, Any]
@@ -200,7 +200,7 @@ def page() -> str:
         "",
         (
             "| writers | lock service | a commit each | held | commits/min (due) | wait for the lock p50 | p95 | p99 "
-            "| max | server: processor | memory | errors |"
+            "| max | server: processor | memory | errors (none: of commits) |"
         ),
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
@@ -215,7 +215,7 @@ def page() -> str:
             f"{result['commits'] * 60 / result['seconds']:.0f} ({due:.0f}) "
             f"| {wait['p50']:.1f} ms | {wait['p95']:.1f} ms | {wait['p99']:.0f} ms | {wait['p100']:.0f} ms "
             f"| {100 * result['cpu'] / result['seconds']:.0f} % of one | {result['memory'] / MIB:.0f} MB | "
-            f"{sum(result['errors'].values()) + result['halts']} |"
+            f"{sum(result['errors'].values()) + result['halts'] or none_of(result['commits'])} |"
         )
     if any(_busy(result) for _, result in found):
         lines += [

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from tests.support import ROOT
-from tests.support.evidence import ONE_EACH, RAW, Evidence, of_results
+from tests.support.evidence import ONE_EACH, RAW, Evidence, none_of, of_results
 
 RESULTS = RAW / "chaos"
 PAGE = ROOT / "docs" / "results" / "chaos.md"
@@ -80,4 +80,5 @@ def page(found: list[dict[str, Any]]) -> str:
         )
     good = sum(one["verdict"] == "ok" for one in found)
     total = sum(one["seconds"] for one in found) / 3600
-    return "\n".join([HEAD, *lines, "", f"{good} of {len(found)} runs ok, {total:.1f} hours of faults.", ""])
+    bound = "" if any(one["verdict"] == "broken" for one in found) else f" Broken: {none_of(len(found))} of such runs."
+    return "\n".join([HEAD, *lines, "", f"{good} of {len(found)} runs ok, {total:.1f} hours of faults.{bound}", ""])

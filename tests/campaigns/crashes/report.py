@@ -35,14 +35,17 @@ faults the agent is simulated. Kubelet and drivers' JVMs are simulated.
 """  # noqa: E501 - text of a page or program
 DISTURBED = """\
 A run that was disturbed (a connection of the test itself was lost, the set-up or the end failed, the agent was fenced because its lease was gone) is
-made again up to twice and then left out, whatever it showed; of each code below stands how many, by reason, and how many of them deviated."""  # noqa: E501 - text of a page or program
+made again up to twice and then left out, whatever it showed; where they were counted, each code below says how many, by reason, and how many of them
+deviated."""  # noqa: E501 - text of a page or program
 
 
 def write(results: Results) -> int:
     """Write the page; returns 0 when every case was run and none deviates."""
     todo = cases(results)
     if any(case.is_reference for case in todo):
-        print("no reference yet: nothing to report")
+        print("no reference of this code yet: the page is of what was run of earlier ones")
+        if codes := stored():
+            PAGE.write_text(page(codes))
         return 1
     found = summary(results, todo)
     STORE.mkdir(parents=True, exist_ok=True)
@@ -135,14 +138,16 @@ def page(codes: Sequence[JsonDict]) -> str:
 
 def _section(one: JsonDict) -> list[str]:
     all_, made, missed, bad = one["total"]
+    bound = "" if bad else f" ({evidence.none_of(made)})"
     named = ", ".join(evidence.as_said(commit) for commit in one["commits"])
     lines = [
         f"Runs on {named}; the number is a hash of operator, runtime, CRDs and judges.",
         "",
         (
-            f"**{made} runs counted, {bad} of them deviate.** {all_} cases in all, {all_ - made - missed} not run, "
-            f"{missed} did not reach their write again (it depends on timing) and are not counted. "
-            f"The operator was killed and followed {one['killed'][0]} times, the agent {one['killed'][1]} times. "
+            f"**{made} runs counted, {bad} of them deviate{bound}.** {all_} cases in all, "
+            f"{all_ - made - missed} not run, {missed} did not reach their write again (it depends on timing) and are "
+            f"not counted. The operator was killed and followed {one['killed'][0]} times, the agent "
+            f"{one['killed'][1]} times. "
             f"Left out: {one['left_out']}."
         ),
         "",

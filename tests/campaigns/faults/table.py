@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.campaigns.faults.cases import CASES, Case
-from tests.campaigns.faults.proven import counted, failed_cells, mutations_of, not_judged, words
+from tests.campaigns.faults.proven import (
+    counted,
+    failed_cells,
+    mutations_of,
+    not_judged,
+    of_earlier_code,
+    words,
+)
 from tests.campaigns.faults.results import Cell, load
 from tests.campaigns.faults.scenarios import SCENARIOS
 from tests.campaigns.faults.sides import SETUPS
+from tests.campaigns.pages import last_run, shown
 from tests.support import ROOT
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import Evidence, catalog, of_results
 
 TARGET = ROOT / "docs" / "results" / "faults.md"
 HEAD = """\
@@ -32,9 +41,12 @@ stock writer is called dead after 10 s, so that a run is short; both are a minut
 """  # noqa: E501 - text of a page or program
 
 
-def page() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, _evidence(), "", *_faults(), "", *_cases(), ""])
+def page(earlier: Callable[[str], bool] = of_earlier_code) -> str:
+    """The whole page.
+
+    `earlier`: whether the outcome of a mutation is of earlier code.
+    """
+    return "\n".join([HEAD, _evidence(), "", *_faults(), "", *_cases(earlier), ""])
 
 
 def write() -> Path:
@@ -100,8 +112,13 @@ def _faults() -> list[str]:
     return lines
 
 
-def _open(case: Case) -> str:
-    """What no test shows yet, the cells of its own that were not run among it."""
+def _open(case: Case, stored: shown.Results) -> str:
+    """What no test shows yet: the cells of its own that were not run among it, and its tests that
+    have no noted result, or a bad one.
+    """
+    named = [one for test in case.tests for one in catalog.named(test)]
+    without = [name for one in named for name in last_run.without(one, stored.get(one.file, {}))]
+    failed = [one.name for one in named if not shown.has_passed(last_run.said(stored.get(one.file, {}), one.name))]
     never = [
         test
         for test in case.tests
@@ -111,7 +128,11 @@ def _open(case: Case) -> str:
         "; ".join(
             [
                 *([case.open] if case.open else []),
-                *([f"not run: {', '.join(f'`{test}`' for test in never)}"] if never else []),
+                *(
+                    f"{what}: {', '.join(f'`{name}`' for name in names)}"
+                    for what, names in (("not run", never), ("no result noted", without), ("**failed**", failed))
+                    if names
+                ),
             ]
         )
         or "–"
@@ -133,7 +154,7 @@ def _told(scenario: str, setup: str, result: dict[str, Any]) -> str:
     return f"* `{scenario}`, {SETUPS[setup]} ({seconds} s): {notes}"
 
 
-def _cases() -> list[str]:
+def _cases(earlier: Callable[[str], bool]) -> list[str]:
     lines = [
         "## The forty acceptance cases",
         "",
@@ -146,7 +167,8 @@ def _cases() -> list[str]:
             "cells above in which another lock failed, and mutations of ours that a test of the case has caught, by "
             "the stored "
             "outcomes ([mutations.md](mutations.md)); such as are listed and have no outcome are counted apart. Last "
-            "column: what no test shows yet."
+            "column: what no test shows yet, and tests of the case of which no result is noted, or that failed when "
+            "they were last run ([last-run.md](last-run.md))."
         ),
         "",
     ]
@@ -158,12 +180,14 @@ def _cases() -> list[str]:
         (case, failed_cells(case, SETUPS, lambda fault, setup: load(Cell(fault, setup))), mutations_of(case))
         for case in CASES
     ]
+    stored = shown.noted()
     for case, cells, mutations in rows:
         tests = "<br>".join(f"`{test}`" for test in case.tests) or "–"
-        tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations, len(not_judged(case)))
+        old = sum(map(earlier, mutations))
+        tiers, proven = ", ".join(case.tiers) or "–", words(cells, mutations, len(not_judged(case)), old)
         lines.append(
             f"| {case.number} | {case.fault} | {case.expected} | {case.about} | {tests} | {tiers} | {proven} | "
-            f"{_open(case)} |"
+            f"{_open(case, stored)} |"
         )
-    lines.append(f"| | **{counted(rows)}** | | | | | | |")
+    lines.append(f"| | **{counted(rows, earlier)}** | | | | | | |")
     return lines

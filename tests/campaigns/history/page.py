@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.campaigns.history.run import CELLS, Cell
 from tests.support import ROOT
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import Evidence, none_of, of_results
 
 TARGET = ROOT / "docs" / "results" / "history.md"
 Result = Mapping[str, Any]
@@ -59,7 +59,7 @@ def page(load: Callable[[Cell], Result | None]) -> str:
         "|---|---|" + "---:|" * 11 + "---|---|",
     ]
     lines += [_row(cell, load(cell)) for cell in CELLS]
-    return "\n".join([*lines, "", *_told(load)]) + "\n"
+    return "\n".join([*lines, *_bounds(load), "", *_told(load)]) + "\n"
 
 
 def _row(cell: Cell, result: Result | None) -> str:
@@ -93,6 +93,17 @@ def _row(cell: Cell, result: Result | None) -> str:
         + " | ".join(str(n) for n in numbers)
         + f" | {result['verdict']} | {result['commit']} |"
     )
+
+
+def _bounds(load: Callable[[Cell], Result | None]) -> list[str]:
+    """What the zeros of each run leave open."""
+    lines = []
+    for cell in CELLS:
+        if found := (load(cell) or {}).get("found"):
+            of = {"commits": found["commits"], "pairs": found["of_pairs"], "keys": found["of_keys"]}
+            told = ", ".join(f"{name} {none_of(number)}" for name, number in of.items())
+            lines.append(f"* {cell.name}: {told}")
+    return ["", "What a zero above leaves open, by what was counted:", "", *lines] if lines else []
 
 
 def _told(load: Callable[[Cell], Result | None]) -> list[str]:

@@ -6,13 +6,15 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from tests.support.evidence import Evidence, as_said, of_results
+from tests.support.evidence import Evidence, as_said, none_of, of_results
 
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 TITLES = {
     "writing": "While data files are written",
     "critical": "In the critical section: lock held, completed file on its way",
 }
+ROWS = "Rows lost, doubled or phantom:"
+NO_ROW = f"{ROWS} none."
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -28,7 +30,13 @@ def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | N
     parts = [f"## {TITLES[kind]}", *([_rounds(rounds)] if rounds else [])]
     if earlier is not None:
         parts += [*(["Rounds before these:"] if rounds else []), "\n".join(earlier["text"])]
+        parts += [_bound(earlier["kills"])] if NO_ROW in "\n".join(earlier["text"]) else []
     return "\n\n".join(parts)
+
+
+def _bound(kills: int) -> str:
+    """What so many kills without a lost row leave open."""
+    return f"Kills after which rows were lost, doubled or phantom: {none_of(kills)}."
 
 
 def _rounds(rounds: list[dict[str, Any]]) -> str:
@@ -37,16 +45,18 @@ def _rounds(rounds: list[dict[str, Any]]) -> str:
     outcomes = {
         name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})
     }
+    between = [int(kill["commitsOfOthers"]) for kill in kills]
     bad = [one for one in rounds if one["rows"] != "ok"]
     seeds = ", ".join(str(one["seed"]) for one in rounds)
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
+    none = between.count(0)
     lines = [
         (
             f"{len(kills)} kills, rounds: {len(rounds)} (commit {commits}, {rounds[0]['at']} to {rounds[-1]['at']}, "
             f"seeds {seeds}), three other writers."
         ),
-        f"Instants: {instants}. Rows lost, doubled or phantom: {rows}.",
+        f"Instants: {instants}. {ROWS} {rows}.",
     ]
     lines += [one["note"] for one in rounds if one.get("note")]
     loads = [load for one in rounds for load in one.get("load") or []]
@@ -59,9 +69,10 @@ def _rounds(rounds: list[dict[str, Any]]) -> str:
             lines.append(
                 f"| {phase} | {statistics.median(values):.1f} | {percentile(values, 0.95):.1f} | {max(values):.1f} |"
             )
-    between = [int(kill["commitsOfOthers"]) for kill in kills]
-    said = f"median {statistics.median(between):.0f}, none in {between.count(0)} of {len(between)}"
+    said = f"median {statistics.median(between):.0f}, none in {none or none_of(len(between))}"
+    said += f" of {len(between)}" if none else ""
     lines += ["", f"Commits of the other writers between kill and Settled: {said}."]
+    lines += [] if bad else ["", _bound(len(kills))]
     return "\n".join(lines)
 
 

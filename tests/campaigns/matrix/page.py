@@ -75,7 +75,8 @@ def _evidence(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -
     more = (
         (
             f"Of {old} cells the raw result was not kept; in their runs the audit came only after services and "
-            "archival, which hide some of what it looks for."
+            "archival, which hide some of what it looks for, and in test 7 what was due was taken from the reader's "
+            "own look, so that a look that is wrong was not seen."
         ),
     )
     return str(

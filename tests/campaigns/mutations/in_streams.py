@@ -146,7 +146,7 @@ STREAMS = (
             ),
             "value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
         ),
-        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+        f"{CHANGES}::test_the_gate_says_what_it_is_closed_for",
     ),
     mutation(
         "a-run-that-hangs-is-waited-for",
@@ -171,7 +171,7 @@ STREAMS = (
         "F44",
         "an attempt that was ended for a change counts as a failure: a few savepoints fail the writer",
         o("model/classify", "STOPPED = (CANCELLED, FailureClass.ENDED_FOR_CHANGE)", "STOPPED = (CANCELLED,)"),
-        f"{CHANGES}::test_a_change_beside_an_endless_writer_keeps_nobody_waiting",
+        f"{CHANGES}::test_an_application_gets_its_grace",
     ),
     mutation(
         "a-change-hides-failures",

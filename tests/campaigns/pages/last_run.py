@@ -86,9 +86,9 @@ def files(tier: str) -> list[str]:
 
 
 def results(tier: str) -> Runs:
-    """What is stored of a tier; empty: nothing."""
+    """What is stored of a tier, of tests that there are; empty: nothing."""
     path = RESULTS / f"{tier}.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    return _there(tier, json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str, float]]:
@@ -159,16 +159,28 @@ def _left_out(file: str, names: Iterable[str], earlier: dict[str, dict[str, Any]
     return found
 
 
-def _keep(tier: str, runs: Runs) -> None:
+def _there(tier: str, runs: Runs) -> Runs:
+    """Results of files and tests that there are; of the tiers that are run in parts, with
+    parameters that their tests have.
+    """
     known = set(files(tier))
     kept = {name: runs[name] for name in sorted(runs) if name in known}
     if tier in IN_PARTS:
         for name, group in kept.items():
-            there = {NO_END, *(test.name for test in catalog.tests(name))}
-            kept[name] = {test: result for test, result in group.items() if base(test) in there or test in there}
+            exact, names = set(catalog.ids(name)), {test.name for test in catalog.tests(name)}
+            kept[name] = {
+                test: result
+                for test, result in group.items()
+                if test == NO_END or (test in exact if exact else base(test) in names)
+            }
         kept = {name: group for name, group in kept.items() if group}
+    return kept
+
+
+def _keep(tier: str, runs: Runs) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{tier}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = json.dumps(_there(tier, runs), indent=1, sort_keys=True)
+    (RESULTS / f"{tier}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def base(test: str) -> str:
@@ -186,6 +198,15 @@ def said(group: dict[str, dict[str, Any]], test: str) -> list[dict[str, Any]]:
         for name, result in group.items()
         if (test in result["names"] if name.startswith(WHOLE) else base(name) == test)
     ]
+
+
+def without(test: catalog.Test, group: dict[str, dict[str, Any]]) -> list[str]:
+    """Parameters of a test of which a group has no result, as pytest names them; of a test without
+    any result its name alone.
+    """
+    if not said(group, test.name):
+        return [test.name]
+    return [one for one in catalog.ids(test.file) if base(one) == test.name and one not in group]
 
 
 def missing(tier: str, commit: str) -> list[str]:
@@ -284,7 +305,7 @@ def page() -> str:
     never: list[str] = []
     for tier, runs in stored.items():
         for name in files(tier):
-            left = [test.name for test in catalog.tests(name) if not said(runs.get(name, {}), test.name)]
+            left = [one for test in catalog.tests(name) for one in without(test, runs.get(name, {}))]
             never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
     lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
     return "\n".join(lines)
@@ -356,11 +377,13 @@ def _ended(reports: Iterable[Path]) -> str:
 
 def write() -> None:
     """Write the page, and those of claims that are made of the same results."""
-    from tests.campaigns.guarantees import page as guarantees  # they read this module
+    from tests.campaigns.faults import table as faults  # they read this module
+    from tests.campaigns.guarantees import page as guarantees
     from tests.campaigns.pages import reach, shown
 
     PAGE.write_text(page(), encoding="utf-8")
     shown.PAGE.write_text(shown.page(), encoding="utf-8")
+    faults.TARGET.write_text(faults.page(), encoding="utf-8")
     reach.PAGE.write_text(reach.page(), encoding="utf-8")
     guarantees.PAGE.write_text(guarantees.page(), encoding="utf-8")
 
@@ -385,6 +408,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--page", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)
+    sys.path += [str(ROOT / name) for name in ("operator", "spark-images")]  # the page of faults is made with them
     if given.run and given.tier:
         return 1 if run(given.tier) else 0
     if given.note:

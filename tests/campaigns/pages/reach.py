@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.campaigns.pages import last_run, shown
+from tests.campaigns.pages import shown
 from tests.support import evidence
 from tests.support.evidence import catalog
 
@@ -356,8 +356,7 @@ def _lines(stored: shown.Results) -> Iterator[str]:
 
 def page() -> str:
     """The whole page."""
-    stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
-    return "\n".join([HEAD.rstrip("\n"), *_lines(stored), ""])
+    return "\n".join([HEAD.rstrip("\n"), *_lines(shown.noted()), ""])
 
 
 if __name__ == "__main__":

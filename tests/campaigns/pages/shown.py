@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.campaigns.faults.cases import CASES
@@ -106,10 +106,10 @@ column.
 * **On**: as the tests are today; S3 is versitygw; – is neither Spark nor pods.
 * **Run**: *every change* is `make test` and CI, *test-all* is `make test-all` alone, anything else is a
   command of its own; how many of the named tests; of those *in part* some parameters are left out.
-* **Last**: how many of the named tests passed when they were last run and that was noted
-  ([last-run.md](last-run.md)), the days and commits of that, and what has failed or has no noted
-  result. Of the tiers unit, model, java and component a file has one result: one test that fails
-  makes all of it failed.
+* **Last**: how many of the named tests passed when they were last run and that was noted, with
+  each of their parameters ([last-run.md](last-run.md)), the days and commits of that, and what has
+  failed or has no noted result. Of the tiers unit, model, java and component a file has one result,
+  whatever the parameters: one test that fails makes all of it failed.
 """
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -133,19 +133,30 @@ def run(found: tuple[Test, ...]) -> str:
     return ", ".join(f"{kind} ({number})" for kind, number in kinds.items() if number)
 
 
+def noted() -> Results:
+    """What is stored of every tier."""
+    return {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
+
+
+def has_passed(results: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether each of them has passed."""
+    return all(result["outcome"] == last_run.PASSED for result in results)
+
+
 def last(found: Iterable[Test], stored: Results) -> str:
     """What the tests have said last."""
     passed, times, commits, failed, without, cases_of = 0, set[str](), set[str](), list[str](), list[str](), list[str]()
     found = list(found)
     for test in found:
-        results = last_run.said(stored.get(test.file, {}), test.name)
+        group = stored.get(test.file, {})
+        results, missing = last_run.said(group, test.name), last_run.without(test, group)
+        without += missing
         if not results:
-            without.append(test.name)
             continue
         times |= {str(result["at"])[:10] for result in results}
         commits |= {str(result["commit"]) for result in results}
-        good = all(result["outcome"] == last_run.PASSED for result in results)
-        passed += good
+        good = has_passed(results)
+        passed += good and not missing
         failed += [] if good else [test.name]
         if test.run == catalog.PART:
             cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
@@ -200,7 +211,7 @@ def _lines(claims: Iterable[tuple[str, Sequence[str]]], stored: Results) -> Iter
 
 def page() -> str:
     """The whole page."""
-    stored = {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
+    stored = noted()
     named = {
         test
         for claims in (INVARIANTS.items(), rows(), cases())
@@ -208,7 +219,7 @@ def page() -> str:
         for word in words
         for test in catalog.named(word)
     }
-    used = [result for file in {test.file for test in named} for result in stored.get(file, {}).values()]
+    used = [result for file in sorted({test.file for test in named}) for result in stored.get(file, {}).values()]
     said = evidence.Evidence(
         evidence.of_results(used),
         f"the last noted one of each of {len(named)} tests, where there is one",

@@ -54,7 +54,7 @@ class Evidence:
         named = ", ".join(f"{as_said(commit)} ({days})" for commit, days in self.commits.items())
         known = [commit.rstrip("+") for commit in self.commits if reachable(commit.rstrip("+"))]
         how = (
-            f"`git diff --stat {known[0]} -- {' '.join(PRODUCT)}` shows it"
+            f"`git diff --stat {min(known, key=position)} -- {' '.join(PRODUCT)}`, from the oldest of them, shows it"
             if known
             else "their code cannot be had any more"
         )
@@ -71,13 +71,13 @@ class Evidence:
 
 def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """`Evidence.commits` of raw results that have `commit` and `at` (or `date`),
-    the newest first.
+    the newest first: by day, then by their place in the history.
     """
     days: dict[str, set[str]] = {}
     for result in results:
         day = str(result.get("at") or result.get("date") or "")[:10]
         days.setdefault(str(result["commit"]), set()).add(day or "day not kept")
-    newest = sorted(days, key=lambda commit: max(days[commit]), reverse=True)
+    newest = sorted(days, key=lambda commit: (max(days[commit]), *position(commit.rstrip("+")), commit), reverse=True)
     return {commit: " to ".join(sorted({min(days[commit]), max(days[commit])})) for commit in newest}
 
 
@@ -114,6 +114,15 @@ def reachable(commit: str) -> bool:
     Without a history it cannot be told, and counts as one that has it.
     """
     return not has_history() or _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
+
+@cache
+def position(commit: str) -> tuple[int, str]:
+    """The place of a commit in the history: how many commits it has before it, so that what comes
+    first is smaller; beside each other by name. Of one that is not in the history: -1.
+    """
+    said = _git("rev-list", "--count", commit) if has_history() else None
+    return (int(said.stdout) if said and said.returncode == 0 else -1, commit)
 
 
 @cache

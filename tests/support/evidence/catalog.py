@@ -5,7 +5,10 @@ can say it without running anything.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +17,8 @@ from pathlib import Path
 from tests.support import ROOT
 
 JAVA = "spark-images/etcd-lock/src/test/java/io/hudioperator"
+COLLECTED = ("tests/tiers/hudi", "tests/tiers/e2e")
+"""Tiers of which each parameter of a test has a result of its own."""
 EVERY, PART, ALL = "every change", "every change in part", "test-all"
 """In `make test` with all its parameters; with some of them; only in `make test-all`."""
 _METHOD = re.compile(r"((?:^[ \t]*@\w+(?:\([^)]*\))?[ \t]*\n)+)^[ \t]*(?:static )?void (\w+)\(", re.M)
@@ -40,6 +45,27 @@ class Test:
 def tests(file: str) -> tuple[Test, ...]:
     """Tests of a file, in their order. Raises OSError when there is no such file."""
     return _java(file) if file.endswith(".java") else _python(file)
+
+
+def ids(file: str) -> tuple[str, ...]:
+    """Tests of a file of `COLLECTED` with their parameters, as pytest collects them and reports
+    name them. Nothing: a file of another tier, or one that cannot be collected.
+    """
+    return _collected(str(ROOT)).get(file, ()) if file.startswith(COLLECTED) else ()
+
+
+@cache
+def _collected(root: str) -> dict[str, tuple[str, ...]]:
+    folders = [folder for folder in COLLECTED if Path(root, folder).is_dir()]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=-p no:cacheprovider", *folders]
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=root, env=outside, capture_output=True, text=True, check=False)
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines() if folders else ():
+        file, _, name = line.partition("::")
+        if name and file.startswith(COLLECTED):
+            found.setdefault(file, []).append(name)
+    return {file: tuple(names) for file, names in found.items()}
 
 
 @cache

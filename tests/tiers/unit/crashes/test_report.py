@@ -68,6 +68,13 @@ def test_each_case_counts_in_one_row(results: Results) -> None:
     assert sum(row[0] for of_word in rows.values() for row in of_word.values()) == len(cases(results))
 
 
+def test_without_a_reference_the_page_is_of_earlier_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a change of its sentences needs no run."""
+    monkeypatch.setattr(report, "PAGE", tmp_path / "crashes.md")
+    assert report.write(Results(tmp_path / "123456789abc")) == 1
+    assert report.PAGE.read_text() == report.page(report.stored())
+
+
 def test_the_newest_code_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: Results) -> None:
     monkeypatch.setattr(report, "STORE", tmp_path / "raw")
     monkeypatch.setattr(report, "PAGE", report.ROOT / "build" / "crashes-of-a-test.md")

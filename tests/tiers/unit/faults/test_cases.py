@@ -10,12 +10,14 @@ import http.server
 import re
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.campaigns.faults import proven
+from tests.campaigns.faults import proven, table
 from tests.campaigns.faults.cases import CASES, Case
 from tests.support import ROOT
+from tests.support.evidence import catalog
 from tests.support.harness import s3proxy
 
 
@@ -74,11 +76,40 @@ def test_what_a_case_is_proven_by() -> None:
     )
     assert proven.words([], [], 0) == "–"
     rows = [(case, cells, ["a"]), (Case(2, "f", "e", "I2", ("x",)), [], []), (Case(3, "f", "e", "I3"), [], [])]
-    assert proven.counted(rows).startswith(
+    assert proven.words([], ["a", "b"], 0, 1) == "mutations: `a`, `b` (1 of them of earlier code)"
+    assert proven.counted(rows, lambda mutation: False).startswith(
         "2 of 40 cases have tests (none: 3); another lock fails in a cell above: 1, one of their tests has caught a "
         "mutation: 1, "
     )
-    assert proven.counted(rows).endswith("neither: 2")
+    assert proven.counted(rows, lambda mutation: False).endswith("mutation: 1, neither: 2")
+    assert proven.counted(rows, lambda mutation: True).endswith(
+        "mutation: 1 (1 of them by outcomes of earlier code alone), neither: 2"
+    )
+
+
+def test_an_outcome_is_of_earlier_code_when_its_key_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = next(one for one in proven.MUTATIONS if one.id == "another-etcd-is-trusted")
+    now = proven.own_key(one, proven.tracked())
+    for key, earlier in ((now, False), ("0" * 24, True)):
+        monkeypatch.setattr(proven, "stored", lambda of, key=key: {"outcome": "caught", "key": key})
+        assert proven.of_earlier_code(one.id) is earlier
+
+
+def test_a_case_says_which_of_its_tests_have_no_result_or_a_bad_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is missing is hidden by a dash."""
+    file = "tests/tiers/e2e/test_pod_executors.py"
+    first, second = (test.name for test in catalog.tests(file))
+    case = Case(12, "f", "e", "I5", (f"{file}::{first}", f"{file}::{second}"))
+    run = {"commit": "abc", "at": "2030-01-01T00:00Z", "tests": 1}
+    stored: dict[str, Any] = {}
+    assert table._open(case, stored) == f"no result noted: `{first}`, `{second}`"
+    stored[file] = {first: {**run, "outcome": "failed"}, second: {**run, "outcome": "passed"}}
+    assert table._open(case, stored) == f"**failed**: `{first}`"
+    stored[file][first]["outcome"] = "passed"
+    assert table._open(case, stored) == "–"
+    monkeypatch.setattr(catalog, "ids", lambda file: (f"{first}[a]", f"{first}[b]", second))
+    stored[file] = {f"{first}[a]": stored[file][first], second: stored[file][second]}
+    assert table._open(case, stored) == f"no result noted: `{first}[b]`"
 
 
 class Store(http.server.BaseHTTPRequestHandler):

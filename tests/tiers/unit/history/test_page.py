@@ -37,7 +37,9 @@ def test_each_run_has_a_row() -> None:
     ) in rows
     assert sum("not run" in line for line in rows) == len(CELLS) - 1
     assert [line for line in lines if line.startswith("* ")] == [
-        "* cow/Optimistic/Simple/update: `G2: a -rw x-> b -rw y-> a`"
+        "* cow/Optimistic/Simple/update: commits 0 of 20: less than 14 %, pairs 0 of 3: less than 63 %, "
+        "keys 0 of 3: less than 63 %",
+        "* cow/Optimistic/Simple/update: `G2: a -rw x-> b -rw y-> a`",
     ]
 
 

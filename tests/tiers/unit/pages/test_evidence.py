@@ -4,6 +4,7 @@ of today's code.
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -89,6 +90,27 @@ def test_a_dirty_run_says_so_and_days_are_kept() -> None:
     ]
     assert of_results(results) == {"def": "2026-01-04", "abc+": "2026-01-01 to 2026-01-03"}
     assert "with changes that were not committed" in str(Evidence(of_results(results), "3"))
+
+
+def test_later_code_is_counted_from_the_oldest_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a page with several commits, the newest one would hide what came after the others. The
+    runs may stand in any order: those of one day go by the history.
+    """
+    places = {"a123456789": 7, "b123456789": 9, "c123456789": 8}
+    monkeypatch.setattr(evidence, "reachable", lambda commit: commit != "d123456789")
+    monkeypatch.setattr(evidence, "position", lambda commit: (places.get(commit, -1), commit))
+    results = [{"commit": commit, "at": "2026-01-01"} for commit in (*places, "d123456789")]
+    for order in itertools.permutations(results):
+        found = of_results(order)
+        assert list(found) == ["b123456789", "c123456789", "a123456789", "d123456789"]
+        assert "`git diff --stat a123456789 -- " in str(Evidence(found, "3"))
+
+
+def test_what_is_before_in_the_history_has_a_smaller_place() -> None:
+    if evidence.has_history():
+        head = evidence.commit().rstrip("+")
+        assert evidence.position(f"{head}~1") < evidence.position(head)
+    assert evidence.position("0" * 40)[0] == -1
 
 
 def test_the_history_is_asked_where_there_is_one() -> None:

@@ -22,6 +22,7 @@ FILE = "tests/tiers/hudi/test_{}.py"
 DRIVER = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from tests.campaigns.guarantees import page as guarantees
 from tests.campaigns.pages import last_run, reach, shown
 from tests.support import evidence
@@ -31,6 +32,9 @@ place, commit = Path(sys.argv[1]), sys.argv[2]
 last_run.ROOT = catalog.ROOT = place
 last_run.RESULTS, last_run.PAGE, shown.PAGE = place / "raw", place / "last-run.md", place / "shown.md"
 reach.PAGE, guarantees.PAGE = place / "reach.md", place / "guarantees.md"
+faults = SimpleNamespace(TARGET=place / "faults.md", page=lambda: "")
+sys.modules["tests.campaigns.faults.table"] = faults  # a page that takes long to make, and is of other results
+catalog.ids = lambda file: ()  # so does asking for the parameters of all tests
 evidence.commit, evidence.reachable = lambda: commit, lambda commit: True
 sys.exit(1 if last_run.run("hudi") else 0)
 """

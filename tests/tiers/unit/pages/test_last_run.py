@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.pages import last_run
-from tests.campaigns.pages.last_run import PAGE, counted, missing, page, record, results
+from tests.campaigns.pages.last_run import counted, missing, page, record, results
 from tests.support import evidence
 from tests.support.evidence import catalog
 
@@ -46,6 +46,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(
         catalog, "tests", lambda file: tuple(catalog.Test(file, name, catalog.EVERY) for name in known[file])
     )
+    monkeypatch.setattr(catalog, "ids", lambda file: ())
     return tmp_path
 
 
@@ -131,6 +132,40 @@ def test_a_test_that_is_gone_is_not_shown(place: Path) -> None:
     assert list(results("hudi")["tests/tiers/hudi/test_a.py"]) == ["one[a]"]
 
 
+def test_parameters_that_a_test_has_no_more_are_not_counted(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody need run anything for that; those that were not run yet are named."""
+    record(
+        "hudi",
+        report(place, **{"one[a]": "passed", "one[old]": "failure", "two": "passed", "three": "passed"}),
+        commit="aaaaaaaaaa",
+        at="2026-01-01T00:00Z",
+    )
+    assert "* tests/tiers/hudi/test_a.py::one[old]" in page()
+    monkeypatch.setattr(
+        catalog, "ids", lambda file: ("one[a]", "one[new]", "two", "three") if file.endswith("test_a.py") else ()
+    )
+    assert list(results("hudi")["tests/tiers/hudi/test_a.py"]) == ["one[a]", "three", "two"]
+    assert "one[old]" not in page()
+    assert "| hudi | test_a.py | 3 | 0 |" in page()
+    assert "* tests/tiers/hudi/test_a.py: one[new]\n" in page().partition("## Without a result")[2]
+
+
+def test_parameters_are_those_that_pytest_collects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "ROOT", tmp_path)
+    folder = tmp_path / "tests/tiers/hudi"
+    folder.mkdir(parents=True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_a.py").write_text(
+        "import pytest\nWORDS = [str(n) for n in range(2)]\n"
+        "@pytest.mark.parametrize('a', [*WORDS, pytest.param('x y::z', marks=pytest.mark.extra)])\n"
+        "def test_one(a): ...\ndef test_two(): ...\n"
+    )
+    (folder / "test_b.py").write_text("import nothing_of_that_name\n")
+    assert catalog.ids("tests/tiers/hudi/test_a.py") == ("test_one[0]", "test_one[1]", "test_one[x y::z]", "test_two")
+    assert catalog.ids("tests/tiers/hudi/test_b.py") == ()
+    assert catalog.ids("tests/tiers/unit/test_a.py") == (), "its parameters have no results of their own"
+
+
 def a_run(checkout: Path, *, commit: str = "") -> None:
     """What `tests/run` leaves of the tier hudi."""
     (checkout / "build" / "test").mkdir(parents=True)
@@ -194,10 +229,8 @@ def test_a_file_that_is_gone_is_not_shown(place: Path, monkeypatch: pytest.Monke
 
 def test_the_page_names_every_group() -> None:
     """Each file by its path: two of one tier may have one name."""
-    lines = PAGE.read_text().splitlines()
+    lines = page().splitlines()
     for tier, folder in last_run.TIERS.items():
         for name in last_run.files(tier):
             row, never = f"| {tier} | {name.removeprefix(f'{folder}/')} | ", f"* {name}"
-            assert any(line.startswith(row) or line.partition(": ")[0] == never for line in lines), (
-                f"{name}: written by `python -m tests.campaigns.pages.last_run --page`"
-            )
+            assert any(line.startswith(row) or line.partition(": ")[0] == never for line in lines), name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.campaigns.pages import reach
+from tests.campaigns.pages import last_run, reach
 from tests.support.evidence import catalog
 
 
@@ -35,7 +35,7 @@ def test_the_page_is_what_the_module_makes() -> None:
 
 def test_a_cell_says_which_of_its_tests_has_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With no results at all each test of each cell has the mark."""
-    monkeypatch.setattr(reach.last_run, "results", lambda tier: {})
+    monkeypatch.setattr(last_run, "results", lambda tier: {})
     rows = [line for line in reach.page().splitlines() if line.startswith(tuple(f"| {role} |" for role in reach.ROLES))]
     named = sum(len(cell.tests) for row in reach.CELLS.values() for cell in row.values())
     assert sum(line.count(reach.MARKS[1]) for line in rows) == named

@@ -96,6 +96,17 @@ def test_what_was_said_last() -> None:
     assert shown.run((one, two, three)) == "every change (1), every change in part (1), test-all (1)"
 
 
+def test_a_test_has_passed_with_all_of_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those without a result are named."""
+    monkeypatch.setattr(catalog, "ids", lambda file: ("two[x]", "two[y]", "two[z]", "one"))
+    two = Test("tests/tiers/hudi/test_a.py", "two", PART)
+    run = {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed"}
+    stored = {two.file: {"two[x]": run}}
+    assert shown.last([two], stored) == ("0 of 1, 2026-01-01, `aaaaaaaaaa`; two: 1 case; no result: two[y], two[z]")
+    stored = {two.file: {"two[x]": run, "two[y]": run, "two[z]": run}}
+    assert shown.last([two], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`; two: 3 cases"
+
+
 def test_what_a_test_stands_on() -> None:
     pods, s3, unit = (
         Test(file, "test", EVERY)
@@ -170,17 +181,3 @@ def test_hudis_own_suite_says_what_is_not_in_the_run_of_every_change() -> None:
         if (found := catalog.named(word)) and {test.run for test in found} == {ALL} and after != " +"
     ]
     assert wrong == []
-
-
-def claimed(text: str) -> list[str]:
-    """Claim, test and run of each line.
-
-    How many tests there are, and what they said, comes with the next run.
-    """
-    return [re.sub(r"\(\d+\)", "", line).rpartition(" | ")[0] for line in text.splitlines() if line.startswith("|")]
-
-
-def test_the_page_is_of_the_rows_and_the_cases() -> None:
-    text = shown.PAGE.read_text(encoding="utf-8")
-    assert claimed(text) == claimed(shown.page()), "written by `python -m tests.campaigns.pages.shown`"
-    assert evidence.faults(text) == []
