@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hudi_contract import naming
+from hudi_operator.model.facts import PodName
 from hudi_operator.plan import table as planner
 from hudi_operator.plan.core import actions as act
 from tests.support.world.scene import Scene
@@ -72,6 +73,27 @@ def test_whoever_is_named_in_etcd_is_acted_upon_with_its_role_only() -> None:
         scene.incarnation(alive=False)
         scene.fenced("Terminating")
         assert acted_upon(scene) == expected
+
+
+@pytest.mark.parametrize(
+    ("controller", "expected"),
+    [
+        (PodName("load-0000-1", "uid-of-load-0000-1"), True),
+        (PodName("theirs-1", "uid-of-load-0000-1"), False),
+        (None, False),
+    ],
+)
+def test_an_executor_is_one_whose_controller_is_the_driver(controller: PodName | None, *, expected: bool) -> None:
+    """F356: Spark's label and another owner make nobody an executor."""
+    scene = Scene()
+    assert scene.table is not None
+    scene.table["metadata"]["finalizers"] = [naming.SETTLE_FINALIZER]
+    scene.pod()
+    pod = scene.pod("load-0000-1-exec-1", role=naming.ROLE_EXECUTOR)
+    pod.labels, pod.controller = {"spark-role": "executor"}, controller
+    scene.incarnation(alive=False)
+    scene.fenced("Terminating")
+    assert acted_upon(scene) == {"load-0000-1", *(["load-0000-1-exec-1"] if expected else [])}
 
 
 def test_a_writer_without_a_table_waits_for_its_own_pods_only() -> None:
