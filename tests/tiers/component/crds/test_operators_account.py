@@ -331,6 +331,13 @@ def _executor(tenant: Tenant, **container: Any) -> JsonDict:
     return made
 
 
+def _nobodys(tenant: Tenant) -> JsonDict:
+    """With an account that each namespace has."""
+    made = _executor(tenant)
+    made["spec"] |= {"serviceAccountName": "default", "serviceAccount": "default"}
+    return made
+
+
 def test_it_asks_about_executors(tenant: Tenant) -> None:
     """F301: a dry run stores nothing; and it is judged as if the driver had sent it."""
     code, out = tenant.sends("create", obj=_executor(tenant))
@@ -340,6 +347,8 @@ def test_it_asks_about_executors(tenant: Tenant) -> None:
     )
 
 
+# Of several policies that refuse a request the API server names any one.
+NO_DRIVERS = "no params found for policy binding"
 ASKS: dict[str, tuple[Callable[[Tenant], JsonDict], tuple[str, ...]]] = {
     "another-image": (
         lambda tenant: _executor(tenant, image="localhost/hudi-operator/spark:other"),
@@ -354,12 +363,16 @@ ASKS: dict[str, tuple[Callable[[Tenant], JsonDict], tuple[str, ...]]] = {
         ("securityContext.privileged", "must run as the operator sets it"),
     ),
     "in-kube-system": (
-        _meta(_executor, namespace="kube-system"),
-        ("makes no pods in namespace kube-system",),
+        _meta(_nobodys, namespace="kube-system"),
+        ("makes no pods in namespace kube-system", NO_DRIVERS),
     ),
     "beside-itself": (
-        _meta(_executor, namespace="hudi-system"),
-        ("makes no pods in namespace hudi-system",),
+        _meta(_nobodys, namespace="hudi-system"),
+        ("makes no pods in namespace hudi-system", NO_DRIVERS),
+    ),
+    "without-the-rules-of-executors": (
+        _meta(_executor, labels={**MANAGED, "hudioperator.io/role": "executor"}),
+        ("makes pods of drivers and agents only",),
     ),
     "no-executor": (
         _meta(_executor, labels={**MANAGED, "hudioperator.io/role": "anything"}),
