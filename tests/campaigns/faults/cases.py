@@ -162,6 +162,7 @@ CASES = (
             "faults::other-file-times-out",
             f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
         ),
+        "nobody is killed in `client-times-out`: there the client gives the request up",
     ),
     Case(
         9,
@@ -181,6 +182,7 @@ CASES = (
         "back, and a repetition commits",
         "I3",
         (
+            f"{E2E}/test_credentials_fencing.py::test_a_lost_node_needs_no_person",
             f"{COMPONENT}/test_credentials_fencing.py::test_a_writer_on_a_lost_node_is_settled_while_it_stands_still",
             f"{COMPONENT}/test_credentials_store.py::test_revoked_is_for_ever_whatever_comes_late",
             f"{COMPONENT}/test_credentials_store.py::test_a_server_remembers_users_that_another_one_has_forgotten",
@@ -189,8 +191,7 @@ CASES = (
             f"{UNIT}/plan/fencing/test_revocation.py::test_refused_for_as_long_as_the_cache_is_a_proof",
             f"{UNIT}/plan/fencing/test_revocation.py::test_the_drain_is_as_long_as_the_store_goes_on_with_a_request",
         ),
-        "a write of the zombie itself: when it goes on, its fence ends it, so the refusal is that of requests with its "
-        "credentials; executors; real pods; another store than versitygw",
+        "executors; another store than versitygw",
     ),
     Case(
         11,

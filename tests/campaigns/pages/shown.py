@@ -90,6 +90,8 @@ every change first, then what is longer.
 """
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
+ELSEWHERE = {"make demo": ("README", "one run of 2026-11-22, of earlier code")}
+"""What such a word stands on and what it said last, where it has no page of results."""
 STORES = {"hdfs": "HDFS", "gcs": "GCS"}
 """Fixtures by which a test of the hudi tier has its table in another store than S3."""
 _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
@@ -156,7 +158,7 @@ def last(found: Iterable[Test], stored: Results) -> str:
         times |= {str(result["at"])[:10] for result in results}
         commits |= {str(result["commit"]) for result in results}
         good = has_passed(results)
-        passed += good and not missing
+        passed += _passed(test, stored)
         failed += [] if good else [test.name]
         if test.run == catalog.PART:
             cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
@@ -203,10 +205,26 @@ def _lines(claims: Iterable[tuple[str, Sequence[str]]], stored: Results) -> Iter
                 yield f"| {first} | `{word}` | {on(found)} | {run(found)} | {last(found, stored)} |"
             else:
                 how = next((how for begin, how in BY_HAND.items() if word.startswith(begin)), "no test")
-                yield (
-                    f"| {first} | {word if word == '–' else f'`{word}`'} | "
-                    f"{'–' if how == 'no test' else 'see its page'} | {how} | – |"
-                )
+                where, said = ELSEWHERE.get(word, ("–" if how == "no test" else "see its page", "–"))
+                yield f"| {first} | {word if word == '–' else f'`{word}`'} | {where} | {how} | {said} |"
+
+
+def not_shown(claims: Iterable[tuple[str, Sequence[str]]], stored: Results) -> str:
+    """Claims that name tests with Spark or pods, none of which has passed with all of its
+    parameters when it was last run and that was noted.
+    """
+    found = []
+    for claim, words in claims:
+        real = [test for word in words for test in catalog.named(word) if test.file.startswith(catalog.COLLECTED)]
+        if real and not any(_passed(test, stored) for test in real):
+            found.append(claim)
+    said = "Tests with Spark or pods are named, and none of them has a passing noted result of all its parameters"
+    return f"{said}: {', '.join(found) or '–'}."
+
+
+def _passed(test: Test, stored: Results) -> bool:
+    group = stored.get(test.file, {})
+    return not last_run.without(test, group) and has_passed(last_run.said(group, test.name))
 
 
 def page() -> str:
@@ -226,7 +244,7 @@ def page() -> str:
         left_out="earlier runs, and runs of CI",
     )
     head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
-    parts = {"Invariants": INVARIANTS.items(), "RFC-22": rows(), "The forty cases": cases()}
+    parts = {"Invariants": list(INVARIANTS.items()), "RFC-22": list(rows()), "The forty cases": list(cases())}
     return "\n".join(
         [
             HEAD,
@@ -234,7 +252,7 @@ def page() -> str:
             *(
                 line
                 for title, claims in parts.items()
-                for line in ("", f"## {title}", "", *head, *_lines(claims, stored))
+                for line in ("", f"## {title}", "", not_shown(claims, stored), "", *head, *_lines(claims, stored))
             ),
             "",
         ]

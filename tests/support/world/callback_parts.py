@@ -106,7 +106,8 @@ def receiver() -> Iterator[Receiver]:
 class Store:
     """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them.
 
-    Encoded, so that only what can be stored is.
+    Encoded, so that only what can be stored is. What it cannot, and etcd can: a lease, a
+    transaction over several keys, a permission that is denied, a stale read.
     """
 
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)

@@ -1,4 +1,7 @@
-"""A committer whose writes end as a test says."""
+"""A committer whose writes end as a test says.
+
+It writes nothing and takes no lock: instants, files and conflicts are played.
+"""
 
 from __future__ import annotations
 

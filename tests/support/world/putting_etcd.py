@@ -1,4 +1,7 @@
-"""The etcd in memory with a plain put, as the runner of table services uses it."""
+"""The etcd in memory with a plain put, as the runner of table services uses it.
+
+It cannot what `MemoryEtcd` cannot; a put has no lease and always succeeds.
+"""
 
 from __future__ import annotations
 

@@ -107,6 +107,31 @@ def test_a_test_has_passed_with_all_of_its_parameters(monkeypatch: pytest.Monkey
     assert shown.last([two], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`; two: 3 cases"
 
 
+def test_a_claim_without_a_passing_result_of_real_parts_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of another tier that has passed does not hide it; a claim that names no such test
+    is not meant.
+    """
+    run = {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed", "tests": 1}
+    spark, pods, unit = (f"tests/tiers/{tier}/test_a.py" for tier in ("hudi", "e2e", "unit"))
+    tests = {file: Test(file, "one", EVERY) for file in (spark, pods, unit)}
+    monkeypatch.setattr(catalog, "named", lambda word: (tests[word],))
+    claims = [("R1", [spark, unit]), ("R2", [spark, pods]), ("R3", [unit])]
+    stored = {unit: {"*": {**run, "names": ["one"]}}, pods: {"one": run}}
+    assert shown.not_shown(claims, stored).endswith("of all its parameters: R1.")
+    stored[pods]["one"] = {**run, "outcome": "failed"}
+    assert shown.not_shown(claims, stored).endswith("of all its parameters: R1, R2.")
+    stored[spark] = stored[pods] = {"one": run}
+    assert shown.not_shown(claims, stored).endswith("of all its parameters: –.")
+
+
+def test_a_command_without_a_page_of_results_says_where_it_is_told() -> None:
+    lines = [line for line in shown.page().splitlines() if "`make demo`" in line]
+    assert lines
+    assert all(
+        line.endswith("| README | a command of its own | one run of 2026-11-22, of earlier code |") for line in lines
+    )
+
+
 def test_what_a_test_stands_on() -> None:
     pods, s3, unit = (
         Test(file, "test", EVERY)
