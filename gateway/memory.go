@@ -140,12 +140,17 @@ func (l *limits) most(txn *pb.TxnRequest) (bytes int64, writes bool) {
 	return min(bytes, l.answerBytes), writes
 }
 
-// ask executes a transaction in etcd. What its answer needs is held until the caller gives it back.
-func (g *gateway) ask(ctx context.Context, p payer, txn *pb.TxnRequest) (*pb.TxnResponse, *hold, error) {
+// ask executes a transaction in etcd. What its answer needs is held until the caller gives it back. With a
+// guard that does not hold nothing is executed, and there is no answer.
+func (g *gateway) ask(ctx context.Context, p payer, txn *pb.TxnRequest, guard *pb.Compare) (*pb.TxnResponse, *hold, error) {
 	shape := g.rules.contract.shape(txn)
 	room, writes := g.limits.most(txn)
 	if !writes {
 		room = g.limits.room(p.owner, shape)
+	}
+	sent := txn
+	if guard != nil {
+		sent = guarded(txn, guard)
 	}
 	for {
 		held, err := g.limits.reserve(ctx, p.owner, room)
@@ -156,7 +161,13 @@ func (g *gateway) ask(ctx context.Context, p payer, txn *pb.TxnRequest) (*pb.Txn
 		if writes {
 			take = g.limits.answerBytes // what is written already is not refused
 		}
-		answer, err := g.etcd.send(ctx, txn, int(take))
+		answer, err := g.etcd.send(ctx, sent, int(take))
+		if err == nil && guard != nil {
+			if answer = unguarded(answer); answer == nil {
+				held.release()
+				return nil, nil, nil
+			}
+		}
 		if err == nil {
 			size := int64(answer.Size())
 			held.shrink(size)
@@ -202,7 +213,7 @@ func (g *gateway) look(ctx context.Context, ranges ...*pb.RangeRequest) ([]*pb.R
 	for _, r := range ranges {
 		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}})
 	}
-	answer, held, err := g.ask(ctx, p, txn)
+	answer, held, err := g.ask(ctx, p, txn, nil)
 	if status.Code(err) == codes.ResourceExhausted {
 		return nil, err
 	}

@@ -82,8 +82,18 @@ type large struct {
 
 func (e *large) Txn(_ context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	e.asked.Add(1)
-	answer := &pb.TxnResponse{Header: &pb.ResponseHeader{}, Succeeded: true}
+	answer := e.executed(txn)
+	answer.Header = &pb.ResponseHeader{}
+	return answer, nil
+}
+
+func (e *large) executed(txn *pb.TxnRequest) *pb.TxnResponse {
+	answer := &pb.TxnResponse{Succeeded: true}
 	for _, op := range txn.Success {
+		if inner := op.GetRequestTxn(); inner != nil {
+			answer.Responses = append(answer.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: e.executed(inner)}})
+			continue
+		}
 		if op.GetRequestPut() != nil {
 			e.written.Add(1)
 		}
@@ -98,7 +108,7 @@ func (e *large) Txn(_ context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, err
 		}
 		answer.Responses = append(answer.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: found}})
 	}
-	return answer, nil
+	return answer
 }
 
 // before starts a gateway before such an etcd, and a client of the pod ours/load-1.

@@ -151,9 +151,8 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 	if err != nil {
 		return nil, g.told(s, "Txn", err)
 	}
-	// It may be known at the table by now.
-	answer, held, err := g.ask(ctx, g.payerOf(s, firstKey(request)), request)
-	if reached(err) {
+	answer, held, err := g.execute(ctx, s, request)
+	if own := (refused{}); reached(err) || errors.As(err, &own) {
 		err = g.told(s, "Txn", err)
 	}
 	if err != nil {
@@ -169,6 +168,58 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 	}
 	g.hand(ctx, answer, held)
 	return answer, nil
+}
+
+// execute has etcd execute a transaction that the rules have let through: one that writes only as long as
+// the right stands that it was let through with. Where that has changed, the rules are asked once more.
+func (g *gateway) execute(ctx context.Context, s subject, request *pb.TxnRequest) (*pb.TxnResponse, *hold, error) {
+	table, err := g.rules.writesTo(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	for range 3 {
+		// It may be known at the table by now.
+		p := g.payerOf(s, firstKey(request))
+		if table == "" {
+			return g.ask(ctx, p, request, nil)
+		}
+		guard, err := g.rules.guard(ctx, s, table)
+		if err != nil {
+			return nil, nil, refused{err}
+		}
+		answer, held, err := g.ask(ctx, p, request, guard)
+		if err != nil || answer != nil {
+			return answer, held, err
+		}
+		g.rules.withdrawn(s, table)
+		if err := g.rules.txn(ctx, s, request); err != nil {
+			return nil, nil, refused{err}
+		}
+	}
+	return nil, nil, status.Error(codes.Unavailable, "gateway: the pod's right changes while it is looked up; nothing was written")
+}
+
+// refused is the gateway's own refusal, and nothing that etcd has said.
+type refused struct{ error }
+
+func (r refused) GRPCStatus() *status.Status { return status.Convert(r.error) }
+
+// guarded is a transaction that executes this one when the comparison holds, and else nothing.
+func guarded(txn *pb.TxnRequest, guard *pb.Compare) *pb.TxnRequest {
+	inner := &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: txn}}
+	return &pb.TxnRequest{Compare: []*pb.Compare{guard}, Success: []*pb.RequestOp{inner}}
+}
+
+// unguarded is the answer to the transaction within; nil when it was not executed.
+func unguarded(answer *pb.TxnResponse) *pb.TxnResponse {
+	if !answer.Succeeded || len(answer.Responses) != 1 {
+		return nil
+	}
+	inner := answer.Responses[0].GetResponseTxn()
+	if inner != nil {
+		inner.Header = answer.Header // etcd fills in that of the outer one only
+	}
+	return inner
 }
 
 // firstKey is a key of the transaction; nil when it has none.

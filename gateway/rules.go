@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -20,12 +21,13 @@ import (
 const (
 	maxKeyBytes   = 512
 	maxValueBytes = 64 << 10 // what the operator itself writes at most
-	// A right is looked up again after this time.
+	// A right is looked up again after this time; what writes is compared with it in etcd (guard).
 	rightsFor   = 60 * time.Second
 	noRightsFor = time.Second
 	maxRights   = 100000
-	// etcd's own limit for comparisons and for the operations of a branch (max-txn-ops).
-	maxOperations = 128
+	// etcd's own limit for comparisons and for the operations of a branch (max-txn-ops), less the
+	// comparison with the right (see guarded), which counts against it.
+	maxOperations = 127
 	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
 	maxRanges = 8
 )
@@ -41,6 +43,10 @@ type right struct {
 	// Pods of the HudiTable's own namespace read its keys.
 	reads bool
 	until time.Time
+	// The key that gives the role, and its revision: the admission, or a registration.
+	by       []byte
+	revision int64
+	admitted bool
 }
 
 type podKey struct{ namespace, pod, uid string }
@@ -88,7 +94,7 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 			Role    string `json:"role"`
 		}
 		if json.Unmarshal(kv.Value, &admit) == nil && admit.Attempt == s.attempt() && (admit.Role == roleWriter || admit.Role == roleAgent) {
-			made.role = admit.Role
+			made.role, made.by, made.revision, made.admitted = admit.Role, kv.Key, kv.ModRevision, true
 		}
 	}
 	for _, kv := range answers[1].Kvs {
@@ -98,7 +104,7 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 		made.reads = json.Unmarshal(kv.Value, &gate) == nil && strings.HasPrefix(gate.Table, s.namespace+"/")
 	}
 	if made.role == "" { // all registrations are read only when it matters: an admission goes after its registration
-		if made.role, err = r.registeredAs(ctx, s, table); err != nil {
+		if err = r.registeredAs(ctx, s, table, &made); err != nil {
 			return right{}, err
 		}
 	}
@@ -120,19 +126,58 @@ func (r *rules) rightOf(ctx context.Context, s subject, table string) (right, er
 	return made, nil
 }
 
-// registeredAs is the role that the pod has registered with at the table; empty when it has not.
-func (r *rules) registeredAs(ctx context.Context, s subject, table string) (role string, err error) {
+// registeredAs fills in the role that the pod has registered with at the table, if it has.
+func (r *rules) registeredAs(ctx context.Context, s subject, table string, made *right) error {
 	all := r.contract.key(tables, table, "writer/")
 	answers, err := r.read(ctx, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all))})
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, kv := range answers[0].Kvs {
-		if told, err := registrationIn(kv.Value); role == "" && err == nil && told.of(s) {
-			role = told.Role
+		if told, err := registrationIn(kv.Value); made.role == "" && err == nil && told.of(s) {
+			made.role, made.by, made.revision = told.Role, kv.Key, kv.ModRevision
 		}
 	}
-	return role, nil
+	return nil
+}
+
+// withdrawn drops what is remembered of the pod's right at the table.
+func (r *rules) withdrawn(s subject, table string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.rights[s.key()][table]; known {
+		delete(r.rights[s.key()], table)
+		r.held--
+	}
+}
+
+// writesTo is the table whose keys a transaction writes; empty when it only reads.
+func (r *rules) writesTo(txn *pb.TxnRequest) (table string, err error) {
+	for _, op := range operations(txn) {
+		key := op.GetRequestPut().GetKey()
+		if del := op.GetRequestDeleteRange(); del != nil {
+			key = del.Key
+		}
+		if key == nil {
+			continue
+		}
+		_, at := r.contract.base(key)
+		if table != "" && at != table {
+			return "", status.Errorf(codes.InvalidArgument, "a transaction writes keys of one table, not of %s and %s", table, at)
+		}
+		table = at
+	}
+	return table, nil
+}
+
+// guard is true in etcd as long as the right stands that the transaction was let through with. It is
+// compared where the transaction is executed, because what is remembered may be gone by then.
+func (r *rules) guard(ctx context.Context, s subject, table string) (*pb.Compare, error) {
+	have, err := r.rightOf(ctx, s, table)
+	if err != nil || have.role == "" {
+		return nil, cmp.Or(err, denied("pod %s/%s is not admitted to table %s", s.namespace, s.pod, table))
+	}
+	return &pb.Compare{Key: have.by, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_ModRevision{ModRevision: have.revision}}, nil
 }
 
 // forget drops what has to be looked up again anyway, and all of it when that does not help; r.mu is
@@ -258,6 +303,9 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
 	}
 	if n := ranges(txn, 0); n > maxRanges {
 		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d ranges, not %d (rule ranges)", maxRanges, n)
+	}
+	if _, err := r.writesTo(txn); err != nil {
+		return err
 	}
 	for _, compare := range txn.Compare {
 		if _, ok := r.agent(compare.Key); ok {
@@ -408,6 +456,17 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	case "writer":
 		if value.Inc != name || value.Role != have.role || !value.of(s) {
 			return denied("registration %q: inc, role, attempt, namespace, pod and podUID must be those of pod %s/%s (%s), role %s", put.Key, s.namespace, s.pod, s.uid, have.role)
+		}
+		// What it has registered already it may say anew: the guard compares that it still stands.
+		mayRegister := func() bool { return have.admitted || bytes.Equal(have.by, put.Key) }
+		if !mayRegister() { // an admission may be younger than what is remembered
+			r.withdrawn(s, table)
+			if have, err = r.rightOf(ctx, s, table); err != nil {
+				return err
+			}
+		}
+		if !mayRegister() {
+			return denied("pod %s/%s registers at table %s while it is admitted, and its admission is gone", s.namespace, s.pod, table)
 		}
 		return r.register(ctx, s, table, name)
 	case "alive":

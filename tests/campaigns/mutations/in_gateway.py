@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 _TESTS = "tests/tiers/component/operator/test_identities.py"
+_WITHDRAWN = "tests/tiers/component/operator/test_withdrawn.py"
 _GO = "tests/tiers/component/operator/test_gateway_rules.py::test_go"
 
 
@@ -37,6 +38,24 @@ IDENTITIES = (
         "tests/tiers/component/crds/test_chart.py::test_the_address_of_each_endpoint_stays_when_its_pod_is_replaced",
     ),
     mutation(
+        "what-a-pod-was-is-remembered",
+        "F350",
+        "a pod that is settled writes for as long as a gateway remembers what it was",
+        g(
+            "rules",
+            "Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_ModRevision{ModRevision: have.revision}",
+            "Result: pb.Compare_GREATER, TargetUnion: &pb.Compare_ModRevision{ModRevision: -1}",
+        ),
+        f"{_WITHDRAWN}::test_until_when_a_pod_may_write_what",
+    ),
+    mutation(
+        "a-registration-begets-the-next-one",
+        "F351",
+        "a pod keeps its role without an admission, by one registration after another",
+        g("rules", "return have.admitted || bytes.Equal(have.by, put.Key)", 'return have.role != ""'),
+        f"{_WITHDRAWN}::test_nobody_registers_when_the_admission_is_gone",
+    ),
+    mutation(
         "any-table-is-ones-own",
         "F110",
         "a pod that is admitted to some table writes the keys of any",
@@ -45,7 +64,7 @@ IDENTITIES = (
             '	if made.role != "" {\n		made.reads',
             "	r.mu.Lock()\n"
             "	for _, other := range r.rights[s.key()] {\n"
-            "		made.role = other.role\n"
+            "		made = other\n"
             "	}\n"
             "	r.mu.Unlock()\n"
             '	if made.role != "" {\n		made.reads',

@@ -24,6 +24,17 @@ TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 
 TENANTS = (
     mutation(
+        "what-the-operator-makes-has-no-label",
+        "availability",
+        "nobody can tell which ServiceAccounts of a namespace are the operator's, and none is removed",
+        o(
+            "manifests/namespace",
+            '        "kind": "ServiceAccount",\n        "metadata": _metadata(namespace, name),',
+            '        "kind": "ServiceAccount",\n        "metadata": {"name": name, "namespace": namespace},',
+        ),
+        f"{CRDS}/test_purge.py::test_what_the_page_leaves_and_what_it_removes",
+    ),
+    mutation(
         "whoever-comes-first-keeps-the-path",
         "F191",
         "a HudiTable that cannot reach its path keeps its owner out for ever",
