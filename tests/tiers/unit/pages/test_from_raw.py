@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.bench import lock_load, starvation
+from tests.campaigns.bench import lock_gateway, lock_load, starvation
 from tests.campaigns.chaos import page as chaos
 from tests.campaigns.crashes import report as crashes
 from tests.campaigns.faults import table as faults
@@ -31,6 +31,7 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
         lambda: kills_table.page({kind: kills.rounds(kind) for kind in kills.KINDS}, kills.earlier()),
         "tests.campaigns.kills --table",
     ),
+    "lock-gateway": (lock_gateway.page, "tests.campaigns.bench.lock_gateway --page"),
     "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
     "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
     "starvation": (starvation.page, "tests.campaigns.bench.starvation --page"),
