@@ -85,8 +85,9 @@ chaos: ## kill and freeze drivers, agents, operator, etcd and S3 of a real clust
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours; prints, keeps no result
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults.prove
 
-bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; continues; writes docs/results/lock-load.md
+bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; lock cycles with the gateway and without; continues; writes docs/results/lock-*.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.lock_gateway
 
 bench-launches: deps ## how many writers the operator starts in a minute, what each costs, and what many that run cost at rest (LAUNCHES="--writers 300 --tables 300"); prints JSON
 	@hack/build/build-binaries kube kubectl

@@ -219,6 +219,12 @@ class Gateway:
         wait_for("the gateway is ready", lambda: self.probe("readyz") is not None)
 
     @property
+    def pid(self) -> int:
+        """Of the process that runs."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def metrics_address(self) -> str:
         """Where it is scraped."""
         return f"127.0.0.1:{self._probe}"

@@ -201,12 +201,14 @@ def test_nobody_registers_when_the_admission_is_gone(taken: Taken) -> None:
 
 
 def test_a_read_ends_with_the_tables_gate(taken: Taken) -> None:
-    """Which names the namespace: without it a pod that is nobody is told nothing."""
+    """It names the HudiTable until that is deleted; then a pod that is nobody is told nothing."""
     taken.withdraw()
     taken.fence()
     taken.settle()
     assert taken.may_write() == [set(), set()]
-    taken.etcd.ctl("root", "del", KEYS.of(Kind.GATE))
+    gate = run(taken.store.read_table(TABLE, "")).gate
+    assert gate is not None
+    assert run(taken.store.put_gate(TABLE, {"state": "frozen", "table": ""}, expected_mod=gate.mod_revision))
     time.sleep(1.1)  # how long "no role" is remembered
     assert not taken.may_read()
 

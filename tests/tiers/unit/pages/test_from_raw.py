@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.bench import lock_load, starvation
+from tests.campaigns.bench import lock_gateway, lock_load, starvation
 from tests.campaigns.chaos import page as chaos
 from tests.campaigns.crashes import report as crashes
 from tests.campaigns.faults import proven
@@ -38,6 +38,7 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
         "tests.campaigns.kills --table",
     ),
     "last-run": (last_run.page, "tests.campaigns.pages.last_run --page"),
+    "lock-gateway": (lock_gateway.page, "tests.campaigns.bench.lock_gateway --page"),
     "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
     "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
     "shown": (shown.page, "tests.campaigns.pages.last_run --page"),
