@@ -5,8 +5,6 @@ chart's admission policies.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from hudi_operator.api.references import ANNOTATION
 from tests.support import CACHE, ROOT, quick_yaml
@@ -25,9 +23,7 @@ KINDS = {
 NAMESPACE = "hudi-operator"
 
 
-@contextmanager
-def charts_rights(world: World) -> Iterator[None]:
-    """Operators that start now have the account that the chart makes, under its policies."""
+def test_the_charts_rights_are_enough(world: World) -> None:
     chart = subprocess.run(
         [
             CACHE / "bin/helm",
@@ -47,46 +43,17 @@ def charts_rights(world: World) -> Iterator[None]:
     rights = quick_yaml.dump_all(
         [manifest for manifest in quick_yaml.load_all(chart) if manifest and manifest["kind"] in KINDS]
     )
-    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    world.cluster.kubectl("apply", "-f", "-", stdin=quick_yaml.dump(home))
+    world.cluster.kubectl("create", "namespace", NAMESPACE)
     # The world of these tests has made a role of this name for itself.
-    world.cluster.kubectl("delete", "clusterrole", "hudi-operator-driver", "--ignore-not-found")
+    world.cluster.kubectl("delete", "clusterrole", "hudi-operator-driver")
     world.cluster.kubectl("apply", "-f", "-", stdin=rights)
     try:
-        token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
-        kubeconfig = quick_yaml.load(world.cluster.kubeconfig.read_text())
-        kubeconfig["users"][0]["user"] = {"token": token}
-        world.operator_kubeconfig = world.directory / "token.kubeconfig"
-        world.operator_kubeconfig.write_text(quick_yaml.dump(kubeconfig))
-        world.operator_namespace = NAMESPACE
-        yield
+        _whole_life(world)
     finally:
         policies = quick_yaml.dump_all(
             [manifest for manifest in quick_yaml.load_all(rights) if manifest["kind"].startswith("ValidatingAdmission")]
         )
         world.cluster.kubectl("delete", "-f", "-", stdin=policies)
-
-
-def test_the_charts_rights_are_enough(world: World) -> None:
-    with charts_rights(world):
-        _whole_life(world)
-
-
-def test_the_operator_asks_why_executors_do_not_come_and_makes_none(world: World) -> None:
-    """F301: its own policy lets the question pass, and those of drivers have nothing against it."""
-    with charts_rights(world):
-        operator = world.start_operator()
-        table_id, _, _ = world.running_table()
-        world.running_writer(table_id, executors={"instances": 1})
-
-        def asked() -> JsonDict | None:
-            found = world.condition("hudiwriters", "load", "ExecutorsMissing")
-            return found if found is not None and "would make another one" in found["message"] else None
-
-        found = wait_for("the API server was asked", asked, seconds=80)
-        assert (found["status"], found["reason"]) == ("True", "Pending")
-        assert not world.pods("executor")
-        assert "forbidden" not in operator.log.read_text()
 
 
 def test_the_event_says_why_a_reference_is_not_allowed(world: World) -> None:
@@ -132,8 +99,26 @@ def _stalled(world: World, message: str) -> None:
     wait_for(message, found, seconds=60)
 
 
+def _asks_why_executors_do_not_come(world: World) -> None:
+    """F301: its own policy lets the question pass, and those of drivers have nothing against it."""
+
+    def asked() -> JsonDict | None:
+        found = world.condition("hudiwriters", "load", "ExecutorsMissing")
+        return found if found is not None and "API server would make another one" in found["message"] else None
+
+    found = wait_for("the API server was asked", asked, seconds=80)
+    assert (found["status"], found["reason"]) == ("True", "Pending")
+    assert not world.pods("executor")
+
+
 def _whole_life(world: World) -> None:
     """Create, write, die, settle, delete; with an account of the table's own."""
+    token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
+    kubeconfig = quick_yaml.load(world.cluster.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {"token": token}
+    world.operator_kubeconfig = world.directory / "token.kubeconfig"
+    world.operator_kubeconfig.write_text(quick_yaml.dump(kubeconfig))
+    world.operator_namespace = NAMESPACE
     for kind in ("serviceaccount", "secret generic"):
         world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")
     world.settings = {"consent": {"secrets": "Required", "serviceAccounts": "Required"}}
@@ -162,6 +147,7 @@ def _whole_life(world: World) -> None:
     assert pod["spec"]["serviceAccountName"] == "lake"
     world.cluster.kubectl("-n", world.namespace, "get", "rolebinding", "hudi-driver-lake")
     world.cluster.kubectl("-n", world.namespace, "get", "networkpolicy", "hudi-driver", "hudi-executor", "hudi-agent")
+    _asks_why_executors_do_not_come(world)
     world.lock(table_id, inc, pod)
     world.end_pod(pod, exit_code=137)
     world.phase(table_id, inc, "Settled")
