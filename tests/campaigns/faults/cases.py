@@ -159,6 +159,7 @@ CASES = (
         (
             "faults::inside-the-drain",
             "faults::client-times-out",
+            "faults::other-file-times-out",
             f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
         ),
         "nobody is killed in `client-times-out`: there the client gives the request up",

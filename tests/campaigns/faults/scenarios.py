@@ -277,6 +277,46 @@ def client_times_out(side: Side) -> Result:
     return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
 
 
+def other_file_times_out(side: Side) -> Result:
+    """The PUT of the metadata table's completed file, which A sends under the lock, is held; A's
+    client gives up after 2 s, A lives on. B writes to the same file group; then the PUT arrives.
+    """
+    held = side.proxy.hold_next(s3proxy.completed_in_metadata)
+    refused = side.proxy.refuse(
+        lambda line: (
+            held.arrived.is_set()
+            and not held.deliver.is_set()
+            and s3proxy.completed_in_metadata(line)
+            and f"/{instant_of(held)}_" in line
+        )
+    )
+    a = side.write("a", A, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
+    arrive(held, a)
+    instant, begin = instant_of(held), time.monotonic()
+    notes = []
+    if side.table is not None:
+        time.sleep(2 + DRAIN_SECONDS / 2)
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was released while a file that was sent under it had no answer"
+        assert lock["inc"] == a.inc, "the lock was released while a file that was sent under it had no answer"
+        notes.append(
+            f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the "
+            "lock"
+        )
+        held.deliver.set()
+    a.wait()
+    notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}")
+    b = side.write("b", B)
+    assert b.wait() == 0, b.log()[-3000:]
+    held.deliver.set()
+    refused.stop()
+    until("the PUT has arrived", held.delivered.is_set)
+    notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
+    if side.table is not None:
+        await_quiet(side)
+    return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
+
+
 def listing_fails(side: Side) -> Result:
     """A dies while it writes; the store refuses every listing while the agent looks."""
     assert side.table is not None
@@ -516,6 +556,14 @@ SCENARIOS = (
         8,
         "I1",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+        TIMEOUT_OPTIONS,
+    ),
+    Scenario(
+        "other-file-times-out",
+        other_file_times_out,
+        8,
+        "I1, F37",
+        {"stock": "ok", "lease-only": "ok", "ours": "ok"},
         TIMEOUT_OPTIONS,
     ),
     Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),

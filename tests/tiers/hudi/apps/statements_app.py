@@ -28,9 +28,8 @@ def rows():
 
 
 def save(frame, operation="upsert", mode="append", to=path, **more):
-    frame.write.format("hudi").options(**OPTIONS, **{"hoodie.datasource.write.operation": operation}, **more).mode(
-        mode
-    ).save(to)
+    options = {**OPTIONS, "hoodie.datasource.write.operation": operation, **more}
+    frame.write.format("hudi").options(**options).mode(mode).save(to)
 
 
 def outcome(name, action):
