@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hudi_contract.assignment import CallbackOrder
@@ -17,6 +18,14 @@ service account token is not for callbacks.
 _URL = (
     "^https?://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?"
     "(/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?([?][A-Za-z0-9._~!$&()*+,;=:@%/?-]*)?$"
+)
+_WITH_PORT = re.compile("https?://[^/?]*:([0-9]+)(?:[/?].*)?")
+_MOST_PORT = 65_535
+_OF_THE_CLUSTER = re.compile("http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?")
+_NEVER = re.compile(
+    "https?://((.*[.])?localhost|127[.].*|0[.].*|0|169[.]254[.].*|metadata|metadata[.]google[.]internal"
+    r"|\[::1?]|\[fe[89ab][0-9a-f]:.*]|\[.*:(127|169[.]254)[.].*])(:[0-9]+)?([/?].*)?",
+    re.IGNORECASE,
 )
 
 
@@ -41,3 +50,23 @@ class Callback:
             secret=bool(self.secret),
             table_services=self.table_services,
         )
+
+
+def problem(wanted: Callback | None) -> str:
+    """Why nothing is sent to this receiver (field and rule); empty when it is, or there is none.
+
+    The CRD refuses the same. The agent looks at the addresses of the name at each request.
+    """
+    if wanted is None:
+        return ""
+    port = _WITH_PORT.fullmatch(wanted.url)
+    if port is not None and not 0 < int(port[1]) <= _MOST_PORT:
+        return f"{WHERE}.url: its port must be between 1 and {_MOST_PORT}"
+    if wanted.url.startswith("http:") and not _OF_THE_CLUSTER.fullmatch(wanted.url):
+        return (
+            f"{WHERE}.url: http is for Services of the cluster (http://NAME.NAMESPACE.svc or .svc.cluster.local); "
+            "use https"
+        )
+    if _NEVER.fullmatch(wanted.url):
+        return f"{WHERE}.url: nothing is sent to loopback, link-local and metadata addresses"
+    return ""

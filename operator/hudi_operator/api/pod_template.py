@@ -147,7 +147,7 @@ def _problems(template: Mapping[str, Any], main: str) -> Iterator[str]:
     yield from _of_types("metadata.", meta)
     for field, owned in (("labels", OWN_LABELS), ("annotations", OWN_ANNOTATIONS)):
         for name, value in _object(meta, field).items():
-            if re.fullmatch(owned, name) or not isinstance(value, str):
+            if re.fullmatch(owned, name, re.DOTALL) or not isinstance(value, str):
                 yield f"metadata.{field}: {name} is set by the operator, or no text"
     yield from _other("spec.", spec, SPEC)
     yield from _of_types("spec.", spec)
@@ -159,12 +159,13 @@ def _problems(template: Mapping[str, Any], main: str) -> Iterator[str]:
         if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
             yield f"spec.{field}: expected a list of objects"
             return
-        names = [str(item.get("name", "")) for item in items]
         if len(items) > most:
             yield f"spec.{field}: has {len(items)} items, must have at most {most}"
+        names = [item.get("name") for item in items]
         for name in names:
-            if not re.fullmatch(NAME, name) or names.count(name) > 1:
+            if not isinstance(name, str) or not re.fullmatch(NAME, name) or names.count(name) > 1:
                 yield f"spec.{field}: {name!r} is no name, or stands twice"
+                return
     yield from _of_volumes(spec)
     yield from _of_containers(spec, main)
     for use in _uses(template):
@@ -210,6 +211,7 @@ def _of_volumes(spec: JsonDict) -> Iterator[str]:
 
 def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:
     volumes = {volume["name"] for volume in spec.get("volumes") or ()}
+    regular = {container["name"] for container in spec.get("containers") or ()}
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():
             name = container["name"]
@@ -221,6 +223,8 @@ def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:
                 yield from _of_our_resources(at, container)
             elif name in OWN_CONTAINERS:
                 yield f"{at}: the operator's own container is {main}, in spec.containers"
+            elif field == "initContainers" and name in regular:
+                yield f"{at}: spec.containers has one of this name"
             else:
                 known = _OF_OTHERS | ({"restartPolicy"} if field == "initContainers" else set())
                 yield from _other(f"{at}.", container, known)
@@ -275,7 +279,8 @@ def _of_security(at: str, context: JsonDict, known: frozenset[str]) -> Iterator[
     if context.get("allowPrivilegeEscalation", False) is not False or set(_object(context, "capabilities")) - {"drop"}:
         yield f"{at}: allowPrivilegeEscalation is false, and capabilities are dropped only"
     for field in ("seccompProfile", "appArmorProfile"):
-        if _object(context, field).get("type", "RuntimeDefault") not in ("RuntimeDefault", "Localhost"):
+        # Null would take the operator's profile away.
+        if field in context and _object(context, field).get("type") not in ("RuntimeDefault", "Localhost"):
             yield f"{at}.{field}: must be RuntimeDefault or Localhost"
 
 
@@ -318,13 +323,19 @@ def _uses(template: Mapping[str, Any]) -> Iterator[Use]:
 
 
 def _of_volume(at: str, volume: JsonDict) -> Iterator[Use]:
-    for source in (volume, *(_object(volume, "projected").get("sources") or ())):
-        for kind, field, name in (("Secret", "secret", "secretName"), ("ConfigMap", "configMap", "name")):
-            found = _object(source, field)
-            if said := found.get(name) or found.get("name"):
-                yield Use(at, kind, str(said), bool(found.get("optional")))
+    # Kubernetes ignores a field of another name: it must not be the one that is checked (F344).
+    yield from _of_source(at, volume, "secretName")
+    for source in _object(volume, "projected").get("sources") or ():
+        yield from _of_source(at, source, "name")
     if claim := _object(volume, "persistentVolumeClaim").get("claimName"):
         yield Use(at, "PersistentVolumeClaim", str(claim))
+
+
+def _of_source(at: str, source: JsonDict, name_of_secret: str) -> Iterator[Use]:
+    for kind, field, name in (("Secret", "secret", name_of_secret), ("ConfigMap", "configMap", "name")):
+        found = _object(source, field)
+        if said := found.get(name):
+            yield Use(at, kind, str(said), bool(found.get("optional")))
 
 
 def _of_variable(at: str, of: Mapping[str, Any], secret: str, config_map: str) -> Iterator[Use]:

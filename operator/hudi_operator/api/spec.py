@@ -370,6 +370,14 @@ class Application:
     """None when ``main_file`` is used."""
     arguments: tuple[str, ...] = texts(at_most=64, length=(None, 4096))
 
+    def problem(self) -> str:
+        """Why this is no program; empty when it is one."""
+        if "/../" in self.main_file:
+            return f".mainFile: {self.main_file!r} must not contain '..'"
+        if bool(self.main_file) == (self.config_map is not None):
+            return ": needs one of mainFile and configMapKeyRef"
+        return ""
+
 
 @dataclass(frozen=True)
 class ClassLimit:
@@ -505,8 +513,8 @@ class WriterSpec:
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
         if found := spec.retry.problem():
             raise SpecError(f"spec.{found}")
-        if spec.application is not None and "/../" in spec.application.main_file:
-            raise SpecError(f"spec.application.mainFile: {spec.application.main_file!r} must not contain '..'")
+        if spec.application is not None and (found := spec.application.problem()):
+            raise SpecError(f"spec.application{found}")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
         _check_pods(spec.driver, "spec.driver", "driver")

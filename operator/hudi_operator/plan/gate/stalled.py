@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hudi_contract import naming
 from hudi_contract.words import AgentError, GateState
-from hudi_operator.api import bootstrap, options, paths, services
+from hudi_operator.api import bootstrap, callback, options, paths, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
@@ -107,6 +107,10 @@ def _bootstrap_is_wrong(o: _Object) -> Stall | None:
     )
 
 
+def _callback_is_wrong(o: _Object) -> Stall | None:
+    return _stall("InvalidSpec", callback.problem(o.table.callback))
+
+
 def _option_is_not_allowed(o: _Object) -> Stall | None:
     return _stall("OptionNotAllowed", options.table_problem(o.table, o.config.option_patterns))
 
@@ -116,6 +120,7 @@ OBJECT: Chain[_Object, Stall] = Chain(
     _lock_is_wrong,
     _services_are_wrong,
     _bootstrap_is_wrong,
+    _callback_is_wrong,
     _option_is_not_allowed,
 )
 """Checks of a HudiTable that depend on nothing else."""

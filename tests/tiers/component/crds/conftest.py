@@ -12,7 +12,7 @@ import pytest
 from kubernetes import client, config
 
 from tests.support import ROOT
-from tests.support.hostile_specs import ALLOWED_IMAGES
+from tests.support.hostile.launch import ALLOWED_IMAGES
 from tests.tiers.component.crds.cluster import Cluster, allow, install, module_folder, wait_until
 
 
@@ -39,14 +39,16 @@ def light_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 @pytest.fixture(scope="session")
 def external_secrets(light_cluster: Cluster) -> Cluster:
-    """The CRD of ExternalSecrets is there, from its Go module, by the module's checksum. No
-    controller acts on one.
+    """The CRDs of ExternalSecrets and their stores are there, from their Go module, by the module's
+    checksum. No controller acts on one.
     """
     module = module_folder(
         "github.com/external-secrets/external-secrets@v1.3.2", "h1:u2J8RjlHIeF0oZCqtl92adI/uZWUwOesJIDkfql6LqQ="
     )
-    crd = module / "config" / "crds" / "bases" / "external-secrets.io_externalsecrets.yaml"
-    light_cluster.kubectl("apply", "--server-side", "-f", str(crd))
+    crds = module / "config" / "crds" / "bases"
+    for name in ("external-secrets.io_externalsecrets", "external-secrets.io_clustersecretstores",
+                 "external-secrets.io_secretstores", "generators.external-secrets.io_generatorstates"):  # fmt: skip
+        light_cluster.kubectl("apply", "--server-side", "-f", str(crds / f"{name}.yaml"))
     light_cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     return light_cluster
 

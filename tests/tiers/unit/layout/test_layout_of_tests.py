@@ -62,6 +62,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "versitygw",
         "fake-gcs-server",
         "kube-router",
+        "external-secrets",
         "cyclonedx-gomod",
         "kafka",
         "hdfs",

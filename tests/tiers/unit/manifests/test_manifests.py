@@ -22,7 +22,7 @@ from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
 from hudi_operator.model.config import AgentConfig, NetworkPolicyConfig, OperatorConfig
-from tests.support.hostile_specs import properties
+from tests.support.hostile.readers import properties
 
 JsonDict = dict[str, Any]
 CONFIG = OperatorConfig()

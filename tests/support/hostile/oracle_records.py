@@ -1,0 +1,149 @@
+"""What must hold of job.json, of a table's assignment to its agent, and of the request for a
+bootstrap.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.plan.agent import agents
+from hudi_operator.plan.requests import bootstrap
+from tests.support.hostile.launch import SOURCE
+from tests.support.hostile.readers import alternatives
+from tests.support.hostile.vocabulary import PREFIX
+
+JsonDict = dict[str, Any]
+
+NOON_MS = 1_767_268_800_000
+_CLASSES = re.compile(r"(?i)class|jaas|ssl|sasl|interceptor|reporter|provider|serializer|group|servers|location|file")
+_LOCAL = re.compile(r"(127\.|0\.|0$|169\.254\.|localhost$|.*\.localhost$|metadata$|metadata\.google|::1$|::$|fe[89ab])")
+
+
+def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
+    """Raises AssertionError."""
+    spec = writer["spec"]
+    source, told = spec.get("source") or {}, found["source"]
+    assert told is not None or not {"files", "hudi", "kafka", "python", "sql"} & {k for k, v in source.items() if v}
+    if spec.get("transform"):
+        assert found["transform"]["sql"] == spec["transform"]["sql"]
+    if "application" in spec:
+        _program(spec["application"], found["application"])
+    if source.get("sql"):
+        assert told["sql"]["query"] == source["sql"]["query"]
+        assert [view["name"] for view in told["sql"]["views"]] == [view["name"] for view in source["sql"]["views"]]
+    if source.get("python"):
+        assert re.fullmatch(r"/etc/hudi/code/[^/]+[.]py", told["python"]["file"])
+        assert told["python"]["arguments"] == (source["python"].get("arguments") or {})
+        assert told["python"]["function"].isidentifier()
+    if source.get("kafka"):
+        _kafka(source["kafka"], told["kafka"])
+    views = told["sql"]["views"] if source.get("sql") else []
+    for each in [*([told["files"]] if source.get("files") else []), *(v["files"] for v in views if v.get("files"))]:
+        _files(each)
+    for each in [*([told["hudi"]] if source.get("hudi") else []), *(v["hudi"] for v in views if v.get("hudi"))]:
+        _folder(each["path"])
+        assert re.fullmatch("[A-Za-z0-9_.$]*", each.get("merger") or ""), each
+    if "tableRef" in (source.get("hudi") or {}):
+        assert told["hudi"]["path"] == f"{PREFIX}/{SOURCE}"
+    _of_table(table, found["table"])
+    assert [p.rpartition("=")[2] for p in found["partitions"]] == [
+        p.rpartition("=")[2] for p in spec.get("partitions") or []
+    ]
+
+
+def _program(said: JsonDict, told: JsonDict) -> None:
+    path = told["mainFile"]
+    assert re.fullmatch(r"/[^\x00-\x20]+[.]py", path), path
+    assert ".." not in path.split("/"), path
+    if said.get("configMapKeyRef"):
+        assert re.fullmatch(r"/etc/hudi/code/[^/]+[.]py", path)
+    assert told["arguments"] == (said.get("arguments") or [])
+
+
+def _kafka(said: JsonDict, told: JsonDict) -> None:
+    assert told["bootstrapServers"] == said["bootstrapServers"]
+    for server in told["bootstrapServers"]:
+        assert re.fullmatch(r"[\w.\[\]:-]+:\d+", server, re.ASCII), server
+    assert told["topics"] == (said.get("topics") or [])
+    assert told["value"]["schema"] == (said["value"].get("schema") or "")
+    assert not [name for name in told["options"] if _CLASSES.search(name)], told["options"]
+    assert told["options"] == (said.get("options") or {})
+    assert re.fullmatch("Earliest|Latest|[0-9]+", told["startFrom"])
+    assert told["security"]["folder"] in ("", "/etc/hudi/kafka")
+
+
+def _files(found: JsonDict) -> None:
+    for path in found["paths"]:
+        for one in alternatives(path):
+            scheme, slashes, rest = one.partition("://")
+            assert slashes, path
+            assert scheme.lower() in ("s3", "s3a"), path
+            assert posixpath.normpath(rest).startswith("lake/team/"), path
+            assert "@" not in rest.partition("/")[0], path
+    assert not [name for name in found["options"] if "." in name or name.lower() in ("path", "paths", "avroschemaurl")]
+
+
+def _folder(path: str) -> None:
+    assert re.fullmatch("s3a://lake/team/[A-Za-z0-9._=+,~:/@-]+", path), path
+    assert posixpath.normpath(path.partition("://")[2]) == path.partition("://")[2].rstrip("/"), path
+
+
+def _of_table(table: JsonDict, found: JsonDict) -> None:
+    spec = table["spec"]
+    _folder(found["path"])
+    assert found["recordKeyFields"] == spec["recordKeyFields"]
+    assert found["partitionFields"] == (spec.get("partitionFields") or [])
+    assert found["orderingFields"] == (spec.get("orderingFields") or [])
+    assert found["name"] == (spec.get("tableName") or table["metadata"]["name"])
+    assert re.fullmatch("[A-Za-z0-9_.$]*", (found["merge"] or {}).get("className") or ""), found["merge"]
+
+
+def assignment(table: JsonDict, target: TableSpec) -> JsonDict:
+    """The record of a table that launches, as JSON. Raises AssertionError."""
+    spec = table["spec"]
+    found = agents.assignment(target, NOON_MS)
+    _of_table(table, found)
+    assert found["table"] == "team/flights"
+    if (said := spec.get("commitCallback")) is not None:
+        assert found["callback"]["url"] == said["url"]
+        _url(said["url"])
+    for kind, order in found["services"].items():
+        _service(kind, order["options"], (spec.get("services") or {}).get(kind) or {})
+    if (said := spec.get("bootstrap")) is not None and target.bootstrap is not None:
+        told = bootstrap.request("flights-uid", target.bootstrap).to_json()
+        _folder(told["path"])
+        assert f"{told['path']}/" not in f"{found['path']}/"
+        assert f"{found['path']}/" not in f"{told['path']}/"
+        assert (told["mode"], told["format"]) == ("FullRecord", "Parquet")
+        assert found["adoption"] == "Bootstrap"
+    return found
+
+
+def _url(url: str) -> None:
+    """What a client connects to is what the URL shows."""
+    assert url.isascii(), url
+    assert not re.search(r"[\x00-\x20\x7f\\#\"<>^`{|}]", url), url
+    parts = urlsplit(url)
+    assert parts.scheme in ("http", "https"), url
+    assert parts.username is None, url
+    host = parts.hostname or ""
+    assert host, url
+    assert host in url.lower(), url
+    assert parts.port is None or 0 < parts.port < 65536, url
+    assert not _LOCAL.match(host), url
+    assert not re.search(r":(127|169\.254)\.", host), url
+    assert parts.scheme == "https" or re.fullmatch(r"[^.]+\.[^.]+\.svc(\.cluster\.local)?", host), url
+
+
+def _service(kind: str, options: dict[str, str], said: JsonDict) -> None:
+    patterns = {value for key, value in options.items() if "pattern" in key}
+    assert patterns <= {said.get("partitionPattern")}, patterns
+    for key, value in options.items():
+        if key.endswith("sort.columns"):
+            assert value.split(",") == said["sortColumns"], value
+        elif value not in patterns:
+            assert re.fullmatch("[A-Za-z0-9_]+", value), (kind, key, value)
