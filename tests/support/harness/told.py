@@ -54,9 +54,7 @@ class Told:
     def reached(self, gate: str, number: int) -> bool:
         """Wait until that piece reaches `pause`; False when it ends without."""
         place, answer = self._folder / f"{gate}.reached", self._folder / f"{number}.json"
-        until(
-            f"{gate} is reached", lambda: place.exists() or answer.exists(), alive=self.process, every=0.02
-        )
+        until(f"{gate} is reached", lambda: place.exists() or answer.exists(), alive=self.process, every=0.02)
         return place.exists()
 
     def open(self, gate: str) -> None:

@@ -119,7 +119,7 @@ def two_programs(world: World, agent: Process, table: Table, kind: str) -> None:
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("kind", ["cow", "mor", "mor-bucket"])
 def test_so_it_is_after_a_restore(world: World, agent: Process, kind: str) -> None:
-    """Of three programs the second one is undone; the third one has other keys in the same files."""
+    """Of three programs the second is undone; the third has other keys in the same files."""
     seed = seeds.drawn()
     print(f"{seeds.VARIABLE}={seed}")
     name = f"restored-{kind}"

@@ -33,8 +33,12 @@ STATEMENTS = {
     "by chance": f"DELETE FROM t WHERE {KEYS} AND rand() < 2",
     "by a query on itself": f"DELETE FROM t WHERE p = '{{p}}' AND id IN (SELECT id FROM t WHERE {KEYS} AND v = 'x')",
     "by its greatest key": f"DELETE FROM t WHERE {KEYS} AND id < (SELECT max(id) FROM t WHERE p = '{{p}}')",
-    "where it exists": "DELETE FROM t WHERE p = '{p}' AND EXISTS (SELECT 1 FROM few s WHERE s.id = t.id AND pause('{p}'))",
-    "where it exists in itself": f"DELETE FROM t WHERE p = '{{p}}' AND EXISTS (SELECT 1 FROM t u WHERE u.id = t.id AND u.{KEYS})",
+    "where it exists": (
+        "DELETE FROM t WHERE p = '{p}' AND EXISTS (SELECT 1 FROM few s WHERE s.id = t.id AND pause('{p}'))"
+    ),
+    "where it exists in itself": (
+        f"DELETE FROM t WHERE p = '{{p}}' AND EXISTS (SELECT 1 FROM t u WHERE u.id = t.id AND u.{KEYS})"
+    ),
     "UPDATE": f"UPDATE t SET v = 'u', ts = ts + 10 WHERE {KEYS}",
     "UPDATE by a query on itself": (
         f"UPDATE t SET v = 'u', ts = ts + 10 WHERE p = '{{p}}' AND id IN (SELECT id FROM t WHERE {KEYS})"
@@ -63,10 +67,7 @@ def allowed(way: str, said: str, ts: int | None) -> list[list[tuple[Any, ...]]]:
     The other writer upserts 1, deletes 2, and adds 6.
     """
     own = {id: (id, "x", 5) for id in range(1, 6)}
-    if "UPDATE" in way:
-        done = {id: (id, "u", 15) for id in (1, 2, 3)}
-    else:
-        done = {}
+    done = {id: (id, "u", 15) for id in (1, 2, 3)} if "UPDATE" in way else {}
     kept = {id: own[id] for id in (4, 5)}
     if ts is None:
         return [sorted((own if said else kept | done).values())]
@@ -116,8 +117,9 @@ def test_one_order_or_a_conflict(world: World, agent: Process, kind: str) -> Non
             met = ts
         said, _ = program.said(number)
         found = left(world, table, p)
-        print(f"BETWEEN {kind} {way} ({ts}): {said[:200] or 'succeeded'}", flush=True)
-        if found not in allowed(way, said, met):
+        right = found in allowed(way, said, met)
+        print(f"BETWEEN {kind} {way} ({ts}, {met}): {said[:200] or 'succeeded'}: {right} {found}", flush=True)
+        if not right:
             wrong.append((way, ts, said[:300], found))
         until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     assert not wrong, wrong
