@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "concurrency": {"mode": "NonBlocking"},
     },
 }
-KEYS = "p = '{p}' AND id <= 3 AND pause('{p}')"
+KEYS = "p = '{p}' AND id <= 3 AND pause('{p}', id)"
 STATEMENTS = {
     "DELETE": f"DELETE FROM t WHERE {KEYS}",
     "with an alias": f"DELETE FROM t AS x WHERE {KEYS}",
@@ -34,7 +34,7 @@ STATEMENTS = {
     "by a query on itself": f"DELETE FROM t WHERE p = '{{p}}' AND id IN (SELECT id FROM t WHERE {KEYS} AND v = 'x')",
     "by its greatest key": f"DELETE FROM t WHERE {KEYS} AND id < (SELECT max(id) FROM t WHERE p = '{{p}}')",
     "where it exists": (
-        "DELETE FROM t WHERE p = '{p}' AND EXISTS (SELECT 1 FROM few s WHERE s.id = t.id AND pause('{p}'))"
+        "DELETE FROM t WHERE p = '{p}' AND EXISTS (SELECT 1 FROM few s WHERE s.id = t.id AND pause('{p}', s.id))"
     ),
     "where it exists in itself": (
         f"DELETE FROM t WHERE p = '{{p}}' AND EXISTS (SELECT 1 FROM t u WHERE u.id = t.id AND u.{KEYS})"
@@ -45,10 +45,10 @@ STATEMENTS = {
     ),
 }
 SAVES = {
-    "save": ("SELECT CAST(id AS INT) AS id, '{p}' AS p FROM few WHERE pause('{p}')", "delete"),
-    "save of doubled rows": ("SELECT 1 + id % 3 AS id, '{p}' AS p FROM range(9) WHERE pause('{p}')", "delete"),
+    "save": ("SELECT CAST(id AS INT) AS id, '{p}' AS p FROM few WHERE pause('{p}', id)", "delete"),
+    "save of doubled rows": ("SELECT 1 + id % 3 AS id, '{p}' AS p FROM range(9) WHERE pause('{p}', id)", "delete"),
     "save with other columns": (
-        "SELECT CAST(id AS INT) AS id, '{p}' AS p, 'z' AS v, 7 AS more FROM few WHERE pause('{p}')",
+        "SELECT CAST(id AS INT) AS id, '{p}' AS p, 'z' AS v, 7 AS more FROM few WHERE pause('{p}', id)",
         "delete",
     ),
     "save of its own rows": (f"SELECT id, p, v, ts FROM t WHERE {KEYS}", "delete"),

@@ -28,8 +28,12 @@ def save(frame: Any, operation: str = "upsert", mode: str = "append", **options:
     frame.write.format("hudi").options(**current.table_options()).options(**more).mode(mode).save(path)
 
 
-def pause(name: str) -> bool:
-    """Say that this place is reached, once, and wait there until the test lets it go on."""
+def pause(name: str, _: object = None) -> bool:
+    """Say that this place is reached, once, and wait there until the test lets it go on.
+
+    In SQL with a column of the rows: a condition on none goes to Hudi as one on partitions, which
+    cannot evaluate Python.
+    """
     gate = folder / name
     if not gate.exists():
         Path(f"{gate}.reached").touch()
