@@ -50,6 +50,9 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
   statement of them; `UPDATE` and `MERGE INTO` while it has
   `hoodie.datasource.write.insert.drop.duplicates` or `hoodie.datasource.insert.dup.policy`, with which
   they change nothing (`tests/tiers/hudi/test_deletes_of_programs.py`).
+* `MERGE INTO` while the table has a column, a field or a wider type that the program's catalog does
+  not know, because another writer has brought it since the table was named there: the statement would
+  undo that (`HUDIOP-SCHEMA-MOVED`, `tests/tiers/hudi/test_old_columns.py`).
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

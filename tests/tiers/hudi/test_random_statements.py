@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.support import seeds
-from tests.support.harness.compactions import EAGER
-from tests.support.harness.local import AGENT, Process, World, until
+from tests.support.harness.compactions import EAGER, OFF
+from tests.support.harness.local import AGENT, Process, Table, World, until
 from tests.support.harness.refused_values import SCHEMA
+from tests.support.harness.restore_requests import ask, ended, keep
 
 STEPS = int(os.environ.get("RANDOM_STEPS", "60"))
 TABLES: dict[str, dict[str, Any]] = {
@@ -25,12 +26,19 @@ TABLES: dict[str, dict[str, Any]] = {
     "mor": {"type": "MergeOnRead"},
     "mor-bucket": {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}},
     "cow-bucket": {"type": "CopyOnWrite", "index": {"type": "Bucket", "buckets": 2}},
+    "cow-bloom": {"type": "CopyOnWrite", "index": {"type": "Bloom"}},
+    "mor-bloom": {"type": "MergeOnRead", "index": {"type": "Bloom"}},
 }
+OFTEN = OFF | {"clustering": {"afterCommits": 1, "sortColumns": ["id"]}}
+"""Clustered after each commit; with `SMALL` new rows begin a file group, so that there is something
+to cluster.
+"""
+SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.parquet.compression.codec": "snappy"}
 
 
 def how_it_merges(kind: str) -> dict[str, bool]:
     """As `Statements` takes it. With a bucket index no base file is rewritten by a write."""
-    return {"on_read": kind.startswith("mor"), "packs": kind == "mor"}
+    return {"on_read": kind.startswith("mor"), "packs": kind in ("mor", "mor-bloom")}
 
 
 def arguments(results: Path, seed: int, **how: Any) -> dict[str, Any]:
@@ -75,13 +83,29 @@ def test_so_it_is_beside_another_program(world: World, agent: Process, kind: str
     """Each program has keys of its own in the same files, and the agent compacts them: what meets
     another commit is refused and changes nothing.
     """
-    seed = seeds.drawn()
-    print(f"{seeds.VARIABLE}={seed}")
     table = world.table(f"together-{kind}", **TABLES[kind], services=EAGER)
     world.create(table, agent=AGENT, process=agent)
+    two_programs(world, agent, table, kind)
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_so_it_is_beside_clustering(world: World, agent: Process, kind: str) -> None:
+    """The agent replaces the file groups that both programs write into."""
+    table = world.table(f"clustered-{kind}", **TABLES[kind], hudiOptions=SMALL, services=OFTEN)
+    world.create(table, agent=AGENT, process=agent)
+    two_programs(world, agent, table, kind)
+    assert any(i.action == "replacecommit" for i in table.timeline().completed), "it was clustered"
+
+
+def two_programs(world: World, agent: Process, table: Table, kind: str) -> None:
+    """At once; the table is audited with the rows of both."""
+    seed = seeds.drawn()
+    print(f"{seeds.VARIABLE}={seed}")
     programs = []
     for number, prefix in enumerate(("x", "y")):
-        results = world.folder / f"together-{kind}-{prefix}.json"
+        results = world.folder / f"{table.spec.ref.name}-{prefix}.json"
         how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, **how_it_merges(kind))
         programs.append((table.writer(f"program-{prefix}", application=how), results, seed + number))
     told = [told_by(*one) for one in programs]
@@ -89,3 +113,32 @@ def test_so_it_is_beside_another_program(world: World, agent: Process, kind: str
         assert {"update", "save upsert"} & set(one["succeeded"]), one
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     table.audited([tuple(row) for one in told for row in one["rows"]], schema=SCHEMA)
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("kind", ["cow", "mor", "mor-bucket"])
+def test_so_it_is_after_a_restore(world: World, agent: Process, kind: str) -> None:
+    """Of three programs the second is undone; the third has other keys in the same files."""
+    seed = seeds.drawn()
+    print(f"{seeds.VARIABLE}={seed}")
+    name = f"restored-{kind}"
+    table = world.table(name, **TABLES[kind])
+    world.create(table, agent=AGENT, process=agent)
+
+    def told(number: int, prefix: str) -> dict[str, Any]:
+        results = world.folder / f"{name}-{number}.json"
+        how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, **how_it_merges(kind))
+        return told_by(table.writer(f"program-{number}", application=how), results, seed + number)
+
+    first = told(0, "x")
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
+    keep(table, "good", agent)
+    told(1, "y")
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
+    ask(table, "back", "good", names=("good",))
+    assert ended(table, "back", agent)["result"] == "Completed"
+    table.gate("open")
+    third = told(2, "z")
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
+    table.audited([tuple(row) for one in (first, third) for row in one["rows"]], schema=SCHEMA)

@@ -374,6 +374,9 @@ public final class StatementRules {
                 MergeIntoTable merge = ((MergeIntoHoodieTableCommand) command).mergeInto();
                 HoodieTableMetaClient table = Relations.target(merge.targetTable(), spark);
                 MergeRules.require(merge, table == null ? null : table.getTableConfig());
+                if (table != null) {
+                    KnownColumns.require("MERGE INTO", merge.targetTable(), table);
+                }
             }
         }
         if (command.getClass().getName().startsWith(HUDI)) {
