@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from hudi_contract.assignment import CallbackOrder
 from hudi_operator.api.fields import NAME, flag, number, text
@@ -59,6 +60,10 @@ def problem(wanted: Callback | None) -> str:
     """
     if wanted is None:
         return ""
+    try:
+        urlsplit(wanted.url)
+    except ValueError:
+        return f"{WHERE}.url: what stands in brackets is no IPv6 address"
     port = _WITH_PORT.fullmatch(wanted.url)
     if port is not None and not 0 < int(port[1]) <= _MOST_PORT:
         return f"{WHERE}.url: its port must be between 1 and {_MOST_PORT}"
