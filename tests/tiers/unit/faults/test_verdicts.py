@@ -9,8 +9,7 @@ import pytest
 from hudi_runtime.audit import TITLES, Check, Outcome, Report
 from tests.campaigns.faults import table
 from tests.campaigns.faults.results import Cell
-from tests.campaigns.faults.scenarios import SCENARIOS
-from tests.campaigns.faults.scenarios import judge, told_loudly
+from tests.campaigns.faults.scenarios import SCENARIOS, judge, told_loudly
 
 
 def report(**others: Outcome) -> Report:
