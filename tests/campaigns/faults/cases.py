@@ -162,7 +162,7 @@ CASES = (
             "faults::other-file-times-out",
             f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
         ),
-        "nobody is killed in `client-times-out`: there the client gives the request up",
+        "nobody is killed in `client-times-out` and `other-file-times-out`: there the client gives the request up",
     ),
     Case(
         9,
