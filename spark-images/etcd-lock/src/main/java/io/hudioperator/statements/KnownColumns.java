@@ -59,11 +59,7 @@ final class KnownColumns {
                 require(statement, name + "." + field.name(), fields.get(field.name()), field.dataType());
             }
         } else if (known instanceof ArrayType && real instanceof ArrayType) {
-            require(
-                    statement,
-                    name + ".element",
-                    ((ArrayType) known).elementType(),
-                    ((ArrayType) real).elementType());
+            require(statement, name + ".element", ((ArrayType) known).elementType(), ((ArrayType) real).elementType());
         } else if (known instanceof MapType && real instanceof MapType) {
             require(statement, name + ".value", ((MapType) known).valueType(), ((MapType) real).valueType());
         } else if (!real.equals(known)) {

@@ -64,8 +64,10 @@ final class LockRace {
         void open(int contenders, int number) {
             String pod = name + "-" + contenders + "-" + number;
             Map<String, String> settings = new HashMap<>();
-            how.get("settings").fields().forEachRemaining(s -> settings.put(
-                    s.getKey(), s.getValue().asText().replace("POD", pod)));
+            how.get("settings")
+                    .fields()
+                    .forEachRemaining(
+                            s -> settings.put(s.getKey(), s.getValue().asText().replace("POD", pod)));
             settings.put("tableId", table);
             settings.put("basePath", job.get("folder").asText() + "/" + table);
             settings.put("namespace", "load");
@@ -126,7 +128,8 @@ final class LockRace {
         way.stopped = false;
         List<Seen> seen = new ArrayList<>();
         List<Thread> threads = new ArrayList<>();
-        long from = System.nanoTime() + TimeUnit.SECONDS.toNanos(job.get("warmUpSeconds").asInt());
+        long from = System.nanoTime()
+                + TimeUnit.SECONDS.toNanos(job.get("warmUpSeconds").asInt());
         for (Session session : way.sessions) {
             Seen own = new Seen();
             seen.add(own);
@@ -145,7 +148,8 @@ final class LockRace {
         }
         List<Long> cycles = new ArrayList<>();
         List<Long> holds = new ArrayList<>();
-        ObjectNode said = Json.object().put("way", way.name).put("contenders", contenders).put("repeat", repeat);
+        ObjectNode said =
+                Json.object().put("way", way.name).put("contenders", contenders).put("repeat", repeat);
         for (Seen own : seen) {
             cycles.addAll(own.cycles);
             holds.addAll(own.holds);
