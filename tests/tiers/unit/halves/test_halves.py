@@ -312,7 +312,7 @@ def test_commits_since_the_last_run() -> None:
 def test_the_commit_callback() -> None:
     """URL, time-out and whether there is a Secret; and what status says of the agent's word."""
     world = Meeting()
-    ready(world, commitCallback={"url": "http://receiver.example/commits", "timeoutSeconds": 7, "tableServices": True})
+    ready(world, commitCallback={"url": "https://receiver.example/commits", "timeoutSeconds": 7, "tableServices": True})
     table: Any = Commits()
     etcd: Any = world.etcd
     source = Source("lake", "flights", "T", "s3a://lake/flights")
