@@ -121,8 +121,8 @@ def test_one_order_or_a_conflict(world: World, agent: Process, kind: str) -> Non
         print(f"BETWEEN {kind} {way} ({ts}, {met}): {said[:200] or 'succeeded'}: {right} {found}", flush=True)
         if not right:
             wrong.append((way, ts, said[:300], found))
-        until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     assert not wrong, wrong
     for one in (program, other):
         one.end()
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     table.audited([], only=("unique", "origin", "files", "stray", "owners", "metadata", "late"))
