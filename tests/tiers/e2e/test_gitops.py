@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
 JsonDict = dict[str, Any]
 RELEASE, SYSTEM, TABLES = "gitops", "gitops-system", "gitops-tables"
-TOOL = ("--server-side", "--field-manager=gitops", "-f", "-")
+TOOL = ("--server-side", "--force-conflicts", "--field-manager=gitops", "-f", "-")
 ROWS = 10
 
 
@@ -62,9 +62,9 @@ def objects(manifests: str) -> dict[str, JsonDict]:
     }
 
 
-def synchronize(manifests: str, *more: str, before: str = "") -> None:
+def synchronize(manifests: str, before: str = "") -> None:
     """Apply, and delete what an earlier rendering had and this one has not."""
-    kubectl("apply", *TOOL, *more, stdin=manifests, timeout=300)
+    kubectl("apply", *TOOL, stdin=manifests, timeout=300)
     for name in objects(before).keys() - objects(manifests).keys():
         kubectl("delete", "-f", "-", "--timeout=60s", stdin=json.dumps(objects(before)[name]))
 
@@ -157,7 +157,7 @@ def test_a_release_in_git_is_synchronized_under_a_writer(tables: Space) -> None:
         gateway = f"{RELEASE}-hudi-operator-gateway"
         kubectl("scale", f"statefulset/{gateway}", "--replicas=1", "-n", SYSTEM)
         assert "replicas" in drift(first)
-        synchronize(first, "--force-conflicts")
+        synchronize(first)
         rolled_out()
         assert drift(first) == ""
         assert {name: one for name, one in pods().items() if name != f"{gateway}-1"} == {
@@ -177,7 +177,7 @@ def test_a_release_in_git_is_synchronized_under_a_writer(tables: Space) -> None:
 
         # A table in Git: what the operator and the defaults of its CRD add is no drift.
         for _ in range(2):
-            kubectl("apply", *TOOL, "--force-conflicts", stdin=table)
+            kubectl("apply", *TOOL, stdin=table)
             assert drift(table) == ""
         commits_after("the table's synchronizations")
 
