@@ -115,8 +115,7 @@ DELETES = (
         "F353",
         "MERGE INTO takes a column that another writer has added away from the rows of the files that it writes",
         j("KnownColumns", "        if (schema.isEmpty()) {", "        if (schema != null) {"),
-        "tests/tiers/hudi/test_old_columns.py::test_a_statement_that_does_not_know_a_column_takes_no_value_of_it"
-        "[added-CopyOnWrite]",
+        "tests/tiers/hudi/test_old_columns.py::test_a_statement_that_does_not_know_a_column_takes_no_value_of_it",
     ),
     mutation(
         "inserts-with-the-mark-of-deletes",

@@ -34,7 +34,7 @@ COLUMNS = {
 """What the table has beside id, p, v and ts at first, then, and what a MERGE INTO is told."""
 
 
-@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+@pytest.mark.parametrize("type", ["CopyOnWrite", pytest.param("MergeOnRead", marks=pytest.mark.extra)])
 @pytest.mark.parametrize(
     "what", ["added", *(pytest.param(one, marks=pytest.mark.extra) for one in ("nested", "wider"))]
 )

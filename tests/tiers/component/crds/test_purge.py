@@ -218,6 +218,7 @@ def installed(bare_cluster: Cluster, tmp_path: Path) -> Iterator[Installed]:
         print("\n".join(world.logs() for world in made.worlds.values()))
 
 
+@pytest.mark.extra
 def test_what_the_page_leaves_and_what_it_removes(installed: Installed) -> None:
     """After the Steps exactly what the page lists, after Purge nothing; all of others'."""
     installed.operator()

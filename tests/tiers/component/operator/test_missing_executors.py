@@ -82,7 +82,9 @@ REFUSALS: dict[str, tuple[Callable[[World], Any], Callable[[World], Any], str, s
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    "refusal", ["quota", *(pytest.param(one, marks=pytest.mark.extra) for one in ("limit-range", "pod-security"))]
+)
 def test_what_executors_are_refused_for_is_said_and_ends_nothing(world: World, refusal: str) -> None:
     begin, end, reason, words = REFUSALS[refusal]
     world.start_operator()
