@@ -60,7 +60,7 @@ def test_loss_of_an_executor_is_no_fault_of_the_writer(space: Space, proxy: Prox
     assert held.delivered.wait(20)
     record = scene.settled("executor killed, attempt succeeded", pod, at)
     assert record.outcomes == {instant: "Completed"}, record
-    # Its end was proven while its driver lived, or is in the record; unproven its pod would be there.
+    # Its end was proven while its driver lived, or is in the record: else its pod would be there.
     assert uid in scene.record(pod)["proofs"] or executor not in executors(space, pod)
     scene.finish()
     assert len(scene.published(data_file, instant)) > 1, "no other executor wrote the file again"
