@@ -84,8 +84,13 @@ def test_a_statement_that_does_not_know_a_column_takes_no_value_of_it(
         elif not said:
             wanted[3] = ("i", 7, None)
         assert found() == wanted, (statement, said)
-    assert not program.sql("DELETE FROM t WHERE id = 4")
-    del wanted[4]
+    said = program.sql("DELETE FROM t WHERE id = 4")
+    if type == "MergeOnRead" and what != "added":
+        # It is an update of rows whose old type Hudi cannot write.
+        assert "HoodieAvroSchemaException" in said, said
+    else:
+        assert not said
+        del wanted[4]
     assert found() == wanted
     assert not program.run(f"spark.sql('DROP TABLE t')\n{NAMED}")
     assert not program.sql("UPDATE t SET v = 'u' WHERE id = 5")
