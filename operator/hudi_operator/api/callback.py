@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from ipaddress import IPv6Address
 
 from hudi_contract.assignment import CallbackOrder
 from hudi_operator.api.fields import NAME, flag, number, text
@@ -21,6 +21,7 @@ _URL = (
     "(/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?([?][A-Za-z0-9._~!$&()*+,;=:@%/?-]*)?$"
 )
 _WITH_PORT = re.compile("https?://[^/?]*:([0-9]+)(?:[/?].*)?")
+_IN_BRACKETS = re.compile(r"https?://\[([^]]*)].*")
 _MOST_PORT = 65_535
 _OF_THE_CLUSTER = re.compile("http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?")
 _NEVER = re.compile(
@@ -60,8 +61,9 @@ def problem(wanted: Callback | None) -> str:
     """
     if wanted is None:
         return ""
+    address = _IN_BRACKETS.fullmatch(wanted.url)
     try:
-        urlsplit(wanted.url)
+        IPv6Address(address[1] if address is not None else "::1")
     except ValueError:
         return f"{WHERE}.url: what stands in brackets is no IPv6 address"
     port = _WITH_PORT.fullmatch(wanted.url)
