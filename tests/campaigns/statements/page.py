@@ -100,7 +100,7 @@ def text(entry: dict[str, Any] | None) -> str:
         return f"{entry['added']} of 6 succeeded, each counted once"
     if not entry["failed"]:
         return "ok"
-    if "[HUDIOP-STATEMENT]" in entry["message"]:
+    if "[HUDIOP-STATEMENT]" in entry["message"] or "[HUDIOP-NOT-OWNER]" in entry["message"]:
         return "refused"
     return "conflict" if "onflict" in entry["message"] or "HUDIOP-SNAPSHOT" in entry["message"] else "error"
 

@@ -108,7 +108,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     assert added > 0
     assert not found["two streaming queries with foreachBatch"]["failed"], found
     for name in ("df.write of another HudiTable", "INSERT INTO another HudiTable"):
-        assert found[name]["failed"], name
+        assert "[HUDIOP-NOT-OWNER]" in found[name].get("message", ""), (name, found[name])
     elsewhere.audited(others)
     assert not (table.folder / "a" / "lines").exists(), "a refused job left its folder (F214)"
     for name in FILES:

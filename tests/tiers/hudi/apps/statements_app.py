@@ -420,7 +420,8 @@ def lists():
     )
     spark.conf.unset("spark.sql.sources.useV1SourceList")
     new = spark.createDataFrame([(1, "a", "not mine", 9)], "id int, p string, v string, ts long")
-    outcome("df.write of another HudiTable", lambda: save(new, to=elsewhere, **{"hoodie.table.name": "elsewhere"}))
+    name = elsewhere.rsplit("/", 1)[1]
+    outcome("df.write of another HudiTable", lambda: save(new, to=elsewhere, **{"hoodie.table.name": name}))
     spark.sql(f"CREATE TABLE elsewhere USING hudi LOCATION '{elsewhere}'")
     outcome("INSERT INTO another HudiTable", lambda: spark.sql("INSERT INTO elsewhere SELECT 1, 'not mine', 9L, 'a'"))
     outcome("spark.readStream of the table", lambda: spark.readStream.format("hudi").load(path))
