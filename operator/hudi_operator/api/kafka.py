@@ -103,6 +103,9 @@ def problem(source: KafkaSource | None) -> str:
     unknown = sorted(set(source.options).difference(OPTIONS))
     if unknown:
         return f"{WHERE}.options[{unknown[0]!r}]: may not be set; allowed: {', '.join(OPTIONS)}"
+    contradiction = _contradiction(source)
+    if contradiction:
+        return f"{WHERE}.{contradiction}"
     try:
         re.compile(source.topic_pattern)
     except re.error as error:
@@ -112,6 +115,30 @@ def problem(source: KafkaSource | None) -> str:
     except ValueError:
         return f"{WHERE}.startFrom: {source.start_from!r} is not a time such as 2026-01-31T23:59:59Z"
     return ""
+
+
+def _contradiction(source: KafkaSource) -> str:
+    """Two fields that do not go together (the field and the rule), as in the CRD; empty: none."""
+    value, security = source.value, source.security
+    described, sasl = value.format in ("Json", "Avro"), security.protocol.startswith("SASL_")
+    rules = (
+        (bool(source.topics) != bool(source.topic_pattern), "topics: either topics or topicPattern is set"),
+        (
+            bool(value.schema) == described,
+            f"value.schema: format {value.format}: Json and Avro need a schema, String and Binary have none",
+        ),
+        (
+            described or not value.metadata_columns,
+            f"value.metadataColumns: format {value.format}: rows of String and Binary have these columns anyway",
+        ),
+        (
+            bool(security.mechanism) == sasl,
+            f"security.mechanism: protocol {security.protocol}: those that begin with SASL_ need one, others have none",
+        ),
+        (bool(security.secret) or not sasl, f"security.secretRef: protocol {security.protocol} needs one"),
+        (not security.secret or security.protocol != "PLAINTEXT", "security.secretRef: protocol PLAINTEXT uses none"),
+    )
+    return next((rule for holds, rule in rules if not holds), "")
 
 
 def job(source: KafkaSource) -> contract.Kafka:

@@ -53,10 +53,28 @@ def problem(view: View, writer: WriterSpec) -> str:
     Empty when it may, or when that is still unknown.
     """
     return (
-        next((found for reference in references(writer) if (found := _problem(view, reference))), "")
+        _contradiction(writer)
+        or next((found for reference in references(writer) if (found := _problem(view, reference))), "")
         or _files_problem(view, writer)
         or _deletes_problem(view, writer)
     )
+
+
+def _contradiction(writer: WriterSpec) -> str:
+    """Two fields of `source.hudi` that do not go together, as in the CRD; empty: none."""
+    source = writer.hudi
+    if source is None:
+        return ""
+    if source.order != "CompletionTime" and source.start_from not in ("Earliest", "Latest"):
+        return (
+            f"spec.source.hudi.startFrom: {source.start_from!r} is a completion time and cannot be combined with "
+            f"order {source.order}: use Earliest or Latest"
+        )
+    if source.deletes == "Carry" and source.if_position_lost == "Snapshot":
+        return "spec.source.hudi.deletes: Carry cannot be combined with ifPositionLost Snapshot: use Fail"
+    if source.deletes == "Carry" and writer.operation != "Upsert":
+        return f"spec.operation: {writer.operation} cannot be combined with source.hudi.deletes Carry: use Upsert"
+    return ""
 
 
 def _files_problem(view: View, writer: WriterSpec) -> str:

@@ -94,12 +94,34 @@ def test_streaming() -> None:
             {"options": {"ssl.truststore.location": "/etc/passwd"}},
             "spec.source.kafka.options['ssl.truststore.location']",
         ),
-        ({"topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is not a regular expression"),
+        ({"topics": None, "topicPattern": "a("}, "spec.source.kafka.topicPattern: 'a(' is not a regular expression"),
         ({"startFrom": "2026-02-30T00:00:00Z"}, "spec.source.kafka.startFrom: '2026-02-30T00:00:00Z' is not a time"),
+        ({"topicPattern": "a"}, "spec.source.kafka.topics: either topics or topicPattern is set"),
+        ({"topics": None}, "spec.source.kafka.topics: either topics or topicPattern is set"),
+        ({"value": {"format": "Json"}}, "spec.source.kafka.value.schema: format Json"),
+        ({"value": {"format": "String", "schema": "id INT"}}, "spec.source.kafka.value.schema: format String"),
+        (
+            {"value": {"format": "Binary", "metadataColumns": True}},
+            "spec.source.kafka.value.metadataColumns: format Binary",
+        ),
+        ({"security": {"protocol": "SASL_SSL"}}, "spec.source.kafka.security.mechanism: protocol SASL_SSL"),
+        (
+            {"security": {"protocol": "SSL", "mechanism": "PLAIN"}},
+            "spec.source.kafka.security.mechanism: protocol SSL",
+        ),
+        (
+            {"security": {"protocol": "SASL_SSL", "mechanism": "PLAIN"}},
+            "spec.source.kafka.security.secretRef: protocol SASL_SSL needs one",
+        ),
+        (
+            {"security": {"protocol": "PLAINTEXT", "secretRef": {"name": "k"}}},
+            "spec.source.kafka.security.secretRef: protocol PLAINTEXT uses none",
+        ),
     ],
 )
 def test_problems_name_field_value_and_rule(changed: dict[str, Any], told: str) -> None:
-    found = kafka.problem(writer({**PLAIN, **changed}).kafka)
+    source = {field: value for field, value in {**PLAIN, **changed}.items() if value is not None}
+    found = kafka.problem(writer(source).kafka)
     assert found.startswith(told)
     assert bool(found) == bool(told)
 

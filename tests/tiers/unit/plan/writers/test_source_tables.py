@@ -284,6 +284,24 @@ def test_files_are_held_to_the_rules_for_tables(source: dict[str, Any], field: s
 
 
 @pytest.mark.parametrize(
+    ("source", "operation", "said"),
+    [
+        ({"startFrom": "20260101000000000", "order": "Fenced"}, "Upsert", "spec.source.hudi.startFrom: "),
+        ({"deletes": "Carry", "ifPositionLost": "Snapshot"}, "Upsert", "spec.source.hudi.deletes: Carry"),
+        ({"deletes": "Carry"}, "Insert", "spec.operation: Insert"),
+        ({"deletes": "Carry"}, "Upsert", ""),
+    ],
+)
+def test_fields_of_a_source_that_do_not_go_together(source: dict[str, Any], operation: str, said: str) -> None:
+    world = World()
+    world.make_table()
+    world.make_writer("silver", source={"hudi": {"tableRef": {"name": "bronze"}, **source}}, operation=operation)
+    found = source_tables.problem(build_view(world.observe(), CONFIG), WriterSpec.from_object(world.writers["silver"]))
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(
     ("name", "value", "said"),
     [
         ("fs.s3a.impl", "x.Y", "options['fs.s3a.impl']: is not an option"),
