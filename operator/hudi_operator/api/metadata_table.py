@@ -49,3 +49,10 @@ class MetadataTable:
         """Hudi options of every process that writes to the table."""
         on = {"hoodie.metadata.enable": str(self.enabled).lower()}
         return on | {option: str(self.enabled and name in self.indexes).lower() for option, name in _OPTIONS.items()}
+
+
+def problem(wanted: MetadataTable | None) -> str:
+    """Why there can be no such metadata table (field and rule), as in the CRD; empty: there can."""
+    if wanted is None or wanted.enabled or not wanted.indexes:
+        return ""
+    return "spec.metadataTable.indexes: contradict enabled false: they are parts of the metadata table"

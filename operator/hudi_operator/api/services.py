@@ -26,7 +26,8 @@ presence of their section.
 """
 #: Commits between two runs when neither afterCommits nor schedule is set.
 AFTER_COMMITS = {COMPACTION: 5, CLUSTERING: 20, TTL: 20, CLEAN: 10, ARCHIVE: 10}
-LAYOUTS = {"Linear": "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
+LINEAR = "Linear"
+LAYOUTS = {LINEAR: "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
 PLAN = "hoodie.clustering.plan.strategy"
 TTL_SINCE = {"LastWrite": "KEEP_BY_TIME", "Creation": "KEEP_BY_CREATION_TIME"}
 TTL_PATTERN = "hudi.operator.ttl.partition.pattern"
@@ -112,7 +113,8 @@ class Clustering(Section):
     small_file_size: str = size(unset="300Mi")
     target_file_size: str = size(unset="1Gi")
     sort_columns: tuple[str, ...] = texts(at_least=1, at_most=16, length=(1, 256), matches="^[^, ]+$")
-    layout: str = text(unset="Linear", choices=tuple(LAYOUTS))
+    layout: str = text(choices=tuple(LAYOUTS))
+    """How rows are sorted; ``Linear`` when it is empty."""
     partition_pattern: str = text(at_least=1, at_most=512)
     skip_newest_partitions: int | None = number(unset=None, at_least=1, at_most=10_000)
 
@@ -126,7 +128,7 @@ class Clustering(Section):
         if self.sort_columns:
             options |= {
                 f"{PLAN}.sort.columns": ",".join(self.sort_columns),
-                "hoodie.layout.optimize.strategy": LAYOUTS[self.layout],
+                "hoodie.layout.optimize.strategy": LAYOUTS[self.layout or LINEAR],
             }
         else:
             # Without a sort order, rewriting a single file gains nothing.
@@ -264,6 +266,18 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
             "written again and again"
         )
     return _pattern_problem(f"{where}.partitionPattern", options.get(f"{PLAN}.partition.regex.pattern", ""))
+
+
+def layout_problem(clustering: Clustering | None) -> str:
+    """Why files cannot be sorted as specified (field, value, rule); empty when they can."""
+    if clustering is None or not clustering.layout:
+        return ""
+    if len(clustering.sort_columns) >= (1 if clustering.layout == LINEAR else 2):
+        return ""
+    return (
+        f"spec.services.clustering: layout {clustering.layout} needs sortColumns: one for Linear, two or more for "
+        "ZOrder and Hilbert"
+    )
 
 
 def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:

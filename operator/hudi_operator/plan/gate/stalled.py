@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hudi_contract import naming
 from hudi_contract.words import AgentError, GateState
-from hudi_operator.api import bootstrap, callback, options, paths, services
+from hudi_operator.api import bootstrap, callback, metadata_table, options, paths, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
@@ -92,8 +92,13 @@ def _services_are_wrong(o: _Object) -> Stall | None:
         "InvalidSpec",
         services.problem(o.table.services)
         or clustering
+        or services.layout_problem(o.table.service_sections.clustering)
         or services.ttl_problem(o.table.services, partitioned=partitioned),
     )
+
+
+def _metadata_table_is_wrong(o: _Object) -> Stall | None:
+    return _stall("InvalidSpec", metadata_table.problem(o.table.metadata_table))
 
 
 def _bootstrap_is_wrong(o: _Object) -> Stall | None:
@@ -119,6 +124,7 @@ OBJECT: Chain[_Object, Stall] = Chain(
     _path_is_not_allowed,
     _lock_is_wrong,
     _services_are_wrong,
+    _metadata_table_is_wrong,
     _bootstrap_is_wrong,
     _callback_is_wrong,
     _option_is_not_allowed,
