@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hudi_operator.api import services
+from hudi_operator.api import metadata_table, services
 from hudi_operator.api.fields import SpecError, read
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.spec import TableSpec
@@ -85,6 +85,23 @@ def test_what_cannot_be_clustered(clustering: dict[str, Any], table: dict[str, A
     found = services.clustering_problem(
         given({"clustering": clustering}), **{"mode": "Optimistic", "index": "", "partitioned": True, **table}
     )
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("clustering", "words"),
+    [
+        ({"layout": "Linear"}, "layout Linear needs sortColumns"),
+        ({"layout": "Hilbert", "sortColumns": ["a"]}, "layout Hilbert needs sortColumns"),
+        ({"layout": "Linear", "sortColumns": ["a"]}, ""),
+        ({"layout": "ZOrder", "sortColumns": ["a", "b"]}, ""),
+        ({"sortColumns": ["a"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_layout_needs_columns(clustering: dict[str, Any], words: str) -> None:
+    found = services.layout_problem(read(services.ServicesSpec, {"clustering": clustering}, "spec.services").clustering)
     assert words in found
     assert bool(found) is bool(words)
 
@@ -240,3 +257,17 @@ def test_the_window_that_is_open_or_comes_next(hour: float, opens: int) -> None:
     midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
     begin, end = window.around(midnight + int(hour * 3600_000))
     assert ((begin - midnight) / 3600_000, (end - begin) / 60_000) == (opens, 120)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "wrong"),
+    [
+        ({"enabled": False, "indexes": list(metadata_table.INDEXES)}, True),
+        ({"enabled": False}, False),
+        ({"indexes": []}, False),
+    ],
+)
+def test_a_metadata_table_that_is_off_has_no_indexes(wanted: dict[str, Any], wrong: bool) -> None:
+    found = metadata_table.problem(read(metadata_table.MetadataTable, wanted, "spec.metadataTable"))
+    assert found.startswith("spec.metadataTable.indexes: ") is wrong
+    assert bool(found) is wrong
