@@ -21,7 +21,7 @@ from tests.support import ROOT
 from tests.support.harness import s3proxy
 from tests.support.harness.apart import why
 from tests.support.harness.local import Process, Row, rows, until
-from tests.support.harness.s3proxy import COMPLETED, Held
+from tests.support.harness.s3proxy import COMPLETED, Held, Refused
 
 A, B = rows(range(2), "a", "A", 2), rows(range(2, 4), "a", "B", 2)
 TAKE_OVER_SECONDS = 60.0
@@ -235,65 +235,20 @@ TIMEOUT_OPTIONS = {
 }
 
 
-def client_times_out(side: Side) -> Result:
-    """The PUT of A's completed file is held; A's client gives up after 2 s, A lives on.
+def _unanswered(side: Side, wanted: Callable[[str], bool]) -> tuple[Process, Held, Refused, list[str]]:
+    """A's first request of that kind is held until its client has given up; A lives on.
 
-    B commits to the same file group; then the PUT arrives.
+    Ours: A holds the lock for longer than that, and then the request is delivered.
     """
-    held = side.proxy.hold_next(s3proxy.completed)
+    held = side.proxy.hold_next(wanted)
     refused = side.proxy.refuse(
         lambda line: (
-            held.arrived.is_set()
-            and not held.deliver.is_set()
-            and s3proxy.completed(line)
-            and f"/{instant_of(held)}_" in line
+            held.arrived.is_set() and not held.deliver.is_set() and wanted(line) and f"/{instant_of(held)}_" in line
         )
     )
     a = side.write("a", A, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
     arrive(held, a)
-    instant, begin = instant_of(held), time.monotonic()
-    notes = []
-    if side.table is not None:
-        time.sleep(2 + DRAIN_SECONDS / 2)
-        lock = side.table.get("lock")
-        assert lock is not None, "the lock was released while the publication was unknown"
-        assert lock["inc"] == a.inc, "the lock was released while the publication was unknown"
-        notes.append(
-            f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the "
-            "lock"
-        )
-        held.deliver.set()
-        assert a.wait() == 0, a.log()[-3000:]
-        b = side.write("b", B)
-    else:
-        a.wait()
-        notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}")
-        b = side.write("b", B)
-    assert b.wait() == 0, b.log()[-3000:]
-    held.deliver.set()
-    refused.stop()
-    until("the PUT has arrived", held.delivered.is_set)
-    notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
-    return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
-
-
-def other_file_times_out(side: Side) -> Result:
-    """The PUT of the metadata table's completed file, which A sends under the lock, is held; A's
-    client gives up after 2 s, A lives on. B writes to the same file group; then the PUT arrives.
-    """
-    held = side.proxy.hold_next(s3proxy.completed_in_metadata)
-    refused = side.proxy.refuse(
-        lambda line: (
-            held.arrived.is_set()
-            and not held.deliver.is_set()
-            and s3proxy.completed_in_metadata(line)
-            and f"/{instant_of(held)}_" in line
-        )
-    )
-    a = side.write("a", A, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
-    arrive(held, a)
-    instant, begin = instant_of(held), time.monotonic()
-    notes = []
+    begin, notes = time.monotonic(), []
     if side.table is not None:
         time.sleep(2 + DRAIN_SECONDS / 2)
         lock = side.table.get("lock")
@@ -306,15 +261,38 @@ def other_file_times_out(side: Side) -> Result:
         held.deliver.set()
     a.wait()
     notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'not committed'}")
+    return a, held, refused, notes
+
+
+def _then_b(side: Side, a: Process, held: Held, refused: Refused, notes: list[str]) -> Result:
+    """B writes to the same file group; then the held request arrives, where it has not yet."""
     b = side.write("b", B)
     assert b.wait() == 0, b.log()[-3000:]
     held.deliver.set()
     refused.stop()
     until("the PUT has arrived", held.delivered.is_set)
+    instant = instant_of(held)
     notes.append(f"A's instant is {'completed' if side.is_completed(instant) else 'not completed'}")
     if side.table is not None:
         await_quiet(side)
     return judge(side.audit(final(side, (due(side, a, instant), A), (b, B))), *notes)
+
+
+def client_times_out(side: Side) -> Result:
+    """The PUT of A's completed file is held; A's client gives up after 2 s, A lives on.
+
+    B commits to the same file group; then the PUT arrives.
+    """
+    a, held, refused, notes = _unanswered(side, s3proxy.completed)
+    assert side.table is None or side.acknowledged(a), a.log()[-3000:]
+    return _then_b(side, a, held, refused, notes)
+
+
+def other_file_times_out(side: Side) -> Result:
+    """The PUT of the metadata table's completed file, which A sends under the lock, is held; A's
+    client gives up after 2 s, A lives on. B writes to the same file group; then the PUT arrives.
+    """
+    return _then_b(side, *_unanswered(side, s3proxy.completed_in_metadata))
 
 
 def listing_fails(side: Side) -> Result:
