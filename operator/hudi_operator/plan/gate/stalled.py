@@ -124,9 +124,9 @@ OBJECT: Chain[_Object, Stall] = Chain(
     _path_is_not_allowed,
     _lock_is_wrong,
     _services_are_wrong,
-    _metadata_table_is_wrong,
     _bootstrap_is_wrong,
     _callback_is_wrong,
+    _metadata_table_is_wrong,
     _option_is_not_allowed,
 )
 """Checks of a HudiTable that depend on nothing else."""
