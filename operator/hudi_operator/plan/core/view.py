@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from hudi_contract import keys, naming, records
@@ -233,12 +234,16 @@ class View:
 
         Executors without our labels are found by their owner (F26, ``ownership``).
         """
-        return tuple(
-            p
-            for p in self.observed.pods
-            if p.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR
-            and p.labels.get(naming.LABEL_DRIVER) == driver_pod
-        )
+        return tuple(self._executors.get(driver_pod, ()))
+
+    @cached_property
+    def _executors(self) -> Mapping[str, list[PodFacts]]:
+        """By driver or agent, looked up once: every writer of a table asks for its own."""
+        found: dict[str, list[PodFacts]] = {}
+        for pod in self.observed.pods:
+            if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR:
+                found.setdefault(pod.labels.get(naming.LABEL_DRIVER, ""), []).append(pod)
+        return found
 
 
 def build_view(observed: Observed, config: OperatorConfig) -> View:

@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support import ROOT, quick_yaml, seeds
+from tests.support import seeds
+from tests.support.hostile.attacks import ATTACKS, merged, writer_spec
 from tests.support.hostile.grammar import Generator
 from tests.support.hostile.launch import made, refusal
 from tests.support.hostile.vocabulary import PREFIX
 from tests.tiers.component.crds.cluster import Cluster
 
-ATTACKS: list[dict[str, Any]] = quick_yaml.load((ROOT / "tests/tiers/unit/api/attacks.yaml").read_text())
 BY_THE_OPERATOR = (
     "not below a prefix",
     "not on the allow-list",
@@ -28,19 +28,10 @@ OF_A_PERSON = "ValidatingAdmissionPolicy 'hudi-operator-attestations'"
 SPECS = 60
 
 
-def merged(base: Any, change: Any) -> Any:
-    if isinstance(base, dict) and isinstance(change, dict):
-        return {**base, **{key: merged(base.get(key), value) for key, value in change.items()}}
-    return change
-
-
 def objects(attack: dict[str, Any]) -> list[dict[str, Any]]:
     table = {"path": f"{PREFIX}/t", "recordKeyFields": ["id"], "storage": {}}
     source = {"files": {"format": "csv", "paths": [f"{PREFIX}/in"]}}
-    writer = merged({"tableRef": {"name": "flights"}, "source": source}, attack.get("writer", {}))
-    if "source" in attack.get("writer", {}):
-        writer["source"] = attack["writer"]["source"]
-    writer = {key: value for key, value in writer.items() if value is not None}
+    writer = writer_spec({"tableRef": {"name": "flights"}, "source": source}, attack)
     return [
         made("HudiTable", "flights", merged(table, attack["table"])) if "table" in attack else {},
         made("HudiWriter", "load", writer) if "writer" in attack else {},

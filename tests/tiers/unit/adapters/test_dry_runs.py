@@ -3,51 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from kubernetes.aio import client
 
 from hudi_operator.adapters.kubernetes import ApiServer, KubernetesStore
 from hudi_operator.model.ports import Fatal, Refused, Retryable
+from tests.tiers.unit.adapters.answering import Handler, answering
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ns", "name": "a-exec-0"}}
 
 
-@contextmanager
-def api_server(status: int, message: str, asked: list[str]) -> Iterator[str]:
-    """URL of a server that answers each POST like this."""
+def ask(status: int, message: str) -> list[str]:
+    """The paths that were asked of a server that answers each POST like this."""
+    asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Api(Handler):
         def do_POST(self) -> None:
             asked.append(self.path)
-            body = json.dumps({"message": message}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def ask(status: int, message: str) -> list[str]:
-    """The paths that were asked."""
-    asked: list[str] = []
+            self.answer(status, {"message": message})
 
     async def request(url: str) -> None:
         api = ApiServer(client.Configuration(host=url), timeout=5)
@@ -56,7 +30,7 @@ def ask(status: int, message: str) -> list[str]:
         finally:
             await api.close()
 
-    with api_server(status, message, asked) as url:
+    with answering(Api) as url:
         asyncio.run(request(url))
     return asked
 

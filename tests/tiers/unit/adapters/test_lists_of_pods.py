@@ -5,11 +5,9 @@ and nobody is taken for dead (I1, I11).
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from kubernetes.aio import client
@@ -17,6 +15,7 @@ from kubernetes.aio import client
 from hudi_operator import handlers
 from hudi_operator.adapters.kubernetes import RESOURCES, ApiServer, KubernetesStore
 from hudi_operator.model.ports import Fatal, Retryable
+from tests.tiers.unit.adapters.answering import Handler, answering
 
 FIRST_PAGE = {"metadata": {"continue": "next"}, "items": []}
 LAST_PAGE = {"metadata": {}, "items": []}
@@ -31,7 +30,7 @@ def api_server(*answers: int, asked: list[str] | None = None, items: list[object
     """
     left, end = list(answers), threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Api(Handler):
         def do_GET(self) -> None:
             status = left.pop(0)
             if asked is not None:
@@ -42,25 +41,13 @@ def api_server(*answers: int, asked: list[str] | None = None, items: list[object
             page: object = LAST_PAGE if "continue=" in self.path and not left else FIRST_PAGE
             if items is not None:
                 page = {"metadata": {}, "items": items}
-            body = json.dumps(page if status == 200 else {"message": "away"}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(status, page if status == 200 else {"message": "away"})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        end.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Api) as url:
+        try:
+            yield url
+        finally:
+            end.set()
 
 
 def pods(url: str) -> object:

@@ -24,6 +24,7 @@ import yaml
 
 from tests.support import crds, seeds
 from tests.support.hostile import reach
+from tests.support.hostile.attacks import ATTACKS, merged, writer_spec
 from tests.support.hostile.grammar import Generator
 from tests.support.hostile.launch import made, refusal
 from tests.support.hostile.oracle import wrong
@@ -34,7 +35,6 @@ SPECS = 10_000
 DRAWN = 20_000
 """Specs in which each field of the CRDs is found; about 5,000 are enough."""
 FOLDER = Path(__file__).parent
-ATTACKS: list[dict[str, Any]] = yaml.safe_load((FOLDER / "attacks.yaml").read_text())
 SEEDS: list[dict[str, Any]] = yaml.safe_load((FOLDER / "seeds.yaml").read_text())
 TEMPLATES = (
     "HudiWriter.spec.driver.podTemplate",
@@ -118,12 +118,6 @@ def test_a_field_that_is_not_drawn_is_noticed() -> None:
     }  # fmt: skip
 
 
-def merged(base: Any, change: Any) -> Any:
-    if isinstance(base, dict) and isinstance(change, dict):
-        return {**base, **{key: merged(base.get(key), value) for key, value in change.items()}}
-    return change
-
-
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack["name"])
 def test_an_attack(attack: dict[str, Any]) -> None:
     """It is refused by the field that it uses, or what it says has no effect."""
@@ -133,14 +127,8 @@ def test_an_attack(attack: dict[str, Any]) -> None:
     ordinary = (made("HudiTable", "flights", table), made("HudiWriter", "load", writer))
     assert refusal(*ordinary) == ""
     assert wrong(*ordinary) == ""
-    changed = merged(writer, attack.get("writer", {}))
-    if "source" in attack.get("writer", {}):
-        changed["source"] = attack["writer"]["source"]
     attacking = made("HudiTable", "flights", merged(table, attack.get("table", {})))
-    objects = (
-        attacking,
-        made("HudiWriter", "load", {key: value for key, value in changed.items() if value is not None}),
-    )
+    objects = (attacking, made("HudiWriter", "load", writer_spec(writer, attack)))
     if "refused" in attack:
         assert attack["refused"] in refusal(*objects)
     else:
