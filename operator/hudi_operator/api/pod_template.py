@@ -262,7 +262,8 @@ def _of_our_resources(at: str, container: JsonDict) -> Iterator[str]:
 
 def _of_mounts(at: str, container: JsonDict, volumes: set[str], *, ours: bool) -> Iterator[str]:
     for mount in container.get("volumeMounts") or ():
-        if not isinstance(mount, Mapping) or mount.get("name") not in volumes:
+        name = mount.get("name") if isinstance(mount, Mapping) else None
+        if not isinstance(name, str) or name not in volumes:
             yield f"{at}.volumeMounts: {mount!r:.80} names no volume of the podTemplate"
             continue
         path = str(mount.get("mountPath", ""))

@@ -17,6 +17,7 @@ from hudi_operator.api import references
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from tests.support.hostile import oracle_pods, oracle_records
+from tests.support.hostile.decode import undecodable
 from tests.support.hostile.launch import CONFIG, launched, made
 from tests.support.hostile.readers import BLANKS, hudi_file, properties
 from tests.support.hostile.vocabulary import ENDPOINT, PREFIX
@@ -165,17 +166,30 @@ def _check(table: JsonDict, writer: JsonDict) -> None:
     secrets = _named(table["spec"], writer["spec"])
     own = {f"{driver['metadata']['name']}{suffix}" for suffix in ("-spark-key", "-storage-key")}
     pulled = _pulled(table["spec"], writer["spec"])
-    oracle_pods.check(driver, plain.driver, _of(writer["spec"], "driver"), "writer", secrets | own | pulled)
-    assert oracle_pods.used(driver) <= asked | own, "nobody asked its owner"
+    _pod(driver, plain.driver, _of(writer["spec"], "driver"), "writer", secrets | own | pulled, asked | own)
     said = writer["spec"].get("serviceAccountName") or _of(table["spec"], "storage").get("serviceAccountName")
     assert driver["spec"]["serviceAccountName"] == (said or "hudi-driver")
     assert driver["spec"].get("activeDeadlineSeconds") == writer["spec"].get("activeDeadlineSeconds")
     if plain.executor is not None:
         executor = _template(data["executor-template.yaml"])
-        oracle_pods.check(executor, plain.executor, _of(writer["spec"], "executors"), "", secrets | own | pulled)
-        assert oracle_pods.used(executor) <= asked | own, "nobody asked its owner"
-        _executors(data, executor, target.image or CONFIG.spark_image)
+        settings = _of(writer["spec"], "executors")
+        if _pod(executor, plain.executor, settings, "", secrets | own | pulled, asked | own):
+            _executors(data, executor, target.image or CONFIG.spark_image)
     _agent(table, _pulled(table["spec"]))
+
+
+def _pod(pod: JsonDict, plain: JsonDict, settings: JsonDict, role: str, secrets: set[str], asked: set[str]) -> bool:
+    """Whether the API server decodes the settings' podTemplate: there is no such pod otherwise.
+
+    ``asked``: names of the Secrets whose owners are asked; the others as ``oracle_pods.check`` has
+    them.
+    """
+    if undecodable(settings.get("podTemplate"), "V1PodTemplateSpec"):
+        return False
+    assert not (told := undecodable(pod, "V1Pod")), told
+    oracle_pods.check(pod, plain, settings, role, secrets)
+    assert oracle_pods.used(pod) <= asked, "nobody asked its owner"
+    return True
 
 
 def _agent(table: JsonDict, pulled: set[str]) -> None:
@@ -193,15 +207,13 @@ def _agent(table: JsonDict, pulled: set[str]) -> None:
     secrets |= _names([_of(_of(table["spec"], "commitCallback"), "secretRef")])
     agent = pods.agent_pod(target, _AGENT, 1, CONFIG)
     own = {f"{agent['metadata']['name']}-spark-key"}
-    oracle_pods.check(agent, plain.agent, settings, "agent", secrets | own | pulled)
     asked = {each.object.name for each in references.of_table(target)}
-    assert oracle_pods.used(agent) <= asked | own, "nobody asked its owner"
+    _pod(agent, plain.agent, settings, "agent", secrets | own | pulled, asked | own)
     if plain.agent_executor is not None:
         executor = _template(data["executor-template.yaml"])
         wanted = _of(settings, "executors")
-        oracle_pods.check(executor, plain.agent_executor, wanted, "", secrets | own | pulled)
-        assert oracle_pods.used(executor) <= asked | own, "nobody asked its owner"
-        _executors(data, executor, target.image or CONFIG.spark_image)
+        if _pod(executor, plain.agent_executor, wanted, "", secrets | own | pulled, asked | own):
+            _executors(data, executor, target.image or CONFIG.spark_image)
     record = oracle_records.assignment(table, target)
     _hudi(table, record["hudiProps"], plain.hudi)
 

@@ -34,7 +34,9 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
         _program(spec["application"], found["application"])
     if source.get("sql"):
         assert told["sql"]["query"] == source["sql"]["query"]
-        assert [view["name"] for view in told["sql"]["views"]] == [view["name"] for view in source["sql"]["views"]]
+        assert [view["name"] for view in told["sql"]["views"]] == [
+            view["name"] for view in source["sql"].get("views") or []
+        ]
     if source.get("python"):
         assert re.fullmatch(r"/etc/hudi/code/[^/]+[.]py", told["python"]["file"])
         assert told["python"]["arguments"] == (source["python"].get("arguments") or {})
