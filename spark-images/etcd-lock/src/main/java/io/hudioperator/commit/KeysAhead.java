@@ -61,15 +61,22 @@ public final class KeysAhead {
     private final Session session;
     private final TypedProperties props;
     private final StorageConfiguration<?> conf;
+    private final long patience;
     private final Set<String> done = new HashSet<>();
     private final Map<String, HoodieCommitMetadata> files = new HashMap<>();
     private HoodieTableMetaClient metaClient; // null: nothing is compared ahead
     private String clock;
 
     public KeysAhead(Session session, TypedProperties props, StorageConfiguration<?> conf) {
+        this(session, props, conf, PATIENCE_NANOS);
+    }
+
+    /** @param patience how long {@link #remain} compares, in nanoseconds */
+    KeysAhead(Session session, TypedProperties props, StorageConfiguration<?> conf, long patience) {
         this.session = session;
         this.props = props;
         this.conf = conf;
+        this.patience = patience;
     }
 
     /**
@@ -112,7 +119,7 @@ public final class KeysAhead {
         }
         try {
             metaClient.reloadActiveTimeline();
-            compareAll(PATIENCE_NANOS);
+            compareAll(patience);
             return false;
         } catch (InsertConflicts.OutOfTime e) {
             return true;

@@ -3,6 +3,7 @@ package io.hudioperator.commit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -30,6 +31,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.lang.management.ManagementFactory;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -43,6 +46,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.engine.LocalTaskContextSupplier;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieRecord;
@@ -58,6 +62,7 @@ import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.hudi.io.storage.HoodieAvroFileWriter;
 import org.apache.hudi.io.storage.HoodieFileWriterFactory;
+import org.apache.hudi.storage.StorageConfiguration;
 import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -66,6 +71,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * When two commits insert the same new key and neither sees the other, one of them is refused (I13,
@@ -233,9 +239,10 @@ class InsertConflictsTest {
      */
     private final class Others implements AutoCloseable {
         final List<String> times = new ArrayList<>();
-        final Set<Long> slowUnder = new TreeSet<>(); // tokens
+        final Set<Long> triedUnder = new TreeSet<>(); // tokens
         private final Iterator<String> keys;
         private String last = "";
+        private boolean commits;
 
         Others(Iterator<String> keys) throws Exception {
             this.keys = keys;
@@ -252,18 +259,20 @@ class InsertConflictsTest {
         }
 
         private void seen(Path path) {
-            if (!path.toString().endsWith(".parquet")) {
+            if (commits) {
                 return;
             }
             if (session.holdsLock()) {
-                slowUnder.add(session.heldNow().token);
-                Pause.millis(100);
+                triedUnder.add(session.heldNow().token);
+                Pause.millis(path.toString().endsWith(".parquet") ? 100 : 0);
             } else if (path.endsWith(last)) {
+                commits = true;
                 try {
                     next();
                 } catch (Exception e) {
                     throw new IllegalStateException(e);
                 }
+                commits = false;
             }
         }
 
@@ -285,8 +294,8 @@ class InsertConflictsTest {
         try (Others others = new Others(List.of("m", "n", "o", "p").iterator())) {
             assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
             assertEquals(4, others.times.size());
-            assertEquals(1, others.slowUnder.size(), "it was tried under one lock");
-            assertFalse(others.slowUnder.contains(session.heldNow().token), "which was given back");
+            assertEquals(1, others.triedUnder.size(), "it was tried under one lock");
+            assertFalse(others.triedUnder.contains(session.heldNow().token), "which was given back");
             Files.delete(table.folder.resolve(file));
             InsertConflicts underTheLock =
                     new InsertConflicts(InsertRule.KEY, false, HoodieTableMetaClient.reload(metaClient));
@@ -302,29 +311,18 @@ class InsertConflictsTest {
     void theLockIsKeptWhenKeysAreReadAtOnce() throws Exception {
         HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
         String file = marked(request(), mine, "CREATE");
-        EtcdLockProvider provider = provider("SIMPLE");
-        List<String> times = new ArrayList<>();
-        long[] clock = {0};
-        try (Others others = new Others(List.of("m", "n", "o", "p").iterator())) {
-            Watched.seen = path -> {
-                if (!session.holdsLock()) {
-                    others.seen(path);
-                } else if (path.toString().endsWith(".parquet")) {
-                    clock[0] = session.heldNow().token;
-                }
-            };
-            assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-            assertEquals(4, others.times.size());
-            times.addAll(others.times);
-        }
-        assertEquals(session.heldNow().token, clock[0], "keys were read under the lock that is held");
+        StorageConfiguration<?> conf = HadoopFSUtils.getStorageConf(TestTable.conf(true));
+        KeysAhead keys = new KeysAhead(session, new TypedProperties(), conf, TimeUnit.MINUTES.toNanos(1));
+        keys.look();
+        String apart = commit(inserts("p", "g", "b", "m"));
+        String same = commit(inserts("p", "h", "b", "k"));
+        assertTrue(table.acquire(session));
+        assertFalse(keys.remain());
+        session.release();
         Files.delete(table.folder.resolve(file));
-        InsertConflicts underTheLock =
-                new InsertConflicts(InsertRule.KEY, false, HoodieTableMetaClient.reload(metaClient));
-        for (String time : times) {
-            assertEquals(Set.of(), underTheLock.between(mine, time), "the file is not read again");
-        }
-        provider.unlock();
+        InsertConflicts underTheLock = new InsertConflicts(InsertRule.KEY, false, metaClient);
+        assertEquals(Set.of(), underTheLock.between(mine, apart), "the file is not read again");
+        assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
     }
 
     /** Others that go on committing keep nobody from a commit. */
@@ -335,10 +333,10 @@ class InsertConflictsTest {
         marked(time, mine, "CREATE");
         EtcdLockProvider provider = provider("SIMPLE");
         String last;
-        try (Others others = new Others(Stream.iterate("m", key -> key + "m").iterator())) {
+        try (Others others = new Others(Stream.iterate("m", key -> key + "m").limit(17).iterator())) {
             assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-            assertEquals(3, others.slowUnder.size());
-            assertFalse(others.slowUnder.contains(session.heldNow().token));
+            assertEquals(3, others.triedUnder.size());
+            assertFalse(others.triedUnder.contains(session.heldNow().token));
             last = others.times.get(others.times.size() - 1);
         }
         HoodieTableMetaClient now = HoodieTableMetaClient.reload(metaClient);
@@ -361,8 +359,8 @@ class InsertConflictsTest {
         EtcdLockProvider provider = provider("SIMPLE");
         try (Others others = new Others(List.of("m", "n", "o", "k").iterator())) {
             assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
-            assertEquals(1, others.slowUnder.size());
-            assertFalse(others.slowUnder.contains(session.heldNow().token));
+            assertEquals(1, others.triedUnder.size());
+            assertFalse(others.triedUnder.contains(session.heldNow().token));
         }
         HoodieWriteConflictException e =
                 assertThrows(HoodieWriteConflictException.class, () -> askedUnderTheLock("SIMPLE", mine, time, 4));
@@ -385,7 +383,9 @@ class InsertConflictsTest {
         assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
         Watched.seen = path -> {};
         assertEquals(List.of(), underTheLock);
+        assertNull(session.clockWhileFree(), "it may move before the file of a commit is there");
         provider.unlock();
+        assertEquals(table.clock(), session.clockWhileFree());
     }
 
     /**
@@ -697,21 +697,58 @@ class InsertConflictsTest {
     }
 
     /**
-     * Prints the cost, under the lock, of comparing a million inserted keys with another million,
-     * in 10 files each.
+     * Prints the cost of comparing a million inserted keys with another million, in 10 files each,
+     * and how long the lock is held when the others are committed after the last look.
      */
-    @Test
+    @ParameterizedTest
+    @ValueSource(strings = {"ordered", "random"})
     @Tag("extra")
-    void theCostOfAMillionKeysBesideAMillion() throws Exception {
-        for (String keys : List.of("ordered", "random")) {
-            HoodieCommitMetadata mine = million(keys, "f", 0);
-            String theirs = commit(million(keys, "g", 1));
-            for (int round = 0; round < 3; round++) {
-                long begin = System.nanoTime();
-                assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, metaClient).between(mine, theirs));
-                System.out.println("COST " + keys + " keys: " + (System.nanoTime() - begin) / 1_000_000 + " ms");
-            }
+    void theCostOfAMillionKeysBesideAMillion(String keys) throws Exception {
+        StorageConfiguration<?> conf = HadoopFSUtils.getStorageConf(TestTable.conf(true));
+        HoodieCommitMetadata mine = million(keys, "f", 0);
+        String theirs = commit(million(keys, "g", 1));
+        for (int round = 0; round < 3; round++) {
+            cost(keys + " keys, compared", () -> new InsertConflicts(InsertRule.KEY, false, metaClient)
+                    .between(mine, theirs)
+                    .isEmpty());
         }
+        String pending = request();
+        for (HoodieWriteStat stat : mine.getWriteStats()) {
+            marked(pending, content(WriteOperationType.UPSERT, stat), "CREATE");
+        }
+        KeysAhead ahead = new KeysAhead(session, new TypedProperties(), conf);
+        ahead.look();
+        String late = commit(million(keys, "h", 2));
+        assertTrue(table.acquire(session));
+        boolean given = cost(keys + " keys, lock held for the late commit", ahead::remain);
+        session.release();
+        if (given) {
+            cost(keys + " keys, without the lock", () -> {
+                ahead.look();
+                return true;
+            });
+        }
+        assertTrue(table.acquire(session));
+        cost(
+                keys + " keys, lock held at the commit",
+                () -> !ahead.remain()
+                        && new InsertConflicts(InsertRule.KEY, false, metaClient)
+                                .between(mine, late)
+                                .isEmpty());
+        session.release();
+    }
+
+    private static boolean cost(String what, BooleanSupplier work) {
+        long begin = System.nanoTime();
+        long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+        boolean result = work.getAsBoolean();
+        System.out.printf(
+                "COST %s: %d ms, %d ms of processor time (%s)%n",
+                what,
+                (System.nanoTime() - begin) / 1_000_000,
+                (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - used) / 1_000_000,
+                result);
+        return result;
     }
 
     private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {
