@@ -32,7 +32,7 @@ func ask(handler http.Handler, path, authorization string) (int, string) {
 	return answer.Code, answer.Body.String()
 }
 
-func written(t *testing.T, name, content string) string {
+func fileOf(t *testing.T, name, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -57,7 +57,7 @@ func TestMetricsAreToldToWhomHasTheToken(t *testing.T) {
 	if code, text := ask(open, "/metrics", ""); code != http.StatusOK || !strings.Contains(text, "hudi_gateway_requests_total") {
 		t.Errorf("without a configured token: %d %s", code, text)
 	}
-	file := written(t, "token", "right\n")
+	file := fileOf(t, "token", "right\n")
 	guarded := access{tokenFile: file}.guarded(g.metrics(nil))
 	for _, path := range []string{"/metrics", "/etcd/0/metrics"} {
 		for _, wrong := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Basic right", "right", "Bearer rightx", "Bearer righ"} {
@@ -130,8 +130,8 @@ func newPeople(t *testing.T) people {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
 	made := people{
-		ca: written(t, "ca.crt", text("CERTIFICATE", root)), serverCert: written(t, "tls.crt", text("CERTIFICATE", leaf(x509.ExtKeyUsageServerAuth))),
-		serverKey: written(t, "tls.key", text("PRIVATE KEY", secret)), pool: x509.NewCertPool(),
+		ca: fileOf(t, "ca.crt", text("CERTIFICATE", root)), serverCert: fileOf(t, "tls.crt", text("CERTIFICATE", leaf(x509.ExtKeyUsageServerAuth))),
+		serverKey: fileOf(t, "tls.key", text("PRIVATE KEY", secret)), pool: x509.NewCertPool(),
 		client: tls.Certificate{Certificate: [][]byte{leaf(x509.ExtKeyUsageClientAuth)}, PrivateKey: key},
 	}
 	if !made.pool.AppendCertsFromPEM([]byte(text("CERTIFICATE", root))) {
