@@ -103,7 +103,7 @@ IDENTITIES = (
         "only-the-branch-that-runs-is-checked",
         "F110",
         "what stands in the branch for the other outcome is let through",
-        g("rules", "return r.branch(ctx, s, txn.Failure, nil)", "return nil"),
+        g("rules", "return table, r.branch(ctx, s, txn.Failure, nil)", "return table, nil"),
         f"{_TESTS}::test_no_key_of_another_table",
     ),
     mutation(

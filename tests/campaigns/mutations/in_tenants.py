@@ -421,7 +421,7 @@ TENANTS = (
         "without-parameters-nothing-is-judged",
         "F200",
         "in a namespace without ConfigMaps of ours an executor is compared with nothing",
-        Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow"),
+        Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny\n", "parameterNotFoundAction: Allow\n"),
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
     ),
     mutation(
@@ -693,7 +693,7 @@ TENANTS = (
         "asked-without-the-rules-of-drivers",
         "F301 availability",
         "what a driver is refused for is accepted of the operator, and nobody says why executors do not come",
-        Edit(f"{TEMPLATES}/admission.yaml", "has(request.dryRun) && request.dryRun) ||", "false) ||"),
+        Edit(f"{TEMPLATES}/admission.yaml", "has(request.dryRun) && request.dryRun) || (%s)", "false) || (%s)"),
         f"{CRDS}/test_operators_account.py::test_it_is_not_answered_about_others",
     ),
     mutation(
@@ -878,6 +878,13 @@ TENANTS = (
             "hudi-operator-driver\n",
         ),
         f"{CRDS}/test_chart.py::test_two_releases_share_no_name",
+    ),
+    mutation(
+        "a-list-is-looked-for-among-names",
+        "F358 availability",
+        "a list as the name of a mount ends the look at its table",
+        o("api/pod_template", "if not isinstance(name, str) or name not in volumes:", "if name not in volumes:"),
+        f"{TEMPLATE}::test_nothing_that_is_stored_is_a_defect",
     ),
     mutation(
         "an-executor-of-any-class",
