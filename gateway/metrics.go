@@ -75,7 +75,7 @@ func newAccess(s settings) (access, error) {
 }
 
 // config is asked for each connection; files that cannot be read refuse it, and no pod.
-func (a access) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (a access) config() (*tls.Config, error) {
 	shown, err := a.shown.get()
 	if err != nil {
 		return nil, err
@@ -129,7 +129,13 @@ func (a access) serve(address string, handler http.Handler, log *slog.Logger) er
 	if a.shown == nil {
 		return server.ListenAndServe()
 	}
-	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: a.config}
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		config, err := a.config()
+		if err != nil {
+			log.Warn("metrics", "why", err.Error())
+		}
+		return config, err
+	}}
 	return server.ListenAndServeTLS("", "")
 }
 
