@@ -408,7 +408,7 @@ def test_metrics_behind_a_token_and_certificates() -> None:
     ],
 )
 def test_the_gateways_metrics_are_behind_the_same(values: str, expected: dict[str, tuple[str, str]]) -> None:
-    """Each file that it is told is one of a Secret that its pod mounts; probes have another port."""
+    """Each file that it is told is one of a mounted Secret; probes have another port."""
     spec = find(render(*([f"--set={values}"] if values else [])), "StatefulSet", "hudi-operator-gateway")
     pod = spec["spec"]["template"]["spec"]
     (container,) = pod["containers"]

@@ -146,7 +146,7 @@ def test_executors_are_compared_with_what_was_rendered() -> None:
 
 @pytest.mark.parametrize("named", ["batch", "b" * 80, ""])
 def test_executors_say_that_their_template_names_a_priority_class(named: str) -> None:
-    """By a label, which admission compares: without it only the cluster's default class is theirs."""
+    """Admission compares the label: without it only the cluster's default class is accepted."""
     pod, config = made("executor", {"spec": {"priorityClassName": named, "runtimeClassName": "sandbox"}})
     assert config["data"]["executor-priority-class"] == pod["spec"]["priorityClassName"] == named
     assert config["data"]["executor-runtime-class"] == pod["spec"]["runtimeClassName"] == "sandbox"
