@@ -68,9 +68,7 @@ FURTHER: tuple[Variant, ...] = (
     _variant("two JVMs of one attempt without progress check", on.TWINS, "I9", progress_check=False),
     _variant("no conflict check", _SMALL, "I9", conflict_check=False),
     _variant("inserted keys are not compared", on.INSERTS, "I13", insert_check=False),
-    _variant(
-        "inserted keys are compared outside the lock alone", on.INSERTS, "I13", inserts_compared_under_lock=False
-    ),
+    _variant("inserted keys are compared outside the lock alone", on.INSERTS, "I13", inserts_compared_under_lock=False),
     _variant("inserted keys: no drain", on.INSERTS, "I13", drain=False),
     _variant("inserted keys: release with an unknown publication", on.INSERTS, "I13", release_waits=False),
     _variant("proof without the executors", on.STREAMING, "I11", executors_in_proof=False),
