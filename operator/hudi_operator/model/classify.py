@@ -177,7 +177,7 @@ _FRAME = re.compile(r"\s*(at [\w.$/<>]+\(.*|\.\.\. \d+ (more|common frames omitt
 
 
 def _last_words(log: str) -> str:
-    """The last line of a log's end that is no line of a stack; its first one may lack its beginning."""
+    """The last line of a log's end that is no line of a stack. The first line may be torn."""
     first, *lines = log.splitlines() or [""]
     said = [line.strip() for line in (lines or [first]) if line.strip() and not _FRAME.match(line)]
     return said[-1] if said else ""
