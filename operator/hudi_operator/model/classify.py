@@ -189,6 +189,8 @@ def _first_line(pod: PodFacts, main: ContainerFacts | None, told: TerminationMes
         text = f"container {main.name} ended with exit code {main.exit_code} ({main.reason or 'no reason'})"
         if told is None and (last := _last_words(main.message)):
             text += f"; its log ends with: {last}"
+    if not text and kind == NODE_LOST and pod.node:
+        text = f"node {pod.node} is not ready, or lost; its pod was last seen {pod.phase}"
     if not text:
         text = pod.waiting or pod.unschedulable or f"pod is {pod.phase}"
     return "" if kind == SUCCEEDED else text.strip().splitlines()[0][:MESSAGE_LIMIT]
