@@ -474,14 +474,10 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
-        "a-part-of-the-token-will-do",
+        "any-token-will-do",
         "F361",
         "any token that has been sent is the right one",
-        g(
-            "metrics",
-            "|| subtle.ConstantTimeCompare(one[:], other[:]) != 1",
-            "|| one == [32]byte{} || other == [32]byte{}",
-        ),
+        g("metrics", "subtle.ConstantTimeCompare(one[:], other[:])", "subtle.ConstantTimeCompare(one[:0], other[:0])"),
         _GO,
     ),
     mutation(
@@ -506,8 +502,8 @@ IDENTITIES = (
     mutation(
         "any-path-of-etcd-is-asked",
         "F361",
-        "a reader of metrics asks for members that there are not",
-        g("metrics", "number >= len(members)", "number > len(members)"),
+        "more paths than that of the metrics lead to etcd",
+        g("metrics", '"GET /etcd/{member}/metrics"', '"GET /etcd/{member}/{path...}"'),
         _GO,
     ),
     mutation(

@@ -72,22 +72,59 @@ public final class EtcdLockProvider implements LockProvider<String> {
             requireFree();
             session = session();
             WriteOptions.require(session, props, () -> metaClient().getTableConfig());
-            KeysAhead.look(session, props, storageConf);
             TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
-            try {
-                if (!session.acquire(unit.toNanos(time), storage)) {
-                    return false;
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new HoodieLockException("interrupted while waiting for the lock", e);
+            KeysAhead keys = new KeysAhead(session, props, storageConf);
+            keys.look();
+            boolean acquired = acquire(unit.toNanos(time), storage, false);
+            for (int given = 0; acquired && given < KeysAhead.RETURNS && remain(keys); given++) {
+                giveBack();
+                keys.look();
+                acquired = acquire(unit.toNanos(time), storage, true);
             }
-            enter();
-            if (session.isNonBlockingCommit()) {
+            if (acquired && session.isNonBlockingCommit()) {
                 checkCommits();
             }
-            return true;
+            return acquired;
         }
+    }
+
+    private boolean acquire(long nanos, TableStorage storage, boolean again) {
+        try {
+            if (!session.acquire(nanos, storage, again)) {
+                return false;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new HoodieLockException("interrupted while waiting for the lock", e);
+        }
+        enter();
+        return true;
+    }
+
+    /** Whether keys remain to be compared that should be compared while others can commit. */
+    private boolean remain(KeysAhead keys) {
+        boolean known = false;
+        try {
+            boolean remain = keys.remain();
+            known = true;
+            return remain;
+        } finally {
+            if (!known) {
+                unlock();
+            }
+        }
+    }
+
+    /**
+     * Releases a lock under which nothing was done. Unlike {@link #unlock} it throws when that
+     * fails, for this process must not ask for the lock then.
+     */
+    private synchronized void giveBack() {
+        if (!mine) { // it was closed, and somebody else may have the lock
+            throw ErrorCode.NOT_OWNER.exception("this lock provider was closed before the lock was used");
+        }
+        mine = false;
+        session.release();
     }
 
     private synchronized void requireFree() {

@@ -107,8 +107,7 @@ public final class CompactedAway {
             String group = name(stat.getPartitionPath(), stat.getFileId());
             if (stat.getNumDeletes() > 0 && logs.containsKey(group)) {
                 Set<String> keys = new HashSet<>(writtenBy(logs.get(group)));
-                InsertConflicts.forEachKey(
-                        storage, new StoragePath(metaClient.getBasePath(), stat.getPath()), keys::remove);
+                KeyColumn.forEach(storage, new StoragePath(metaClient.getBasePath(), stat.getPath()), keys::remove);
                 if (!keys.isEmpty()) {
                     found.add(group);
                 }

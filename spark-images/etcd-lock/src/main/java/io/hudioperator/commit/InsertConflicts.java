@@ -15,14 +15,12 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.hudi.common.bloom.BloomFilter;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
-import org.apache.hudi.common.model.HoodieKey;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.table.timeline.TimelineUtils;
 import org.apache.hudi.common.util.FileFormatUtils;
-import org.apache.hudi.common.util.collection.ClosableIterator;
 import org.apache.hudi.io.storage.HoodieIOFactory;
 import org.apache.hudi.storage.HoodieStorage;
 import org.apache.hudi.storage.StoragePath;
@@ -54,21 +52,44 @@ public final class InsertConflicts {
     private static final int HASHES_AT_ONCE = 8_000_000; // of my keys, 8 bytes each
     private static final int KEYS_AT_ONCE = 100_000; // strings in memory
     private static final int KEYS_READ_PER_FILTERED = 4;
+    private static final int KEYS_BETWEEN_LOOKS = 1_000; // at the time that is left
     private static final char FIRST_SURROGATE = '\uD800';
 
     private final InsertRule rule;
     private final HoodieTableMetaClient metaClient;
     private final HoodieStorage storage;
     private final Map<StoragePath, String[]> ranges = new HashMap<>();
+    private final long until;
+    private List<StoragePath> hashed = List.of();
+    private long[] hashes;
+
+    /** There is no time left to tell whether two commits have inserted the same keys. */
+    static final class OutOfTime extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+    }
 
     /**
      * @param buckets whether a key's file group follows from its bucket number alone, in which case
      *     two commits to one bucket already conflict
      */
     public InsertConflicts(InsertRule rule, boolean buckets, HoodieTableMetaClient metaClient) {
+        this(rule, buckets, metaClient, Long.MAX_VALUE);
+    }
+
+    /**
+     * @param nanos after which a comparison that has to read more throws {@link OutOfTime}
+     */
+    InsertConflicts(InsertRule rule, boolean buckets, HoodieTableMetaClient metaClient, long nanos) {
         this.rule = buckets && rule == InsertRule.KEY ? InsertRule.IGNORE : rule;
         this.metaClient = metaClient;
         this.storage = metaClient.getStorage();
+        this.until = nanos == Long.MAX_VALUE ? nanos : System.nanoTime() + nanos;
+    }
+
+    private void requireTime() {
+        if (until != Long.MAX_VALUE && System.nanoTime() - until > 0) {
+            throw new OutOfTime();
+        }
     }
 
     /**
@@ -107,6 +128,7 @@ public final class InsertConflicts {
      * @param other requested time of a completed write
      */
     public Set<String> between(HoodieCommitMetadata mine, String other) {
+        requireTime();
         Map<String, List<Inserted>> here = rule == InsertRule.IGNORE ? Map.of() : inserted(mine);
         Map<String, List<Inserted>> there = here.isEmpty() ? Map.of() : inserted(read(metaClient, other));
         return here.entrySet().stream()
@@ -122,9 +144,8 @@ public final class InsertConflicts {
         if (rule == InsertRule.PARTITION) {
             return names(all.get(0), others.get(0));
         }
-        List<Inserted> mine = all.stream()
-                .filter(one -> one.previous != null || !KnownApart.has(one.file, instant))
-                .collect(Collectors.toList());
+        List<Inserted> mine =
+                all.stream().filter(one -> !KnownApart.has(one.file, instant)).collect(Collectors.toList());
         List<Inserted> some = new ArrayList<>();
         long keys = 0;
         for (int n = 0; n < mine.size(); n++) {
@@ -176,20 +197,20 @@ public final class InsertConflicts {
 
     private Set<String> sharing(List<Inserted> mine, List<Inserted> others) {
         try {
-            long[] hashes = null;
             for (Inserted other : others) {
                 List<Inserted> close =
                         mine.stream().filter(one -> !apart(one, other)).collect(Collectors.toList());
                 if (close.isEmpty() || !maybe(close, other)) {
                     continue;
                 }
-                hashes = hashes == null ? hashes(mine) : hashes;
-                Set<String> found = share(close, other, hashes);
+                Set<String> found = share(close, other, hashes(mine));
                 if (!found.isEmpty()) {
                     return found;
                 }
             }
             return Set.of();
+        } catch (OutOfTime e) {
+            throw e;
         } catch (RuntimeException e) { // for example, the file was cleaned in the meantime
             System.err.println("cannot compare the inserted keys of " + mine.get(0).file
                     + " and other files with those of a concurrent commit; treating this as a conflict: " + e);
@@ -220,6 +241,7 @@ public final class InsertConflicts {
     /** The least and the greatest key; empty when the footer does not have them. */
     private String[] range(StoragePath file) {
         return ranges.computeIfAbsent(file, f -> {
+            requireTime();
             Map<String, String> footer =
                     utils(f).readFooter(storage, false, f, "hoodie_min_record_key", "hoodie_max_record_key");
             return footer.size() == 2
@@ -248,17 +270,23 @@ public final class InsertConflicts {
         return maybe[0];
     }
 
+    /** Of the keys of these files; those of the last call are kept for the next commit. */
     private long[] hashes(List<Inserted> mine) {
-        Hashes hashes = new Hashes();
-        mine.forEach(one -> forEachKey(one.file, hashes::add));
-        return hashes.sorted();
+        List<StoragePath> all = mine.stream().map(one -> one.file).collect(Collectors.toList());
+        if (!all.equals(hashed)) {
+            Hashes found = new Hashes();
+            all.forEach(file -> forEachKey(file, found::add));
+            hashes = found.sorted();
+            hashed = all;
+        }
+        return hashes;
     }
 
-    private Set<String> share(List<Inserted> mine, Inserted other, long[] hashes) {
+    private Set<String> share(List<Inserted> mine, Inserted other, long[] keys) {
         Set<String> both = new HashSet<>();
         Set<String> found = new TreeSet<>();
         forEachKey(other.file, key -> {
-            if (found.isEmpty() && Arrays.binarySearch(hashes, Hashes.hash(key)) >= 0) {
+            if (found.isEmpty() && Arrays.binarySearch(keys, Hashes.hash(key)) >= 0) {
                 both.add(key);
                 if (both.size() >= KEYS_AT_ONCE) {
                     found.addAll(insertedByBoth(mine, other, both));
@@ -291,15 +319,14 @@ public final class InsertConflicts {
     }
 
     private void forEachKey(StoragePath file, Consumer<String> consumer) {
-        forEachKey(storage, file, consumer);
-    }
-
-    /** Record keys of a base file. */
-    static void forEachKey(HoodieStorage storage, StoragePath file, Consumer<String> consumer) {
-        try (ClosableIterator<HoodieKey> keys =
-                HoodieIOFactory.getIOFactory(storage).getFileFormatUtils(file).getHoodieKeyIterator(storage, file)) {
-            keys.forEachRemaining(key -> consumer.accept(key.getRecordKey()));
-        }
+        requireTime();
+        long[] read = {0};
+        KeyColumn.forEach(storage, file, key -> {
+            if (++read[0] % KEYS_BETWEEN_LOOKS == 0) {
+                requireTime();
+            }
+            consumer.accept(key);
+        });
     }
 
     /**

@@ -98,6 +98,16 @@ public final class SnapshotCheck {
         return since(metaClient, props, session, session.reads().write(instant));
     }
 
+    /**
+     * Whether {@link #since} is going to name this write, as far as can be told without reading
+     * it.
+     */
+    static boolean mayName(TypedProperties props, Session session, String instant, HoodieInstant completed) {
+        TableReads.Write write = session.reads().write(instant);
+        TableReads.Base base = base(props, session, write);
+        return base != null && base.lacks(completed) && !session.reads().knows(write, completed.requestedTime());
+    }
+
     private static List<Moved> since(
             HoodieTableMetaClient metaClient, TypedProperties props, Session session, TableReads.Write write) {
         write.madeFrom(props.getString(READ, ""));

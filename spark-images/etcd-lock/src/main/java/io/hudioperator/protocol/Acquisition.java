@@ -30,12 +30,17 @@ public final class Acquisition implements AutoCloseable {
     private Gate gate;
     private KeyValue lastOwner;
 
+    /**
+     * @param again whether this writer has just had its turn and given the lock back unused: it
+     *     waits before all others, as one that was overtaken too often
+     */
     public Acquisition(
             EtcdClient etcd,
             LockProtocol protocol,
             TableKeys keys,
             Identity me,
             Liveness liveness,
+            boolean again,
             java.util.function.Consumer<Gate> onGate) {
         this.etcd = etcd;
         this.protocol = protocol;
@@ -43,6 +48,7 @@ public final class Acquisition implements AutoCloseable {
         this.me = me;
         this.liveness = liveness;
         this.onGate = onGate;
+        this.overtaken = again ? Queue.MAX_OVERTAKES : 0;
         this.ticket = me.inc + "-" + nonce;
     }
 

@@ -83,6 +83,16 @@ public final class LockProtocol {
     }
 
     /**
+     * The table's clock, if nobody has the lock; otherwise null. An acquire that finds the same
+     * clock shows that nothing was completed in between: each completion moves the clock, under the
+     * lock.
+     */
+    public String clockWhileFree() {
+        View view = view();
+        return view.lock == null ? TableClock.time(view.clock) : null;
+    }
+
+    /**
      * Acquires the lock. Null means that the request definitely did not and never will acquire it;
      * the next {@link #view} shows why.
      *

@@ -205,6 +205,13 @@ public final class Session {
      * HoodieException, which Hudi does not retry.
      */
     public boolean acquire(long nanos, TableStorage storage) throws InterruptedException {
+        return acquire(nanos, storage, false);
+    }
+
+    /**
+     * @param again after the lock was given back unused: the place in the queue is the first one
+     */
+    public boolean acquire(long nanos, TableStorage storage, boolean again) throws InterruptedException {
         long start = System.nanoTime();
         if (!turn.tryAcquire(nanos, TimeUnit.NANOSECONDS)) {
             lastOwner = "another thread of this process";
@@ -212,7 +219,7 @@ public final class Session {
         }
         boolean acquired = false;
         acquiring = true;
-        try (Acquisition acquisition = new Acquisition(etcd, protocol, keys, me, liveness, this::gateRead)) {
+        try (Acquisition acquisition = new Acquisition(etcd, protocol, keys, me, liveness, again, this::gateRead)) {
             LockProtocol.Acquired lock = acquisition.run(nanos - (System.nanoTime() - start));
             lastOwner = acquisition.lastOwner() == null
                     ? ""
@@ -325,6 +332,11 @@ public final class Session {
      */
     public HeldLock heldNow() {
         return held;
+    }
+
+    /** See {@link LockProtocol#clockWhileFree()}. */
+    public String clockWhileFree() {
+        return protocol.clockWhileFree();
     }
 
     /** What the threads of this process have read of the table. */

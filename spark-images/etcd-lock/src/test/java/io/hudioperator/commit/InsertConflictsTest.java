@@ -1,36 +1,52 @@
 package io.hudioperator.commit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.EtcdLockProvider;
 import io.hudioperator.FencedConflictResolutionStrategy;
 import io.hudioperator.contract.Json;
+import io.hudioperator.etcd.Pause;
 import io.hudioperator.protocol.InsertRule;
 import io.hudioperator.session.Session;
 import io.hudioperator.session.TableReads;
 import io.hudioperator.support.TestTable;
+import io.hudioperator.testing.GuardedLocalFileSystem;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.lang.management.ManagementFactory;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.engine.LocalTaskContextSupplier;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieRecord;
@@ -46,6 +62,7 @@ import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.hudi.io.storage.HoodieAvroFileWriter;
 import org.apache.hudi.io.storage.HoodieFileWriterFactory;
+import org.apache.hudi.storage.StorageConfiguration;
 import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,6 +71,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * When two commits insert the same new key and neither sees the other, one of them is refused (I13,
@@ -145,7 +163,26 @@ class InsertConflictsTest {
         return content(WriteOperationType.UPSERT, stat);
     }
 
+    /** Tells of files that are opened and folders that are listed. */
+    public static final class Watched extends GuardedLocalFileSystem {
+        private static volatile Consumer<Path> seen = path -> {};
+
+        @Override
+        public FSDataInputStream open(org.apache.hadoop.fs.Path path, int bufferSize) throws IOException {
+            seen.accept(Path.of(path.toUri().getPath()));
+            return super.open(path, bufferSize);
+        }
+
+        @Override
+        public FileStatus[] listStatus(org.apache.hadoop.fs.Path path) throws IOException {
+            seen.accept(Path.of(path.toUri().getPath()));
+            return super.listStatus(path);
+        }
+    }
+
     private EtcdLockProvider provider(String index) {
+        Configuration conf = TestTable.conf(true);
+        conf.set("fs.file.impl", Watched.class.getName());
         Properties options = new Properties();
         options.putAll(Map.of(
                 "hoodie.base.path",
@@ -154,7 +191,7 @@ class InsertConflictsTest {
                 table.id,
                 "hoodie.index.type",
                 index));
-        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(conf));
     }
 
     private void lookAhead() {
@@ -171,10 +208,7 @@ class InsertConflictsTest {
     void keysAreComparedBeforeTheLock() throws Exception {
         String pending = request();
         HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
-        String file = mine.getWriteStats().get(0).getPath();
-        Path marker = table.folder.resolve(".hoodie/.temp/" + pending + "/" + file + ".marker.CREATE");
-        Files.createDirectories(marker.getParent());
-        Files.createFile(marker);
+        String file = marked(pending, mine, "CREATE");
         String apart = commit(inserts("p", "g", "b", "m"));
         lookAhead();
         String same = commit(inserts("p", "h", "b", "k"));
@@ -190,12 +224,203 @@ class InsertConflictsTest {
                 new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
     }
 
+    /** Hudi's marker of the commit's file, whose path is returned. */
+    private String marked(String pending, HoodieCommitMetadata mine, String kind) throws IOException {
+        String file = mine.getWriteStats().get(0).getPath();
+        Path marker = table.folder.resolve(".hoodie/.temp/" + pending + "/" + file + ".marker." + kind);
+        Files.createDirectories(marker.getParent());
+        Files.createFile(marker);
+        return file;
+    }
+
+    /**
+     * Others that commit while keys are compared without the lock: when the file of the last one is
+     * read, the next one commits. Under the lock, files are read slowly.
+     */
+    private final class Others implements AutoCloseable {
+        final List<String> times = new ArrayList<>();
+        final Set<Long> triedUnder = new TreeSet<>(); // tokens
+        private final Iterator<String> keys;
+        private String last = "";
+        private boolean commits;
+
+        Others(Iterator<String> keys) throws Exception {
+            this.keys = keys;
+            next();
+            Watched.seen = this::seen;
+        }
+
+        private void next() throws Exception {
+            if (keys.hasNext()) {
+                HoodieCommitMetadata content = inserts("p", "other" + times.size(), "b", keys.next());
+                last = content.getWriteStats().get(0).getPath();
+                times.add(commit(content));
+            }
+        }
+
+        private void seen(Path path) {
+            if (commits) {
+                return;
+            }
+            if (session.holdsLock()) {
+                triedUnder.add(session.heldNow().token);
+                Pause.millis(path.toString().endsWith(".parquet") ? 100 : 0);
+            } else if (path.endsWith(last)) {
+                commits = true;
+                try {
+                    next();
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+                commits = false;
+            }
+        }
+
+        @Override
+        public void close() {
+            Watched.seen = path -> {};
+        }
+    }
+
+    /**
+     * What completes after the last look is not compared under the lock when that takes long: the
+     * lock is given back, and the files are compared while others can commit.
+     */
+    @Test
+    void theLockIsNotHeldWhileKeysOfLateCommitsAreRead() throws Exception {
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String file = marked(request(), mine, "CREATE");
+        EtcdLockProvider provider = provider("SIMPLE");
+        try (Others others = new Others(List.of("m", "n", "o", "p").iterator())) {
+            assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+            assertEquals(4, others.times.size());
+            assertEquals(1, others.triedUnder.size(), "it was tried under one lock");
+            assertFalse(others.triedUnder.contains(session.heldNow().token), "which was given back");
+            Files.delete(table.folder.resolve(file));
+            InsertConflicts underTheLock =
+                    new InsertConflicts(InsertRule.KEY, false, HoodieTableMetaClient.reload(metaClient));
+            for (String time : others.times) {
+                assertEquals(Set.of(), underTheLock.between(mine, time), "the file is not read again");
+            }
+        }
+        provider.unlock();
+    }
+
+    /** Late commits that can be told apart at once are compared under the lock, which is kept. */
+    @Test
+    void theLockIsKeptWhenKeysAreReadAtOnce() throws Exception {
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String file = marked(request(), mine, "CREATE");
+        StorageConfiguration<?> conf = HadoopFSUtils.getStorageConf(TestTable.conf(true));
+        KeysAhead keys = new KeysAhead(session, new TypedProperties(), conf, TimeUnit.MINUTES.toNanos(1));
+        keys.look();
+        String apart = commit(inserts("p", "g", "b", "m"));
+        String same = commit(inserts("p", "h", "b", "k"));
+        assertTrue(table.acquire(session));
+        assertFalse(keys.remain());
+        session.release();
+        Files.delete(table.folder.resolve(file));
+        InsertConflicts underTheLock = new InsertConflicts(InsertRule.KEY, false, metaClient);
+        assertEquals(Set.of(), underTheLock.between(mine, apart), "the file is not read again");
+        assertEquals(Set.of("p/f", "p/h"), underTheLock.between(mine, same));
+    }
+
+    /** Others that go on committing keep nobody from a commit. */
+    @Test
+    void theLockIsGivenBackThreeTimesAtMost() throws Exception {
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String time = request();
+        marked(time, mine, "CREATE");
+        EtcdLockProvider provider = provider("SIMPLE");
+        String last;
+        try (Others others = new Others(Stream.iterate("m", key -> key + "m").limit(17).iterator())) {
+            assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+            assertEquals(3, others.triedUnder.size());
+            assertFalse(others.triedUnder.contains(session.heldNow().token));
+            last = others.times.get(others.times.size() - 1);
+        }
+        HoodieTableMetaClient now = HoodieTableMetaClient.reload(metaClient);
+        assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, now).between(mine, last));
+        Files.delete(table.folder.resolve(mine.getWriteStats().get(0).getPath()));
+        assertEquals(
+                2,
+                new InsertConflicts(InsertRule.KEY, false, now)
+                        .between(mine, last)
+                        .size(),
+                "it is compared");
+        provider.unlock();
+    }
+
+    @Test
+    void aConflictThatIsFoundAfterTheLockWasGivenBackIsOne() throws Exception {
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String time = request();
+        marked(time, mine, "CREATE");
+        EtcdLockProvider provider = provider("SIMPLE");
+        try (Others others = new Others(List.of("m", "n", "o", "k").iterator())) {
+            assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+            assertEquals(1, others.triedUnder.size());
+            assertFalse(others.triedUnder.contains(session.heldNow().token));
+        }
+        HoodieWriteConflictException e =
+                assertThrows(HoodieWriteConflictException.class, () -> askedUnderTheLock("SIMPLE", mine, time, 4));
+        assertTrue(e.getMessage().endsWith("inserted the same record keys: p/f, p/other3"), e.getMessage());
+        provider.unlock();
+    }
+
+    /** Nothing is read under the lock when nobody has completed anything since the last look. */
+    @Test
+    void theTimelineIsNotReadAgainWhenTheClockHasNotMoved() throws Exception {
+        marked(request(), inserts("p", "f", "a", "k"), "CREATE");
+        commit(inserts("p", "g", "b", "m"));
+        List<Path> underTheLock = new ArrayList<>();
+        EtcdLockProvider provider = provider("SIMPLE");
+        Watched.seen = path -> {
+            if (session.holdsLock()) {
+                underTheLock.add(path);
+            }
+        };
+        assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+        Watched.seen = path -> {};
+        assertEquals(List.of(), underTheLock);
+        assertNull(session.clockWhileFree(), "it may move before the file of a commit is there");
+        provider.unlock();
+        assertEquals(table.clock(), session.clockWhileFree());
+    }
+
+    /**
+     * A file into which new keys are packed is compared before the lock, too; one in which rows are
+     * changed is not.
+     */
+    @ParameterizedTest
+    @CsvSource({"1, 0", "0, 2"})
+    void packedKeysAreComparedBeforeTheLock(int packed, int conflict) throws Exception {
+        String before = write("p", "f", true, "a");
+        HoodieCommitMetadata mine =
+                content(WriteOperationType.UPSERT, stat("p", "f", write("p", "f", true, "a", "k"), before));
+        HoodieWriteStat plan = stat("p", "f", "", before);
+        plan.setNumInserts(packed);
+        String file = marked(request(content(WriteOperationType.UPSERT, plan)), mine, "MERGE");
+        String apart = commit(inserts("p", "g", "b", "m"));
+        lookAhead();
+        Files.delete(table.folder.resolve(file));
+        assertEquals(
+                conflict,
+                new InsertConflicts(InsertRule.KEY, false, metaClient)
+                        .between(mine, apart)
+                        .size());
+    }
+
     private String request() {
+        return request(new HoodieCommitMetadata());
+    }
+
+    private String request(HoodieCommitMetadata plan) {
         String time = TestTable.time(0);
         HoodieInstant requested = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "commit", time);
         assertTrue(table.acquire(session));
         metaClient.getActiveTimeline().createNewInstant(requested);
-        metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.empty());
+        metaClient.getActiveTimeline().transitionRequestedToInflight(requested, Option.of(plan));
         session.release();
         return time;
     }
@@ -232,6 +457,16 @@ class InsertConflictsTest {
     }
 
     private void askedByHudi(String index, HoodieCommitMetadata mine, String time) throws Exception {
+        assertTrue(table.acquire(session));
+        try {
+            askedUnderTheLock(index, mine, time, 1);
+        } finally {
+            session.release();
+        }
+    }
+
+    private void askedUnderTheLock(String index, HoodieCommitMetadata mine, String time, int candidates)
+            throws Exception {
         Properties options = new Properties();
         options.putAll(Map.of(
                 "hoodie.base.path",
@@ -257,19 +492,16 @@ class InsertConflictsTest {
                 .build();
         HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time);
         FencedConflictResolutionStrategy strategy = new FencedConflictResolutionStrategy();
-        assertTrue(table.acquire(session));
-        try {
-            List<HoodieInstant> found = strategy.getCandidateInstants(
-                            metaClient, current, Option.empty(), Option.of(config))
-                    .collect(Collectors.toList());
-            assertEquals(1, found.size());
-            ConcurrentOperation other = new ConcurrentOperation(found.get(0), metaClient);
-            ConcurrentOperation own = new ConcurrentOperation(current, mine);
+        List<HoodieInstant> found = strategy.getCandidateInstants(
+                        metaClient, current, Option.empty(), Option.of(config))
+                .collect(Collectors.toList());
+        assertEquals(candidates, found.size());
+        ConcurrentOperation own = new ConcurrentOperation(current, mine);
+        for (HoodieInstant each : found) {
+            ConcurrentOperation other = new ConcurrentOperation(each, metaClient);
             if (strategy.hasConflict(own, other)) {
                 strategy.resolveConflict(null, own, other);
             }
-        } finally {
-            session.release();
         }
     }
 
@@ -465,21 +697,58 @@ class InsertConflictsTest {
     }
 
     /**
-     * Prints the cost, under the lock, of comparing a million inserted keys with another million,
-     * in 10 files each.
+     * Prints the cost of comparing a million inserted keys with another million, in 10 files each,
+     * and how long the lock is held when the others are committed after the last look.
      */
-    @Test
+    @ParameterizedTest
+    @ValueSource(strings = {"ordered", "random"})
     @Tag("extra")
-    void theCostOfAMillionKeysBesideAMillion() throws Exception {
-        for (String keys : List.of("ordered", "random")) {
-            HoodieCommitMetadata mine = million(keys, "f", 0);
-            String theirs = commit(million(keys, "g", 1));
-            for (int round = 0; round < 3; round++) {
-                long begin = System.nanoTime();
-                assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, metaClient).between(mine, theirs));
-                System.out.println("COST " + keys + " keys: " + (System.nanoTime() - begin) / 1_000_000 + " ms");
-            }
+    void theCostOfAMillionKeysBesideAMillion(String keys) throws Exception {
+        StorageConfiguration<?> conf = HadoopFSUtils.getStorageConf(TestTable.conf(true));
+        HoodieCommitMetadata mine = million(keys, "f", 0);
+        String theirs = commit(million(keys, "g", 1));
+        for (int round = 0; round < 3; round++) {
+            cost(keys + " keys, compared", () -> new InsertConflicts(InsertRule.KEY, false, metaClient)
+                    .between(mine, theirs)
+                    .isEmpty());
         }
+        String pending = request();
+        for (HoodieWriteStat stat : mine.getWriteStats()) {
+            marked(pending, content(WriteOperationType.UPSERT, stat), "CREATE");
+        }
+        KeysAhead ahead = new KeysAhead(session, new TypedProperties(), conf);
+        ahead.look();
+        String late = commit(million(keys, "h", 2));
+        assertTrue(table.acquire(session));
+        boolean given = cost(keys + " keys, lock held for the late commit", ahead::remain);
+        session.release();
+        if (given) {
+            cost(keys + " keys, without the lock", () -> {
+                ahead.look();
+                return true;
+            });
+        }
+        assertTrue(table.acquire(session));
+        cost(
+                keys + " keys, lock held at the commit",
+                () -> !ahead.remain()
+                        && new InsertConflicts(InsertRule.KEY, false, metaClient)
+                                .between(mine, late)
+                                .isEmpty());
+        session.release();
+    }
+
+    private static boolean cost(String what, BooleanSupplier work) {
+        long begin = System.nanoTime();
+        long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+        boolean result = work.getAsBoolean();
+        System.out.printf(
+                "COST %s: %d ms, %d ms of processor time (%s)%n",
+                what,
+                (System.nanoTime() - begin) / 1_000_000,
+                (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - used) / 1_000_000,
+                result);
+        return result;
     }
 
     private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {

@@ -60,10 +60,14 @@ class QueueTest {
     }
 
     private void waitFor(String name, int priority) {
+        waitFor(name, priority, false);
+    }
+
+    private void waitFor(String name, int priority, boolean again) {
         Session session = table.session("ns." + name, Map.of("priority", String.valueOf(priority)));
         int before = table.etcd.range("queue/").size();
         Thread thread = new Thread(() -> {
-            assertTrue(table.acquire(session, 20_000));
+            assertTrue(table.acquire(session, 20_000, again));
             served.add(name);
             Pause.millis(30);
             session.release();
@@ -137,6 +141,19 @@ class QueueTest {
         ninth.join(10_000);
         assertEquals(List.of("modest"), served);
         assertTrue(rivals[1].holdsLock());
+    }
+
+    /** It has had its turn already. */
+    @Test
+    void whoGaveTheLockBackIsNext() throws InterruptedException {
+        Session holder = table.session("ns.holder");
+        assertTrue(table.acquire(holder));
+        waitFor("normal", 0);
+        waitFor("important", 10);
+        waitFor("again", -10, true);
+        holder.release();
+        join();
+        assertEquals(List.of("again", "important", "normal"), served);
     }
 
     private Thread queueBehind(String modest, Session rival) {

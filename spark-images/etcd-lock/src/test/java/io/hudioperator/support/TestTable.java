@@ -247,8 +247,12 @@ public final class TestTable implements AutoCloseable {
     }
 
     public boolean acquire(Session session, long millis) {
+        return acquire(session, millis, false);
+    }
+
+    public boolean acquire(Session session, long millis, boolean again) {
         try {
-            return session.acquire(TimeUnit.MILLISECONDS.toNanos(millis), storage());
+            return session.acquire(TimeUnit.MILLISECONDS.toNanos(millis), storage(), again);
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
