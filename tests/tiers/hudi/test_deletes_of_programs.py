@@ -27,6 +27,17 @@ REFUSED = {
         for statement in ("UPDATE", "DELETE", "INSERT")
     },
     **{
+        f"{what}: {statement}": f"[HUDIOP-OPTION] {option}"
+        for what, option in (
+            (
+                "what changed alone",
+                "hoodie.datasource.query.type = 'incremental': it decides what becomes of the table",
+            ),
+            ("an old state", "as.of.instant = '"),
+        )
+        for statement in ("UPDATE", "DELETE")
+    },
+    **{
         f"UPDATE with {setting}": f"an UPDATE or MERGE INTO with {setting}={value} in the session is refused"
         for setting, value in (
             ("hoodie.datasource.write.insert.drop.duplicates", "true"),
