@@ -260,6 +260,17 @@ STATEMENTS = (
         "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
     ),
     mutation(
+        "both-sides-of-a-merge-are-one",
+        "F287",
+        "a MERGE INTO whose source reads its own table compares columns with themselves",
+        j(
+            "SelfMerges",
+            "plan instanceof MergeIntoTable && !plan.resolved()",
+            "plan instanceof MergeIntoTable && plan.resolved()",
+        ),
+        "tests/tiers/hudi/test_values.py::test_a_program_merges_as_the_statement_says",
+    ),
+    mutation(
         "programs-take-columns-away",
         "F365",
         "a program's commit that lacks columns of the table is no conflict",
