@@ -17,6 +17,7 @@ import io.hudioperator.session.TableReads;
 import io.hudioperator.support.TestTable;
 import io.hudioperator.testing.GuardedLocalFileSystem;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,7 +32,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
-import java.lang.management.ManagementFactory;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -333,7 +333,8 @@ class InsertConflictsTest {
         marked(time, mine, "CREATE");
         EtcdLockProvider provider = provider("SIMPLE");
         String last;
-        try (Others others = new Others(Stream.iterate("m", key -> key + "m").limit(17).iterator())) {
+        try (Others others =
+                new Others(Stream.iterate("m", key -> key + "m").limit(17).iterator())) {
             assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
             assertEquals(3, others.triedUnder.size());
             assertFalse(others.triedUnder.contains(session.heldNow().token));
@@ -708,9 +709,11 @@ class InsertConflictsTest {
         HoodieCommitMetadata mine = million(keys, "f", 0);
         String theirs = commit(million(keys, "g", 1));
         for (int round = 0; round < 3; round++) {
-            cost(keys + " keys, compared", () -> new InsertConflicts(InsertRule.KEY, false, metaClient)
-                    .between(mine, theirs)
-                    .isEmpty());
+            cost(
+                    keys + " keys, compared",
+                    () -> new InsertConflicts(InsertRule.KEY, false, metaClient)
+                            .between(mine, theirs)
+                            .isEmpty());
         }
         String pending = request();
         for (HoodieWriteStat stat : mine.getWriteStats()) {
