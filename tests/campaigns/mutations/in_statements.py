@@ -279,7 +279,7 @@ STATEMENTS = (
             "                ColumnsOfPrograms.require(metaClient, props, schema, current.requestedTime(), begun);\n",
         ),
         t("SchemaMovedTest.aProgramTakesNoColumnAway"),
-        "tests/tiers/hudi/test_columns_meanwhile.py::test_no_value_of_it_is_lost[cow]",
+        "tests/tiers/hudi/test_columns_meanwhile.py::test_no_value_of_it_is_lost",
     ),
     mutation(
         "programs-take-columns-away-without-a-strategy",
