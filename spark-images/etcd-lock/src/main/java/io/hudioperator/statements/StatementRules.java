@@ -422,7 +422,9 @@ public final class StatementRules {
             return;
         }
         List<String> columns = List.of(save.query().schema().fieldNames());
-        for (String column : KEYS.computeIfAbsent(TablePath.comparable(path.get()), key -> OrderedDeletes.identity(Relations.at(path.get(), spark).getTableConfig()))) {
+        for (String column : KEYS.computeIfAbsent(
+                TablePath.comparable(path.get()),
+                key -> OrderedDeletes.identity(Relations.at(path.get(), spark).getTableConfig()))) {
             // Of a nested field, the column that has it.
             if (!columns.contains(column.split("\\.", 2)[0])) {
                 throw Statements.refusal(

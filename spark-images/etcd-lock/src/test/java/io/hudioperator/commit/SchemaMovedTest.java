@@ -39,8 +39,8 @@ import org.junit.jupiter.api.function.Executable;
 class SchemaMovedTest {
     private static final String OLD = schema("");
     private static final String NEW = schema(",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
-    private static final String NEW_AND_MORE = schema(",{\"name\":\"e\",\"type\":\"int\"}"
-            + ",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
+    private static final String NEW_AND_MORE = schema(
+            ",{\"name\":\"e\",\"type\":\"int\"}" + ",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
     private static final String OTHER = schema(",{\"name\":\"d\",\"type\":[\"null\",\"string\"],\"default\":null}");
 
     private final TestTable table = new TestTable();
@@ -112,8 +112,7 @@ class SchemaMovedTest {
                 .forTable("t")
                 .withProperties(options)
                 .build();
-        HoodieInstant current =
-                metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", instant);
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", instant);
         assertTrue(table.acquire(session));
         try {
             new FencedConflictResolutionStrategy()
