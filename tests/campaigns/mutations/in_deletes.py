@@ -119,7 +119,7 @@ DELETES = (
         "deletes-before-the-first-commit",
         "F332",
         "a delete in a table without a commit is repeated as a failure of the infrastructure",
-        j("StatementRules", "            requireRows(save);\n", ""),
+        j("StatementRules", "} else if (deletes) {", "} else if (deletes && save.query().schema().isEmpty()) {"),
         PROGRAMS,
     ),
     mutation(

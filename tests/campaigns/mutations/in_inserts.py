@@ -173,11 +173,7 @@ KEYS = (
         "the-clock-of-a-held-lock-tells-all",
         "availability",
         "a commit that is being completed while keys are compared counts as compared",
-        j(
-            "LockProtocol",
-            "return view.lock == null ? TableClock.time(view.clock) : null;",
-            "return TableClock.time(view.clock);",
-        ),
+        j("LockProtocol", "view.lock == null ? TableClock.time(view.clock) : null;", "TableClock.time(view.clock);"),
         t("InsertConflictsTest.theTimelineIsNotReadAgainWhenTheClockHasNotMoved"),
     ),
     mutation(

@@ -279,7 +279,7 @@ STATEMENTS = (
             "                ColumnsOfPrograms.require(metaClient, props, schema, current.requestedTime(), begun);\n",
         ),
         t("SchemaMovedTest.aProgramTakesNoColumnAway"),
-        "tests/tiers/hudi/test_columns_meanwhile.py::test_no_value_of_it_is_lost[cow]",
+        "tests/tiers/hudi/test_columns_meanwhile.py::test_no_value_of_it_is_lost",
     ),
     mutation(
         "programs-take-columns-away-without-a-strategy",
@@ -287,7 +287,7 @@ STATEMENTS = (
         "the same in the mode that does not call the conflict strategy",
         j(
             "EtcdLockProvider",
-            "                ColumnsOfPrograms.require(metaClient, props, merging, instant, null);\n",
+            "                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);\n",
         ),
         t("SchemaMovedTest.aProgramInTheNonBlockingMode"),
     ),
@@ -297,7 +297,7 @@ STATEMENTS = (
         "a program's column is committed where the commit that began last does not have it",
         j(
             "ColumnsOfPrograms",
-            "boolean isLater = !instant.isEmpty() && other.requestedTime().compareTo(instant) > 0;",
+            "boolean isLater = other.requestedTime().compareTo(instant) > 0;",
             "boolean isLater = false;",
         ),
         t("SchemaMovedTest.aProgramsOwnColumnIsNotHidden"),

@@ -170,11 +170,10 @@ public final class EtcdLockProvider implements LockProvider<String> {
             CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
             String schema = props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "");
             CommitChecks.requireSchema(metaClient, props, schema, null);
-            if (session.isWriter()) {
+            String begun = session.reads().newest().instant;
+            if (session.isWriter() && session.instants().ownsPending(begun)) {
                 String merging = props.getString(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), schema);
-                String begun = session.reads().newest().instant;
-                String instant = session.instants().ownsPending(begun) ? begun : "";
-                ColumnsOfPrograms.require(metaClient, props, merging, instant, null);
+                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);
             }
             SnapshotCheck.inNonBlockingMode(metaClient, props, session);
             session.commitsChecked();

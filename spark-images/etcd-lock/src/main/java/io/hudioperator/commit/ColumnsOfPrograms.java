@@ -32,7 +32,7 @@ public final class ColumnsOfPrograms {
      * see, because the table's newest commit began later and does not have it.
      *
      * @param mine schema of this commit; null or empty when it is not known
-     * @param instant requested time of this commit; empty while it has none
+     * @param instant requested time of this commit
      * @param until completion time of the last commit that was there when this one began: later
      *     ones Hudi compares itself; null when it does not
      * @throws HoodieWriteConflictException so that the program is run again, with all columns
@@ -43,7 +43,7 @@ public final class ColumnsOfPrograms {
             return;
         }
         for (HoodieInstant other : newestFirst(metaClient)) {
-            boolean isLater = !instant.isEmpty() && other.requestedTime().compareTo(instant) > 0;
+            boolean isLater = other.requestedTime().compareTo(instant) > 0;
             boolean isCompared =
                     isLater || until == null || other.getCompletionTime().compareTo(until) <= 0;
             String theirs = isCompared ? CommitChecks.schema(metaClient, other) : "";

@@ -535,6 +535,18 @@ class InsertConflictsTest {
     }
 
     @Test
+    void whatCompletesBetweenTheLookAndTheRequestIsComparedBeforeTheLock() throws Exception {
+        session.reads().read(TableReads.Base.of(metaClient.reloadActiveTimeline()));
+        String apart = commit(inserts("p", "g", "b", "m"));
+        session.reads().forget(apart);
+        HoodieCommitMetadata mine = inserts("p", "f", "a", "k");
+        String file = marked(request(), mine, "CREATE");
+        lookAhead();
+        Files.delete(table.folder.resolve(file));
+        assertEquals(Set.of(), new InsertConflicts(InsertRule.KEY, false, metaClient).between(mine, apart));
+    }
+
+    @Test
     void theGateSaysWhatIsCompared() throws Exception {
         table.gateSays("insertConflicts", "Partition");
         assertThrows(

@@ -85,7 +85,7 @@ class SchemaMovedTest {
         all.put("hoodie.write.lock.etcd.table_id", table.id);
         all.put("hoodie.write.lock.provider", EtcdLockProvider.class.getName());
         all.put("hoodie.clean.failed.writes.policy", "LAZY");
-        if (base != null) {
+        if (base != null) { // of a HudiWriter
             all.put(CommitChecks.SCHEMA_BASE, base);
         }
         all.put(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), mine);
@@ -215,6 +215,13 @@ class SchemaMovedTest {
         commit(0, WriteOperationType.UPSERT, OLD);
         commit(1, WriteOperationType.UPSERT, NEW);
         table.concurrency("NonBlocking");
+        EtcdLockProvider begins = provider(options(null, OLD));
+        assertTrue(begins.tryLock(5, TimeUnit.SECONDS));
+        String time = TestTable.time(2);
+        metaClient
+                .getActiveTimeline()
+                .createNewInstant(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time));
+        begins.unlock();
         refused(() -> lock(null));
         assertNull(table.lock());
         Properties merge = options(null, NEW);
