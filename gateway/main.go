@@ -19,50 +19,17 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // grpc's own codec
 	"google.golang.org/grpc/keepalive"
 )
-
-type counts struct {
-	requests atomic.Int64
-	sockets  *listener
-	mu       sync.Mutex
-	codes    map[codes.Code]int64
-}
-
-func (c *counts) refused(code codes.Code) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.codes == nil {
-		c.codes = map[codes.Code]int64{}
-	}
-	c.codes[code]++
-}
-
-func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintf(w, "# TYPE hudi_gateway_requests_total counter\nhudi_gateway_requests_total %d\n", c.requests.Load())
-	if c.sockets != nil {
-		open, refused := c.sockets.numbers()
-		fmt.Fprintf(w, "# TYPE hudi_gateway_connections gauge\nhudi_gateway_connections %d\n", open)
-		fmt.Fprintf(w, "# TYPE hudi_gateway_connections_refused_total counter\nhudi_gateway_connections_refused_total %d\n", refused)
-	}
-	fmt.Fprintln(w, "# TYPE hudi_gateway_refused_total counter")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for code, n := range c.codes {
-		fmt.Fprintf(w, "hudi_gateway_refused_total{code=%q} %d\n", code, n)
-	}
-}
 
 // pair is a certificate in files that are read again when they change.
 type pair struct {
@@ -152,16 +119,23 @@ func (a *authority) config(host string, client *pair) *tls.Config {
 }
 
 type settings struct {
-	listen, probe, endpoints, prefix, contract    string
-	ca, cert, key, serverCert, serverKey          string
-	audience, issuer, keys, keysServer, ca2, self string
-	connectionsOfAddress, connections             int
+	listen, probe, endpoints, prefix, contract     string
+	ca, cert, key, serverCert, serverKey           string
+	audience, issuer, keys, keysServer, ca2, self  string
+	connectionsOfAddress, connections              int
+	metrics, metricsToken, metricsCert, metricsKey string
+	metricsClientCA                                string
 }
 
 func main() {
 	var s settings
 	flag.StringVar(&s.listen, "listen", ":2379", "address for pods")
-	flag.StringVar(&s.probe, "probe", ":8080", "address for /livez, /readyz and /metrics, without TLS; empty: none")
+	flag.StringVar(&s.probe, "probe", ":8080", "address for /livez and /readyz, without TLS: the kubelet's; empty: none")
+	flag.StringVar(&s.metrics, "metrics", ":9090", "address for /metrics, and etcd's in /etcd/NUMBER/metrics; empty: none")
+	flag.StringVar(&s.metricsToken, "metrics-token-file", "", "file with the token that readers of metrics must have; empty: none")
+	flag.StringVar(&s.metricsCert, "metrics-cert", "", "certificate with which metrics are served; empty: without TLS")
+	flag.StringVar(&s.metricsKey, "metrics-key", "", "key of that certificate")
+	flag.StringVar(&s.metricsClientCA, "metrics-client-ca", "", "certificate authority of readers of metrics; empty: they need no certificate")
 	flag.StringVar(&s.endpoints, "etcd-endpoints", "", "https://host:port of etcd's members, comma separated")
 	flag.StringVar(&s.ca, "etcd-ca", "", "certificate authority of etcd")
 	flag.StringVar(&s.cert, "etcd-cert", "", "client certificate for etcd")
@@ -204,23 +178,24 @@ var reconnecting = grpc.ConnectParams{
 	MinConnectTimeout: 2 * time.Second,
 }
 
-func connect(s settings, answerBytes int64) (*upstream, error) {
+func connect(s settings, answerBytes int64) (*upstream, []member, error) {
 	trusted := &authority{file: s.ca}
 	if _, err := trusted.get(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client := &pair{cert: s.cert, key: s.key}
 	if _, err := client.get(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	etcd := &upstream{}
+	etcd, asked := &upstream{}, []member{}
 	for _, endpoint := range strings.Split(s.endpoints, ",") {
 		at, err := url.Parse(endpoint)
 		if err != nil || at.Scheme != "https" || at.Port() == "" {
-			return nil, fmt.Errorf("-etcd-endpoints: https://host:port, not %q", endpoint)
+			return nil, nil, fmt.Errorf("-etcd-endpoints: https://host:port, not %q", endpoint)
 		}
-		member, err := grpc.NewClient("passthrough:///"+at.Host,
-			grpc.WithTransportCredentials(credentials.NewTLS(trusted.config(at.Hostname(), client))),
+		config := trusted.config(at.Hostname(), client)
+		connection, err := grpc.NewClient("passthrough:///"+at.Host,
+			grpc.WithTransportCredentials(credentials.NewTLS(config)),
 			grpc.WithDisableRetry(),
 			grpc.WithConnectParams(reconnecting),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
@@ -228,11 +203,11 @@ func connect(s settings, answerBytes int64) (*upstream, error) {
 			grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(answerBytes))))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		etcd.members = append(etcd.members, member)
+		etcd.members, asked = append(etcd.members, connection), append(asked, newMember(at.Host, config.Clone()))
 	}
-	return etcd, nil
+	return etcd, asked, nil
 }
 
 func run(s settings, bounds *limits, log *slog.Logger) error {
@@ -246,7 +221,11 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if s.connectionsOfAddress < 1 || s.connections < s.connectionsOfAddress {
 		return errors.New("-max-connections-of-address must be 1 or more, and at most -max-connections")
 	}
-	etcd, err := connect(s, bounds.answerBytes)
+	readers, err := newAccess(s)
+	if err != nil {
+		return err
+	}
+	etcd, members, err := connect(s, bounds.answerBytes)
 	if err != nil {
 		return err
 	}
@@ -276,6 +255,12 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 		go func() {
 			probes := &http.Server{Addr: s.probe, Handler: g.probes(), ReadHeaderTimeout: 5 * time.Second}
 			log.Error("probes", "why", probes.ListenAndServe().Error())
+			os.Exit(1)
+		}()
+	}
+	if s.metrics != "" {
+		go func() {
+			log.Error("metrics", "why", readers.serve(s.metrics, g.metrics(members), log).Error())
 			os.Exit(1)
 		}()
 	}
@@ -321,7 +306,6 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 func (g *gateway) probes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
-	mux.Handle("/metrics", &g.counts)
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 		defer cancel()

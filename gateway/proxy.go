@@ -142,16 +142,17 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 		ctx = context.WithValue(ctx, payerKey{}, p)
 		err = g.limits.request(p, len(request.Compare)+len(request.Success)+len(request.Failure))
 	}
+	var table string
 	if err == nil {
-		err = g.rules.txn(ctx, s, request)
+		table, err = g.rules.txn(ctx, s, request)
 	}
-	if err == nil {
-		err = g.bound(ctx, request)
+	if err == nil && table != "" {
+		err = g.bound(ctx, table, request)
 	}
 	if err != nil {
 		return nil, g.told(s, "Txn", err)
 	}
-	answer, held, err := g.execute(ctx, s, request)
+	answer, held, err := g.execute(ctx, s, request, table)
 	if own := (refused{}); reached(err) || errors.As(err, &own) {
 		err = g.told(s, "Txn", err)
 	}
@@ -170,13 +171,10 @@ func (g *gateway) Txn(ctx context.Context, request *pb.TxnRequest) (*pb.TxnRespo
 	return answer, nil
 }
 
-// execute has etcd execute a transaction that the rules have let through: one that writes only as long as
-// the right stands that it was let through with. Where that has changed, the rules are asked once more.
-func (g *gateway) execute(ctx context.Context, s subject, request *pb.TxnRequest) (*pb.TxnResponse, *hold, error) {
-	table, err := g.rules.writesTo(request)
-	if err != nil {
-		return nil, nil, err
-	}
+// execute has etcd execute a transaction that the rules have let through, which have told the table that
+// it writes: only as long as the right stands that it was let through with. Where that has changed, the
+// rules are asked once more.
+func (g *gateway) execute(ctx context.Context, s subject, request *pb.TxnRequest, table string) (*pb.TxnResponse, *hold, error) {
 	for range 3 {
 		// It may be known at the table by now.
 		p := g.payerOf(s, firstKey(request))
@@ -192,7 +190,7 @@ func (g *gateway) execute(ctx context.Context, s subject, request *pb.TxnRequest
 			return answer, held, err
 		}
 		g.rules.withdrawn(s, table)
-		if err := g.rules.txn(ctx, s, request); err != nil {
+		if _, err := g.rules.txn(ctx, s, request); err != nil {
 			return nil, nil, refused{err}
 		}
 	}
@@ -240,44 +238,34 @@ func firstKey(request *pb.TxnRequest) []byte {
 	return all[0].GetRequestDeleteRange().GetKey()
 }
 
-// written is what etcd's history grows by, at most, by table: of a put and of a deletion alike. A key
-// on a lease is deleted with it, by nobody's request.
-func (g *gateway) written(request *pb.TxnRequest) (bytes map[string]int, puts map[string]string) {
-	bytes, puts = map[string]int{}, map[string]string{}
+// written is what etcd's history grows by, at most: of a put and of a deletion alike. A key on a lease is
+// deleted with it, by nobody's request.
+func written(request *pb.TxnRequest) (bytes int, puts bool) {
 	for _, op := range operations(request) {
 		if put := op.GetRequestPut(); put != nil {
-			base, table := g.rules.contract.base(put.Key)
-			puts[table] = base
-			bytes[table] += len(put.Key) + len(put.Value) + revisionBytes
+			puts = true
+			bytes += len(put.Key) + len(put.Value) + revisionBytes
 			if put.Lease != 0 {
-				bytes[table] += len(put.Key) + revisionBytes
+				bytes += len(put.Key) + revisionBytes
 			}
 		}
 		if del := op.GetRequestDeleteRange(); del != nil {
-			_, table := g.rules.contract.base(del.Key)
-			bytes[table] += len(del.Key) + revisionBytes
+			bytes += len(del.Key) + revisionBytes
 		}
 	}
 	return bytes, puts
 }
 
-// bound applies the limits of the tables that a transaction writes to.
-func (g *gateway) bound(ctx context.Context, request *pb.TxnRequest) error {
-	bytes, puts := g.written(request)
-	for table, size := range bytes {
-		if err := g.limits.write("table "+table, size); err != nil {
-			return err
-		}
+// bound applies the limits of the table that a transaction writes to.
+func (g *gateway) bound(ctx context.Context, table string, request *pb.TxnRequest) error {
+	bytes, puts := written(request)
+	if err := g.limits.write("table "+table, bytes); err != nil || !puts {
+		return err
 	}
-	for table, base := range puts {
-		err := g.limits.stored(ctx, "table "+table, func(ctx context.Context, weigh bool) (int64, int64, error) {
-			return g.size(ctx, []byte(base), prefixEnd(base), weigh)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	base := g.rules.contract.key(tables, table, "")
+	return g.limits.stored(ctx, "table "+table, func(ctx context.Context, weigh bool) (int64, int64, error) {
+		return g.size(ctx, base, prefixEnd(string(base)), weigh)
+	})
 }
 
 // size counts the keys of a range and, when they are to be weighed, the bytes of keys and values; it

@@ -67,7 +67,7 @@ func TestAConnectionThatNobodyAnswersIsGivenUpBeforeLeasesEnd(t *testing.T) {
 		cert:      file("tls.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: shown.Certificate[0]})),
 		key:       file("tls.key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})),
 	}
-	etcd, err := connect(s, 1<<20)
+	etcd, _, err := connect(s, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

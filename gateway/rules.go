@@ -296,29 +296,30 @@ func (r *rules) mayKnow(s subject, key, value []byte) error {
 	return nil
 }
 
-// txn checks a whole transaction: every branch, whether or not it would be executed.
-func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) error {
+// txn checks a whole transaction: every branch, whether or not it would be executed. It tells the table
+// that the transaction writes; empty when it only reads.
+func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) (table string, err error) {
 	if n := max(len(txn.Compare), len(txn.Success), len(txn.Failure)); n > maxOperations {
-		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d comparisons and operations in a branch, not %d", maxOperations, n)
+		return "", status.Errorf(codes.InvalidArgument, "a transaction has at most %d comparisons and operations in a branch, not %d", maxOperations, n)
 	}
 	if n := ranges(txn, 0); n > maxRanges {
-		return status.Errorf(codes.InvalidArgument, "a transaction has at most %d ranges, not %d (rule ranges)", maxRanges, n)
+		return "", status.Errorf(codes.InvalidArgument, "a transaction has at most %d ranges, not %d (rule ranges)", maxRanges, n)
 	}
-	if _, err := r.writesTo(txn); err != nil {
-		return err
+	if table, err = r.writesTo(txn); err != nil {
+		return "", err
 	}
 	for _, compare := range txn.Compare {
 		if _, ok := r.agent(compare.Key); ok {
-			return denied("assignments are read, not compared")
+			return "", denied("assignments are read, not compared")
 		}
 		if err := r.mayRead(ctx, s, compare.Key, compare.RangeEnd); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := r.branch(ctx, s, txn.Success, txn.Compare); err != nil {
-		return err
+		return "", err
 	}
-	return r.branch(ctx, s, txn.Failure, nil)
+	return table, r.branch(ctx, s, txn.Failure, nil)
 }
 
 // ranges counts those of all branches, and of transactions in them down to maxDepth.

@@ -93,7 +93,8 @@ func versionIs(key string, version int64) *pb.Compare {
 // expect says whether the transaction passes; when it does not, it is refused with this code.
 func expect(t *testing.T, r *rules, what string, s subject, txn *pb.TxnRequest, want codes.Code) {
 	t.Helper()
-	if got := status.Code(r.txn(context.Background(), s, txn)); got != want {
+	if _, err := r.txn(context.Background(), s, txn); status.Code(err) != want {
+		got := status.Code(err)
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }
@@ -309,6 +310,34 @@ func TestWhoPaysForARequest(t *testing.T) {
 	}
 }
 
+// What a transaction writes is bounded, and its right is compared, at the table that the rules tell.
+func TestTheRulesTellTheTableThatATransactionWrites(t *testing.T) {
+	r, keys := world(t)
+	beat := put(own+"alive/inc-1", `{"inc":"inc-1"}`)
+	beat.GetRequestPut().Lease = leaseOf(driver, 7)
+	for what, one := range map[string]struct {
+		txn   *pb.TxnRequest
+		table string
+	}{
+		"reads":                  {of(get(own+"lock", "")), ""},
+		"a put":                  {of(get(own+"lock", ""), beat), ownTable},
+		"in the other branch":    {&pb.TxnRequest{Failure: []*pb.RequestOp{beat}}, ownTable},
+		"only compares, nothing": {&pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 0)}}, ""},
+	} {
+		if table, err := r.txn(context.Background(), driver, one.txn); err != nil || table != one.table {
+			t.Errorf("%s: %q, %v; want %q", what, table, err, one.table)
+		}
+	}
+	// Of two tables one right only could be compared, also when the pod is admitted to both.
+	keys["/hudi/control/"+otherTable+"/admit/"+agentA.attempt()] = fmt.Sprintf(`{"attempt":%q,"role":"agent"}`, agentA.attempt())
+	both := of(put(own+"clock", "{}"), put(other+"clock", "{}"))
+	for _, table := range []string{own, other} {
+		expect(t, r, "a table of its", agentA, of(put(table+"clock", "{}")), codes.OK)
+	}
+	expect(t, r, "both", agentA, both, codes.InvalidArgument)
+	expect(t, r, "one in each branch", agentA, &pb.TxnRequest{Success: both.Success[:1], Failure: both.Success[1:]}, codes.InvalidArgument)
+}
+
 func TestDeletionsCostAsPutsDo(t *testing.T) {
 	r, _ := world(t)
 	g := &gateway{rules: r, limits: newLimits()}
@@ -324,17 +353,17 @@ func TestDeletionsCostAsPutsDo(t *testing.T) {
 		"a put on lease": {beat, 2*len(own+"alive/inc-1") + 2 + 2*revisionBytes},
 		"a deletion":     {remove(key, ""), len(key) + revisionBytes},
 	} {
-		if bytes, _ := g.written(&pb.TxnRequest{Failure: []*pb.RequestOp{one.op}}); bytes[ownTable] != one.bytes {
+		if bytes, puts := written(&pb.TxnRequest{Failure: []*pb.RequestOp{one.op}}); bytes != one.bytes || puts != (one.op.GetRequestPut() != nil) {
 			t.Errorf("%s: %v, want %d", what, bytes, one.bytes)
 		}
 	}
 	n := 0
-	for g.bound(context.Background(), of(remove(key, ""))) == nil {
+	for g.bound(context.Background(), ownTable, of(remove(key, ""))) == nil {
 		if n++; float64(n*len(key)) > 2*g.limits.burstBytes {
 			t.Fatal("deletions without end")
 		}
 	}
-	if err := g.bound(context.Background(), of(remove(strings.Replace(key, ownTable, otherTable, 1), ""))); err != nil {
+	if err := g.bound(context.Background(), otherTable, of(remove(strings.Replace(key, ownTable, otherTable, 1), ""))); err != nil {
 		t.Errorf("another table: %v", err)
 	}
 }

@@ -37,6 +37,8 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_ROLE = f"{GROUP}/role"
 LABEL_DRIVER = f"{GROUP}/driver"
 LABEL_AGENT = f"{GROUP}/agent"
+LABEL_PRIORITY_CLASS = f"{GROUP}/priority-class"
+"""Of an executor whose podTemplate names a priority class."""
 MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 """The label of everything that the operator makes."""
 LABEL_COMPONENT = "app.kubernetes.io/component"
@@ -224,13 +226,20 @@ def driver_labels(*, table: str, writer: str, number: int, driver_pod: str) -> d
     }
 
 
-def executor_labels(*, table: str, writer: str, number: int, driver_pod: str) -> dict[str, str]:
+def executor_labels(
+    *, table: str, writer: str, number: int, driver_pod: str, priority_class: str = ""
+) -> dict[str, str]:
     """Labels of the executors of a driver."""
     return {
         **driver_labels(table=table, writer=writer, number=number, driver_pod=driver_pod),
         LABEL_COMPONENT: ROLE_EXECUTOR,
         LABEL_ROLE: ROLE_EXECUTOR,
+        **_class_label(priority_class),
     }
+
+
+def _class_label(priority_class: str) -> dict[str, str]:
+    return {LABEL_PRIORITY_CLASS: label_value(priority_class)} if priority_class else {}
 
 
 def agent_labels(*, agent: str, generation: int, table: str = "") -> dict[str, str]:
@@ -247,7 +256,7 @@ def agent_labels(*, agent: str, generation: int, table: str = "") -> dict[str, s
     return {**labels, LABEL_TABLE: label_value(table)} if table else labels
 
 
-def agent_executor_labels(*, table: str, generation: int, agent_pod: str) -> dict[str, str]:
+def agent_executor_labels(*, table: str, generation: int, agent_pod: str, priority_class: str = "") -> dict[str, str]:
     """Labels of the executors of an agent of ``table``'s own.
 
     The agent's name is omitted, because that label identifies agents.
@@ -258,6 +267,7 @@ def agent_executor_labels(*, table: str, generation: int, agent_pod: str) -> dic
         LABEL_ATTEMPT: str(generation),
         LABEL_ROLE: ROLE_EXECUTOR,
         LABEL_DRIVER: agent_pod,
+        **_class_label(priority_class),
     }
 
 

@@ -131,6 +131,11 @@ class Use(NamedTuple):
     optional: bool = False
 
 
+def class_of(template: Mapping[str, Any], field: str) -> str:
+    """``priorityClassName`` or ``runtimeClassName`` of a template; empty when it names none."""
+    return str(_object(template, "spec").get(field, ""))
+
+
 def problem(template: Mapping[str, Any], main: str) -> str:
     """Why pods are not made with this template; empty when they are.
 

@@ -47,7 +47,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     }
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
-        executors = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+        executors = pods.executor_labels(table, writer, number)
         data |= _allowed_executors(table, name, executors, secrets, writer.executors, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
@@ -75,7 +75,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "job.json": _json(contract.AgentJob(agent=agent).to_json()),
     }
     if table.agent is not None and table.agent.executors.instances > 0:
-        executors = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=pod)
+        executors = pods.agent_executor_labels(table, table.agent, agent, generation)
         data |= _allowed_executors(table, pod, executors, [], table.agent.executors, config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
@@ -106,7 +106,8 @@ def _allowed_executors(
     Image, ServiceAccount, their labels of our group, and the names of the Secrets that they may
     use: those of the storage and of the source, and the key of their connections. A driver with
     credentials of its own shares them instead of those of the storage. Of their podTemplate: more
-    Secrets, ConfigMaps, claims of volumes, and containers with their images.
+    Secrets, ConfigMaps, claims of volumes, containers with their images, and the classes of
+    priority and runtime.
     """
     template = settings.pod_template
     own = pods.own_credentials(table, driver) if naming.LABEL_WRITER in labels else ""
@@ -121,6 +122,8 @@ def _allowed_executors(
         "executor-config-maps": ",".join(pod_template.names(template, "ConfigMap")),
         "executor-claims": ",".join(pod_template.names(template, "PersistentVolumeClaim")),
         "executor-containers": ",".join(f"{name}={image}" for name, image in pod_template.images(template).items()),
+        "executor-priority-class": pod_template.class_of(template, "priorityClassName"),
+        "executor-runtime-class": pod_template.class_of(template, "runtimeClassName"),
     }
 
 

@@ -14,7 +14,8 @@ import yaml
 from hudi_contract import naming, secret_names
 from hudi_contract.words import FencingMode
 from hudi_operator.api import callback, kafka
-from hudi_operator.api.pod_settings import PodSettings
+from hudi_operator.api import pod_template as template_api
+from hudi_operator.api.pod_settings import OwnAgent, PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, pod_template, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
@@ -89,23 +90,50 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
 
 def executor_template(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> str:
     """The pod template for Spark's executors, as YAML. Spark sets name, image and resources."""
-    name = writer.driver_pod(number)
-    labels = naming.executor_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
+    name, labels = writer.driver_pod(number), executor_labels(table, writer, number)
     pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
     _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
     pod_template.apply(writer.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
-    return str(yaml.safe_dump(pod, sort_keys=True))
+    return _yaml(pod)
+
+
+def executor_labels(table: TableSpec, writer: WriterSpec, number: int) -> dict[str, str]:
+    """Labels of the executors of attempt ``number``."""
+    return naming.executor_labels(
+        table=table.ref.name,
+        writer=writer.ref.name,
+        number=number,
+        driver_pod=writer.driver_pod(number),
+        priority_class=template_api.class_of(writer.executors.pod_template, "priorityClassName"),
+    )
+
+
+def agent_executor_labels(table: TableSpec, own: OwnAgent, agent: str, generation: int) -> dict[str, str]:
+    """Labels of the executors of ``agent``, the ``own`` one of the table."""
+    return naming.agent_executor_labels(
+        table=table.ref.name,
+        generation=generation,
+        agent_pod=naming.agent_pod_name(agent, generation),
+        priority_class=template_api.class_of(own.executors.pod_template, "priorityClassName"),
+    )
 
 
 def agent_executor_template(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> str:
     """The same for the executors of a table's own agent; empty when it has none."""
     if table.agent is None or table.agent.executors.instances == 0:
         return ""
-    name = naming.agent_pod_name(agent, generation)
-    labels = naming.agent_executor_labels(table=table.ref.name, generation=generation, agent_pod=name)
+    name, labels = (
+        naming.agent_pod_name(agent, generation),
+        agent_executor_labels(table, table.agent, agent, generation),
+    )
     pod = _executor(table, name, labels, table.agent.executors, config)
     pod_template.apply(table.agent.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
-    return str(yaml.safe_dump(pod, sort_keys=True))
+    return _yaml(pod)
+
+
+def _yaml(pod: JsonDict) -> str:
+    # libyaml writes the same several times faster; it is part of PyYAML's wheels.
+    return str(yaml.dump(pod, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
 
 
 def _executor(

@@ -313,7 +313,7 @@ ETCD = Section(
 
 OF_GATEWAY = Section(
     "The gateway",
-    "On the gateway's port 8080.",
+    "On the gateway's port 9090.",
     (
         Definition("hudi_gateway_requests_total", COUNTER, "Requests of pods", exposed_by=GATEWAY),
         Definition(
@@ -341,7 +341,8 @@ def every(exposed_by: str = "") -> Iterator[Definition]:
 
 
 _HEAD = (
-    "The operator serves `/metrics` on `config.metricsPort`, the gateway on its port 8080; "
+    "The operator serves `/metrics` on `config.metricsPort`, the gateway on its port 9090, and there etcd's of "
+    "each member as `/etcd/NUMBER/metrics`; "
     "[certificates](certificates.md#network) says who may read them. This page is made from "
     "`operator/hudi_operator/metrics/catalog.py` by `python -m hudi_operator.metrics.catalog`: do not edit it."
 )

@@ -10,6 +10,7 @@ class never decides about data (I4).
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,12 +173,24 @@ def _by_code(code: int | None) -> str | None:
     return SUCCEEDED if code == 0 else FIRST_CLASSES.get(code) if code is not None else None
 
 
+_FRAME = re.compile(r"\s*(at [\w.$/<>]+\(.*|\.\.\. \d+ (more|common frames omitted)|File \".*)$")
+
+
+def _last_words(log: str) -> str:
+    """The last line of a log's end that is no line of a stack. The first line may be torn."""
+    first, *lines = log.splitlines() or [""]
+    said = [line.strip() for line in (lines or [first]) if line.strip() and not _FRAME.match(line)]
+    return said[-1] if said else ""
+
+
 def _first_line(pod: PodFacts, main: ContainerFacts | None, told: TerminationMessage | None, kind: str) -> str:
     text = told.message if told is not None else ""
-    if not text and main is not None:
-        text = main.message if told is None else ""
     if not text and main is not None and main.terminated:
         text = f"container {main.name} ended with exit code {main.exit_code} ({main.reason or 'no reason'})"
+        if told is None and (last := _last_words(main.message)):
+            text += f"; its log ends with: {last}"
+    if not text and kind == NODE_LOST and pod.node:
+        text = f"node {pod.node} is not ready, or lost; its pod was last seen {pod.phase}"
     if not text:
         text = pod.waiting or pod.unschedulable or f"pod is {pod.phase}"
     return "" if kind == SUCCEEDED else text.strip().splitlines()[0][:MESSAGE_LIMIT]

@@ -82,26 +82,19 @@ def problems(spec: TableSpec, columns: Sequence[str]) -> list[str]:
 def _count(frame: DataFrame, spec: TableSpec, path: str) -> int:
     """Number of rows.
 
-    Raises UserCodeError when there are none, a key is null, or two rows of a partition
-    have one key.
+    Raises UserCodeError when there are none, or two rows of a partition have one key. Rows that the
+    table cannot hold, such as those without a key, end the count (`values.held`).
     """
-    keys = [f"`{name}`" for name in spec.record_keys]
-    without = " OR ".join(f"{key} IS NULL" for key in keys)
     groups = frame.groupBy(
         *(functions.col(f"`{name}`") for name in dict.fromkeys((*spec.partitions, *spec.record_keys)))
     ).count()
     found = groups.agg(
         functions.sum("count").alias("rows"),
         functions.expr("sum(if(count > 1, 1, 0))").alias("doubled"),
-        functions.expr(f"sum(if({without}, count, 0))").alias("without"),
     ).first()
-    rows, doubled, null = (
-        (int(found[name] or 0) for name in ("rows", "doubled", "without")) if found is not None else (0, 0, 0)
-    )
+    rows, doubled = (int(found[name] or 0) for name in ("rows", "doubled")) if found is not None else (0, 0)
     if not rows:
         raise UserCodeError(f"{path} holds no rows: leave spec.bootstrap out, and the table begins empty")
-    if null:
-        raise UserCodeError(f"{path}: {null} of {rows} rows have no value in {' or '.join(spec.record_keys)}")
     if doubled:
         examples = [
             " ".join(str(row[name]) for name in spec.record_keys)

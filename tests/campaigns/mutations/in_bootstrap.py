@@ -11,6 +11,13 @@ AGENT = f"{RUNTIME}/agent/test_bootstrap.py"
 
 BEGINNING = (
     mutation(
+        "rows-of-a-table-without-a-commit",
+        "F359",
+        "the adoption of a table that was never written to looks for null in columns that it does not have",
+        a("agent/adoption", "    if not rows.columns:\n", "    if not spec.ordering:\n"),
+        "tests/tiers/hudi/test_agent.py::test_a_table_without_a_commit_has_no_row_that_its_adoption_refuses",
+    ),
+    mutation(
         "writers-beside-a-bootstrap",
         "I9",
         "the gate opens as soon as the table exists, whatever it is to begin with",

@@ -8,6 +8,7 @@ from tests.campaigns.mutations.mutation import mutation
 
 UNIT = f"{RUNTIME}/read/test_deletions.py"
 PROGRAMS = "tests/tiers/hudi/test_deletes_of_programs.py::test_a_delete_deletes_what_it_names_or_is_refused"
+TYPED = "tests/tiers/hudi/test_deletes_of_programs.py::test_a_record_has_one_key_whatever_its_type"
 LATE = "tests/tiers/hudi/test_late_versions.py::test_a_late_version_brings_no_deleted_row_back"
 
 DELETES = (
@@ -68,8 +69,30 @@ DELETES = (
         "deletes-by-keys-of-any-type",
         "F327",
         "a delete by keys of another type deletes records that it does not name",
-        j("OrderedDeletes", "if (!given.equals(needed) && !isWhole", "if (given == null && !isWhole"),
+        j("KeyTypes", "if (!given.equals(needed) && !isWhole", "if (given == null && !isWhole"),
         PROGRAMS,
+        t("KeyTypesTest.noOtherType"),
+    ),
+    mutation(
+        "deletes-of-hudi-by-keys-of-any-type",
+        "F366",
+        "a delete by keys of another type succeeds and deletes nothing, where Hudi's own way is taken",
+        j("StatementRules", "                KeyTypes.require(save.query().schema(), columns, names);\n"),
+        TYPED,
+    ),
+    mutation(
+        "wider-keys-are-other-keys",
+        "F367",
+        "an upsert makes a column of the key wider and adds a second record",
+        j("StatementRules", "                KeyTypes.requireSameTexts(save.query().schema(), columns, names);\n"),
+        TYPED,
+    ),
+    mutation(
+        "digits-after-the-point-are-no-other-text",
+        "F367",
+        "a decimal of more digits after the point is taken for the same text",
+        j("KeyTypes", "((DecimalType) given).scale() != ((DecimalType) needed).scale()", "given == null"),
+        t("KeyTypesTest.noTypeThatGivesAKeyAnotherText"),
     ),
     mutation(
         "deletes-leave-known-rows-out",
@@ -96,7 +119,7 @@ DELETES = (
         "deletes-before-the-first-commit",
         "F332",
         "a delete in a table without a commit is repeated as a failure of the infrastructure",
-        j("StatementRules", "            requireRows(save);\n", ""),
+        j("StatementRules", "} else if (deletes) {", "} else if (deletes && save.query().schema().isEmpty()) {"),
         PROGRAMS,
     ),
     mutation(

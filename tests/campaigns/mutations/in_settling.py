@@ -417,7 +417,7 @@ SETTLING = (
                 raise translate(error, f"list {kind} in {namespace or 'all namespaces'}", writes=False) from error
 """,
             """            except ApiError:
-                return items
+                return
 """,
         ),
         "tests/tiers/unit/adapters/test_lists_of_pods.py::test_a_list_that_cannot_be_read_whole_is_none",

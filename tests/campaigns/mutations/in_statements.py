@@ -260,6 +260,60 @@ STATEMENTS = (
         "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
     ),
     mutation(
+        "both-sides-of-a-merge-are-one",
+        "F287",
+        "a MERGE INTO whose source reads its own table compares columns with themselves",
+        j(
+            "SelfMerges",
+            "plan instanceof MergeIntoTable && !plan.resolved()",
+            "plan instanceof MergeIntoTable && plan.resolved()",
+        ),
+        "tests/tiers/hudi/test_values.py::test_a_program_merges_as_the_statement_says",
+    ),
+    mutation(
+        "programs-take-columns-away",
+        "F365",
+        "a program's commit that lacks columns of the table is no conflict",
+        j(
+            "FencedConflictResolutionStrategy",
+            "                ColumnsOfPrograms.require(metaClient, props, schema, current.requestedTime(), begun);\n",
+        ),
+        t("SchemaMovedTest.aProgramTakesNoColumnAway"),
+        "tests/tiers/hudi/test_columns_meanwhile.py::test_no_value_of_it_is_lost",
+    ),
+    mutation(
+        "programs-take-columns-away-without-a-strategy",
+        "F365",
+        "the same in the mode that does not call the conflict strategy",
+        j(
+            "EtcdLockProvider",
+            "                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);\n",
+        ),
+        t("SchemaMovedTest.aProgramInTheNonBlockingMode"),
+    ),
+    mutation(
+        "columns-of-programs-are-hidden",
+        "F365",
+        "a program's column is committed where the commit that began last does not have it",
+        j(
+            "ColumnsOfPrograms",
+            "boolean isLater = other.requestedTime().compareTo(instant) > 0;",
+            "boolean isLater = false;",
+        ),
+        t("SchemaMovedTest.aProgramsOwnColumnIsNotHidden"),
+    ),
+    mutation(
+        "fields-of-programs-count-for-nothing",
+        "F365",
+        "a program's commit is compared by the names of columns alone",
+        j(
+            "ColumnsOfPrograms",
+            "                    lost(inner, field.schema(), same.get().schema(), found);\n",
+            "                    continue;\n",
+        ),
+        t("SchemaMovedTest.typesAndFieldsOfAProgram"),
+    ),
+    mutation(
         "anybody-begins-a-table-anew",
         "I8 F91",
         "a program deletes what the table is, or makes it anew",

@@ -421,7 +421,7 @@ TENANTS = (
         "without-parameters-nothing-is-judged",
         "F200",
         "in a namespace without ConfigMaps of ours an executor is compared with nothing",
-        Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny", "parameterNotFoundAction: Allow"),
+        Edit(f"{TEMPLATES}/admission.yaml", "parameterNotFoundAction: Deny\n", "parameterNotFoundAction: Allow\n"),
         f"{CRDS}/test_policies.py::test_where_nothing_is_compared_no_executor_starts",
     ),
     mutation(
@@ -693,7 +693,7 @@ TENANTS = (
         "asked-without-the-rules-of-drivers",
         "F301 availability",
         "what a driver is refused for is accepted of the operator, and nobody says why executors do not come",
-        Edit(f"{TEMPLATES}/admission.yaml", "has(request.dryRun) && request.dryRun) ||", "false) ||"),
+        Edit(f"{TEMPLATES}/admission.yaml", "has(request.dryRun) && request.dryRun) || (%s)", "false) || (%s)"),
         f"{CRDS}/test_operators_account.py::test_it_is_not_answered_about_others",
     ),
     mutation(
@@ -878,5 +878,59 @@ TENANTS = (
             "hudi-operator-driver\n",
         ),
         f"{CRDS}/test_chart.py::test_two_releases_share_no_name",
+    ),
+    mutation(
+        "a-list-is-looked-for-among-names",
+        "F358 availability",
+        "a list as the name of a mount ends the look at its table",
+        o("api/pod_template", "if not isinstance(name, str) or name not in volumes:", "if name not in volumes:"),
+        f"{TEMPLATE}::test_nothing_that_is_stored_is_a_defect",
+    ),
+    mutation(
+        "an-executor-of-any-class",
+        "F362",
+        "a driver makes executors of the most urgent class, which preempt pods of other teams",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "params.metadata.name != object.spec.priorityClassName || (has(params.globalDefault)",
+            "true || (has(params.globalDefault)",
+        ),
+        f"{CRDS}/test_drivers.py::test_the_clusters_own_priority_class_is_everybodys",
+    ),
+    mutation(
+        "the-clusters-class-is-nobodys",
+        "F362",
+        "in a cluster with a default class no executor starts",
+        Edit(f"{TEMPLATES}/admission.yaml", " || (has(params.globalDefault) && params.globalDefault)", ""),
+        f"{CRDS}/test_drivers.py::test_the_clusters_own_priority_class_is_everybodys",
+    ),
+    mutation(
+        "the-class-of-the-template-is-one-of-many",
+        "F362",
+        "where a template names a priority class, a driver may name another one",
+        Edit(f"{TEMPLATES}/admission.yaml", " && object.spec.priorityClassName == variables.priorityClass)", ")"),
+        f"{CRDS}/test_drivers.py::test_the_classes_of_a_template_are_those_of_its_executors",
+    ),
+    mutation(
+        "a-sandbox-is-left",
+        "F362",
+        "an executor runs outside the runtime class of its template",
+        Edit(
+            f"{TEMPLATES}/admission.yaml",
+            "!variables.concerned || variables.runtimeClass == '' ||",
+            "true || variables.runtimeClass == '' ||",
+        ),
+        f"{CRDS}/test_drivers.py::test_the_classes_of_a_template_are_those_of_its_executors",
+    ),
+    mutation(
+        "no-executor-says-that-its-class-is-named",
+        "F362",
+        "the class that a template names is refused as one that nobody named",
+        Edit(
+            "operator/hudi_contract/naming.py",
+            "{LABEL_PRIORITY_CLASS: label_value(priority_class)} if priority_class else {}",
+            "{}",
+        ),
+        f"{TEMPLATED}::test_executors_say_that_their_template_names_a_priority_class",
     ),
 )

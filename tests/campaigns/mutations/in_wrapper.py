@@ -413,7 +413,7 @@ COMMITS = (
         "a commit goes on although the table's schema was changed after its columns had been fitted",
         j(
             "FencedConflictResolutionStrategy",
-            "      CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);\n",
+            "            CommitChecks.requireSchema(metaClient, props, schema, begun);\n",
         ),
         t("SchemaMovedTest.betweenTheLookAndTheBeginningOfTheWrite"),
     ),
@@ -426,11 +426,7 @@ COMMITS = (
         ),
         j(
             "EtcdLockProvider",
-            (
-                "            CommitChecks.requireSchema(\n"
-                "                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "
-                '""), null);\n'
-            ),
+            "            CommitChecks.requireSchema(metaClient, props, schema, null);\n",
         ),
         t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
     ),

@@ -111,6 +111,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 NO_PLACE = {
     "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
+    "F368": "it is not prevented: whether a user's merger is associative cannot be told",
     "F112": "the right is one that the chart does not grant",
 }
 """Findings that the product's code has no place for, with the reason."""

@@ -53,6 +53,7 @@ POLICIES = f"{UNIT}/manifests/test_manifests.py::test_pods_of_tables_are_reached
 ENFORCED = "tests/tiers/e2e/test_network_policies.py::test_a_neighbour_reaches_no_pod_of_ours_and_writers_work"
 CHART_POLICIES = f"{CRDS}/test_chart.py::test_network_policies_of_every_pod_of_the_release"
 METRICS = f"{UNIT}/adapters/test_metrics_access.py::test_without_the_token_nothing_is_told"
+GATEWAY_METRICS = f"{COMPONENT}/test_dashboards.py::test_every_panel_shows_something"
 PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
 CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
 FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
@@ -299,9 +300,10 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            "reads those of the gateway and of etcd, which ask for no token, and those of the operator unless the "
+            "reads those of etcd and its health on the kubelet's port, and those of operator and gateway unless the "
             "chart is given a token or certificates; where a plugin enforces its NetworkPolicies, none",
             METRICS,
+            GATEWAY_METRICS,
             CHART_POLICIES,
             ENFORCED,
         ),

@@ -53,6 +53,15 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * `MERGE INTO` while the table has a column, a field or a wider type that the program's catalog does
   not know, because another writer has brought it since the table was named there: the statement would
   undo that (`HUDIOP-SCHEMA-MOVED`, `tests/tiers/hudi/test_old_columns.py`).
+* A commit without a column that another writer has brought meanwhile, or with one of its own that a
+  write hides which began later and is complete: a write conflict (`HUDIOP-SCHEMA-MOVED`,
+  `tests/tiers/hudi/test_columns_meanwhile.py`).
+* Saves whose rows have another type than the table in a column of the key or of the partition, if the
+  operation is `delete`, or if the type is wider and gives the values other texts, such as a `decimal` of
+  another scale (`tests/tiers/hudi/test_deletes_of_programs.py`).
+* Statements on the table while the session, or the table's name in the catalog, has
+  `hoodie.datasource.query.type`, a time to read from, or `as.of.instant` (`HUDIOP-OPTION`): they would
+  not read the table as it is.
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

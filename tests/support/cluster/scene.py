@@ -248,11 +248,16 @@ def inner_pid(pid: int) -> int:
 
 
 def etcd_addresses() -> list[str]:
-    """Where the drivers' etcd listens."""
+    """Where drivers reach etcd: the gateways, each by its pod and by the Service of it alone."""
     pods = cluster.items("pods", "-n", OPERATOR_NAMESPACE)
-    found = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith("hudi-operator-etcd-")]
-    assert found
+    found = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith(_GATEWAY)]
+    services = cluster.items("services", "-n", OPERATOR_NAMESPACE)
+    found += [one["spec"]["clusterIP"] for one in services if one["metadata"]["name"].startswith(_GATEWAY)]
+    assert len(found) >= 2, found
     return found
+
+
+_GATEWAY = "hudi-operator-gateway-"
 
 
 @contextmanager

@@ -179,6 +179,12 @@ def api_server(cluster: Cluster, directory: Path) -> tuple[str, ...]:
     return f"-api-server={found['server']}", f"-api-ca={authority}", f"-api-token={account}"
 
 
+def _curl(url: str) -> str | None:
+    command = ["curl", "-sf", "--noproxy", "*", url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    return done.stdout if done.returncode == 0 else None
+
+
 class Gateway:
     """The program itself between a test and an etcd."""
 
@@ -188,7 +194,7 @@ class Gateway:
         self.issuer = Issuer()
         self.key_set = directory / "keys.json"
         self.tell_keys(self.issuer)
-        self.port, self._probe = free_ports(2)
+        self.port, self._probe, self._metrics = free_ports(3)
         self.endpoint = f"https://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._clients: list[Client] = []
@@ -204,6 +210,7 @@ class Gateway:
             program(),
             f"-listen=127.0.0.1:{self.port}",
             f"-probe=127.0.0.1:{self._probe}",
+            f"-metrics={self.metrics_address}",
             f"-etcd-endpoints={self.etcd.endpoint}",
             f"-etcd-ca={pki / 'ca.crt'}",
             f"-etcd-cert={pki / 'gateway.crt'}",
@@ -227,17 +234,15 @@ class Gateway:
     @property
     def metrics_address(self) -> str:
         """Where it is scraped."""
-        return f"127.0.0.1:{self._probe}"
+        return f"127.0.0.1:{self._metrics}"
+
+    def metrics(self, path: str = "metrics") -> str | None:
+        """What it tells without a token; None when that is not 200."""
+        return _curl(f"http://{self.metrics_address}/{path}")
 
     def probe(self, path: str) -> str | None:
         """Answer of a probe; None while it is not 200."""
-        done = subprocess.run(
-            ["curl", "-sf", "--noproxy", "*", f"http://127.0.0.1:{self._probe}/{path}"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-        return done.stdout if done.returncode == 0 else None
+        return _curl(f"http://127.0.0.1:{self._probe}/{path}")
 
     def log(self) -> str:
         return (self.directory / "gateway.log").read_text()

@@ -18,10 +18,20 @@ JsonDict = dict[str, Any]
 
 
 class Prometheus:
-    """The real server, as a process; jobs are names with the addresses of their targets."""
+    """The real server, as a process; jobs are names with the addresses of their targets.
 
-    def __init__(self, directory: Path, jobs: dict[str, list[str]], *, rules: Path | None = None) -> None:
-        self.directory, self._jobs, self._rules = directory, jobs, rules
+    ``settings``: more of a job's configuration, by its name.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        jobs: dict[str, list[str]],
+        *,
+        rules: Path | None = None,
+        settings: dict[str, JsonDict] | None = None,
+    ) -> None:
+        self.directory, self._jobs, self._rules, self._settings = directory, jobs, rules, settings or {}
         self._port = free_ports(1)[0]
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -29,7 +39,12 @@ class Prometheus:
         self.directory.mkdir(parents=True, exist_ok=True)
         scraped = [
             # As the chart's monitors have it: the namespace of a table's series is the table's.
-            {"job_name": name, "honor_labels": True, "static_configs": [{"targets": targets}]}
+            {
+                "job_name": name,
+                "honor_labels": True,
+                "static_configs": [{"targets": targets}],
+                **self._settings.get(name, {}),
+            }
             for name, targets in self._jobs.items()
         ]
         configuration: JsonDict = {

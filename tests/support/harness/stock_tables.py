@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hudi_contract.settle import Phase
 from hudi_operator.plan.gate import adoption
 from tests.support import CACHE
 from tests.support.harness.class_archive import BUNDLE, S3_JARS
@@ -36,12 +37,11 @@ def adopt(table: Table, instants: Mapping[str, str]) -> str:
     writers whose death a person attests.
     """
     inc = f"adopted-{table.spec.ref.name}-{min(instants)}"
-    record = adoption.record_of(inc, dict(instants), who=f"default/{table.spec.ref.name}", now_ms=0) | {
-        "phase": "RollingBack"
-    }
+    record = adoption.record_of(inc, dict(instants), who=f"default/{table.spec.ref.name}", now_ms=0)
+    record = record.but(phase=Phase.RollingBack)
     etcd = table.world.etcd
     etcd.put(table.control(f"fence/{inc}"), {"inc": inc, "reason": "Adopted", "atMs": 0})
-    etcd.put(table.key(f"settle/{inc}"), record)
+    etcd.put(table.key(f"settle/{inc}"), record.to_json())
     for instant, action in instants.items():
         etcd.put(table.key(f"instant/{instant}"), {"inc": inc, "action": action, "state": "Pending", "atMs": 0})
     return inc

@@ -32,10 +32,18 @@ class Told:
 
     def said(self, number: int) -> tuple[str, Any]:
         """What came of that piece: the error's message or nothing, and its `value`."""
+        told = self._answer(number)
+        return told["said"], told["value"]
+
+    def kind(self, number: int) -> str:
+        """The class of that piece's error, as an attempt has it that ends with it; or nothing."""
+        return str(self._answer(number)["kind"])
+
+    def _answer(self, number: int) -> dict[str, Any]:
         answer = self._folder / f"{number}.json"
         until(f"piece {number} of {self.process.name}", answer.exists, alive=self.process, every=0.02)
-        told = json.loads(answer.read_text())
-        return told["said"], told["value"]
+        told: dict[str, Any] = json.loads(answer.read_text())
+        return told
 
     def run(self, piece: str) -> str:
         """The error's message; empty when the piece has succeeded."""

@@ -260,6 +260,8 @@ def _executors(data: dict[str, str], executor: JsonDict, image: str) -> None:
     assert listed("executor-containers") == {f"{one['name']}={one['image']}" for one in others}
     claims = {(v.get("persistentVolumeClaim") or {}).get("claimName") for v in spec["volumes"]}
     assert listed("executor-claims") == claims - {None}
+    for field in ("priorityClassName", "runtimeClassName"):
+        assert data[f"executor-{field.removesuffix('ClassName')}-class"] == spec.get(field, "")
     labels = dict(each.split("=") for each in data["executor-labels"].split(","))
     assert labels == {k: v for k, v in executor["metadata"]["labels"].items() if k.startswith("hudioperator.io/")}
 

@@ -19,6 +19,8 @@ _OF_THE_TEAM = (
     "topologySpreadConstraints",
 )  # fmt: skip
 _OWN_LABEL = re.compile(r"hudioperator\.io/|spark-|app\.kubernetes\.io/(name|managed-by|component)$")
+_CLASS = "hudioperator.io/priority-class"
+"""Label of executors whose podTemplate names a priority class."""
 _OWN_ANNOTATION = re.compile(r"hudioperator\.io/|.*(apparmor|seccomp)\.security\.")
 _FOLDERS = re.compile(r"/(etc|opt|usr|bin|sbin|lib|lib64|tmp|var|root|proc|sys|dev|run|boot|srv/hudi)(/|$)")
 _VARIES = re.compile(
@@ -35,7 +37,9 @@ def check(pod: JsonDict, plain: JsonDict, settings: JsonDict, role: str, secrets
     """
     template = settings.get("podTemplate") or {}
     wanted = template.get("spec") or {}
-    _metadata(pod["metadata"], plain["metadata"], template.get("metadata") or {})
+    labels = {} if role or not wanted.get("priorityClassName") else {_CLASS: str(wanted["priorityClassName"])}
+    of_class = {**plain["metadata"], "labels": plain["metadata"].get("labels", {}) | labels}
+    _metadata(pod["metadata"], of_class, template.get("metadata") or {})
     spec, ordinary = pod["spec"], plain["spec"]
     _placement(spec, ordinary, settings, wanted)
     _security(spec["securityContext"], ordinary["securityContext"], wanted.get("securityContext") or {})

@@ -186,6 +186,20 @@ CREDENTIALS = Configuration(
     unknown="c",
     reduced=False,
 )
+INSERTS = Configuration(
+    "inserts",
+    (
+        "two writers that insert one key into file groups of their own, compared outside the lock and under it, the "
+        "lock given back for another comparison outside; unknown publications, death, pause, settling"
+    ),
+    roles=("writer", "writer", "agent"),
+    names=("Writer 1", "Writer 2", "Agent"),
+    files=(DISJOINT,),
+    keys=(1, 1),
+    leases=frozenset({0}),
+    deaths=frozenset({0}),
+    unknown="c",
+)
 ALL = {
     c.name: c
     for c in (
@@ -204,5 +218,6 @@ ALL = {
         CLOCK,
         UPGRADE,
         CREDENTIALS,
+        INSERTS,
     )
 }

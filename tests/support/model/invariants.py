@@ -1,4 +1,4 @@
-"""I1–I12 as named predicates.
+"""I1–I13 as named predicates.
 
 Each returns True while the invariant holds. I6 is a property of the whole state graph: `settled` is
 its goal.
@@ -121,6 +121,16 @@ def i12_one_executor(s: State, c: Configuration) -> bool:
     return executors <= 1 and len(work) == len(set(work))
 
 
+def i13_one_record(s: State, c: Configuration) -> bool:
+    """No two completed commits, of which neither saw the other, have inserted the same key."""
+    for k, y in enumerate(s.instants):
+        for j in range(k):
+            x = s.instants[j]
+            if x.completed and y.completed and c.same_keys(j, k) and not y.seen >> j & 1 and not x.seen >> k & 1:
+                return False
+    return True
+
+
 INVARIANTS: dict[str, Predicate] = {
     "I1": i1_one_owner,
     "I2": i2_fenced_never_acquires,
@@ -133,6 +143,7 @@ INVARIANTS: dict[str, Predicate] = {
     "I10": i10_times_increase,
     "I11": i11_proofs_are_true,
     "I12": i12_one_executor,
+    "I13": i13_one_record,
 }
 
 

@@ -83,6 +83,14 @@ class Rules:
     """
     conflict_check: bool = True
     """I9: overlapping commits that completed since the start are looked for under the lock."""
+    insert_check: bool = True
+    """I13: a commit compares the keys that it inserts with those of commits that have completed
+    since it was requested.
+    """
+    inserts_compared_under_lock: bool = True
+    """I13: under the lock that comparison covers what completed after the one outside; False: the
+    one outside is enough.
+    """
     next_attempt_waits: bool = True
     """I9: the next attempt starts when the old one is fenced and does not own the lock (F5)."""
     progress_check: bool = True
@@ -121,6 +129,10 @@ class Configuration:
     names: tuple[str, ...]
     files: tuple[tuple[int, ...], ...] = ((0,),)
     """Alternatives of file-group sets per instant (bit 1: group A, bit 2: group B)."""
+    keys: tuple[int, ...] = ()
+    """Per instant: bit set of the record keys that it inserts, as its writer saw the table when the
+    instant was requested; empty: keys are not modelled.
+    """
     program: str = "commit"
     """What writers do: "lock" (lock cycles only), "commit"."""
     begun: bool = False
@@ -162,6 +174,10 @@ class Configuration:
     reduced: bool = True
     """Urgent steps of settling first (`operator.urgent`)."""
     rules: Rules = Rules()
+
+    def same_keys(self, j: int, k: int) -> bool:
+        """Whether both instants insert a key."""
+        return bool(self.keys) and bool(self.keys[j] & self.keys[k])
 
     @property
     def agents(self) -> tuple[int, ...]:

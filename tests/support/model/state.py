@@ -94,6 +94,8 @@ class Inc(NamedTuple):
     own_mode: bool = False  # the gate that it read said LeaseOnly
     nonce: int = 0  # acquires sent
     base: int = 0  # bit set: instants completed when it read the source's progress
+    compared: int = 0  # bit set: instants whose inserted keys it has compared with its own
+    given_back: int = 0  # how often it gave the lock back to compare keys outside
     clock_read: int = 0  # clock as read at acquire
     work: int = -1  # agents: the instant at hand
     puts: int = 0  # how often alive was put (counted only where late acquires make it matter)
@@ -186,6 +188,8 @@ class State(NamedTuple):
             own_mode=False,
             nonce=0,
             base=0,
+            compared=0,
+            given_back=0,
             clock_read=0,
             work=-1,
         )

@@ -6,6 +6,9 @@ cycle 1   idle → held1 → recorded → (creating) → born → writing the in
 cycle 2   ready → held2 → metadata → promised → sent → finishing → done conflicts, metadata table,
           publication under the lock … → unsure: a PUT of unknown outcome; failing → failed →
           abandoned: the instant is left behind
+
+Where keys are modelled they are compared in `ready`, without the lock, and in `held2`, where the
+lock may be given back once for another comparison outside.
 """
 
 from __future__ import annotations
@@ -157,16 +160,37 @@ def _writing(s: State, c: Configuration, i: int) -> Iterator[Step]:
 # ---------------------------------------------------------------- cycle 2
 def _ready(s: State, c: Configuration, i: int) -> Iterator[Step]:
     if s.instants[i].wire == "-":  # Hudi has heard of its inflight file before it commits
+        if c.keys and c.rules.insert_check and s.incs[i].compared != s.completed():
+            yield from _compare_outside(s, c, i)
         yield from jvm.acquire(s, c, i, "held2")
+
+
+def _compare_outside(s: State, c: Configuration, i: int) -> Iterator[Step]:
+    """Compare inserted keys with those of completed instants, without the lock (I13)."""
+    if any(_inserted_meanwhile(s, c, i, k) for k in range(len(s.instants))):
+        yield f"{c.names[i]} finds a key of its own in a commit that it has not seen, and fails", s.inc(i, pc="failed")
+    else:
+        yield f"{c.names[i]} compares its keys outside the lock", s.inc(i, compared=s.completed())
+
+
+def _inserted_meanwhile(s: State, c: Configuration, i: int, k: int) -> bool:
+    """Whether instant k has completed since instant i was requested, with a key of it."""
+    return k != i and bool(s.instants[k].completed) and not s.instants[i].seen >> k & 1 and c.same_keys(i, k)
 
 
 def _held2(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """The conflict strategy, under the lock: overlapping commits, and progress made by another
-    incarnation of the same writer (I9).
+    incarnation of the same writer (I9); the same new keys (I13).
     """
     mine, x = s.instants[i], s.incs[i]
     others = [(k, y) for k, y in enumerate(s.instants) if k != i and y.completed]
+    late = [k for k, _ in others if not x.compared >> k & 1] if c.rules.insert_check else []
+    if c.keys and late and not x.given_back:
+        given_back = s.inc(i, given_back=1)
+        yield from jvm.release(given_back, c, i, "ready")
     conflict = c.rules.conflict_check and any(not mine.seen >> k & 1 and s.files[k] & s.files[i] for k, _ in others)
+    if c.rules.inserts_compared_under_lock:
+        conflict = conflict or any(_inserted_meanwhile(s, c, i, k) for k in late)
     moved = c.rules.progress_check and any(c.same_rows(i, k) and not x.base >> k & 1 for k, _ in others)
     if conflict or moved:
         yield (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlparse
 
 import pytest
-from demo import world
+from demo import cluster, world
 from demo.cluster import kubectl
 from demo.lake import Lake
 from demo.protocol import Watch
@@ -87,6 +87,18 @@ def space(lake: Lake, watch: Watch, operator_logs: NodeLogs) -> Iterator[Space]:
     yield found
     found.logs.stop()
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+@pytest.fixture(autouse=True)
+def _no_writer_goes_on(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test that failed has left running would take the processor from all that follow."""
+    before = request.session.testsfailed
+    yield
+    if request.session.testsfailed > before and "space" in request.fixturenames:
+        found = cluster.items("hudiwriters", "-n", NAMESPACE)
+        for name in (one["metadata"]["name"] for one in found if not one["spec"].get("suspend")):
+            change = '{"spec":{"suspend":true}}'
+            kubectl("patch", "hudiwriter", name, "-n", NAMESPACE, "--type=merge", "-p", change)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from hudi_contract.assignment import AssignmentRecord
+from hudi_operator.plan.agent import agents
+from hudi_runtime.agent import adoption
+from hudi_runtime.job.job import TableSpec as JobTableSpec
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 
@@ -169,3 +173,12 @@ def test_a_fenced_writer_halts_by_itself(world: World) -> None:
     table.audited(rows(range(5), "a", "seed", 1))
     error = until("the missing bucket is reported", lambda: nowhere.report().get("error"), alive=process, timeout=60)
     assert error["code"] == "StorageUnreachable"
+
+
+def test_a_table_without_a_commit_has_no_row_that_its_adoption_refuses(world: World, agent: Process) -> None:
+    """F359: neither one that nobody has written to, nor one whose only write was rolled back."""
+    table = world.table("never-written", type="MergeOnRead")
+    world.create(table, agent=AGENT, process=agent)
+    spec = JobTableSpec.of(AssignmentRecord.from_json(agents.assignment(table.spec, 0)))
+    assert spec.ordering
+    assert adoption.unordered(world.spark(), spec) == []

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tests.support.harness.compactions import OFF
 from tests.support.harness.local import AGENT, Process, World, rows
+from tests.support.harness.told import Told
 
 APP = Path(__file__).parent / "apps" / "own_deletes_app.py"
+NAMED = "spark.sql(f\"CREATE TABLE t USING hudi LOCATION '{path}'\")"
 NULL = "[HUDIOP-BAD-DATA] a delete of a row without a record key: id=null, p="
 REFUSED = {
     "the first of all commits": "[HUDIOP-STATEMENT] a delete in a table that nobody has written rows to is refused",
@@ -25,6 +27,17 @@ REFUSED = {
         f"{operation} in the session: {statement}": "hoodie.datasource.write.operation in the session is refused"
         for operation in ("delete", "insert")
         for statement in ("UPDATE", "DELETE", "INSERT")
+    },
+    **{
+        f"{what}: {statement}": f"[HUDIOP-OPTION] {option}"
+        for what, option in (
+            (
+                "what changed alone",
+                "hoodie.datasource.query.type = 'incremental': it decides what becomes of the table",
+            ),
+            ("an old state", "as.of.instant = '"),
+        )
+        for statement in ("UPDATE", "DELETE")
     },
     **{
         f"UPDATE with {setting}": f"an UPDATE or MERGE INTO with {setting}={value} in the session is refused"
@@ -49,6 +62,43 @@ def test_a_delete_deletes_what_it_names_or_is_refused(world: World, agent: Proce
     found_rows = world.spark().read.format("hudi").load(table.path).select("id", "v").collect()
     assert {tuple(row) for row in found_rows} == {(id, "x") for id in (0, 7, 9, 2**53, 2**53 + 1)}
     table.audit()
+
+
+def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) -> None:
+    """F366, F367: where Hudi compares keys it compares texts. A delete by those of another type
+    deleted nothing, an upsert by wider ones added the record a second time.
+    """
+    table = world.table("typed-keys", type="CopyOnWrite", recordKeyFields=["d", "n"], services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+    program = Told(table, "program")
+
+    def save(ids: str, *types: str, operation: str = "upsert", v: str = "x") -> str:
+        keys = (("id / 2", "d"), ("id / 4", "n"), ("1", "p"))
+        named = ", ".join(f"CAST({value} AS {type}) AS {name}" for (value, name), type in zip(keys, types, strict=True))
+        return program.run(f"save({f'SELECT {named}, {v!r} AS v, id AS ts FROM range({ids})'!r}, {operation!r})")
+
+    assert not save("1, 5", "DOUBLE", "DECIMAL(10,2)", "INT")
+    for types, name in (
+        (("INT", "DECIMAL(10,2)", "INT"), "d"),
+        (("STRING", "DECIMAL(10,2)", "INT"), "d"),
+        (("FLOAT", "DECIMAL(10,2)", "INT"), "d"),
+        (("DOUBLE", "DOUBLE", "INT"), "n"),
+        (("DOUBLE", "DECIMAL(12,4)", "INT"), "n"),
+        (("DOUBLE", "DECIMAL(10,2)", "STRING"), "p"),
+    ):
+        said = save("2, 3", *types, operation="delete")
+        assert f"[HUDIOP-STATEMENT] a delete of rows whose column {name} is of type" in said, (types, said)
+    for types, name in ((("DOUBLE", "DECIMAL(12,4)", "INT"), "n"), (("DOUBLE", "DECIMAL(10,2)", "DOUBLE"), "p")):
+        said = save("2, 3", *types, v="second")
+        assert f"[HUDIOP-STATEMENT] a write of rows whose column {name} is of type" in said, (types, said)
+    assert not save("1, 2", "DOUBLE", "DECIMAL(10,2)", "BIGINT", operation="delete")
+    assert not save("4, 5", "FLOAT", "DECIMAL(12,2)", "SMALLINT", v="new")
+    assert not program.run(NAMED)
+    assert not program.sql("DELETE FROM t WHERE d = 1")
+    found = world.spark().read.format("hudi").load(table.path).select("d", "n", "v").collect()
+    assert sorted((row.d, str(row.n), row.v) for row in found) == [(1.5, "0.75", "x"), (2.0, "1.00", "new")]
+    program.end()
+    table.audited([], only=("unique", "origin", "files", "stray", "owners", "metadata", "late"))
 
 
 def test_a_writer_that_deletes_before_anybody_has_written(world: World, agent: Process) -> None:

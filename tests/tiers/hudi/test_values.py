@@ -244,7 +244,7 @@ def test_a_program_merges_as_the_statement_says(world: World, agent: Process, ty
     table, refused = _program_of_rows(world, agent, type, "merges")
     begin = f"{FailureClass.USER_ERROR.value}: [HUDIOP-STATEMENT] "
     options = {way: refused.pop(way) for way in ("schema of some columns", "schema of the files")}
-    for way in ("a condition on the table", "a delete by the table"):
+    for way in ("a condition on the table", "a delete by the table", "from itself by both sides"):
         said = refused.pop(way)
         if type == "CopyOnWrite":
             assert not said
@@ -279,9 +279,9 @@ def test_a_program_merges_as_the_statement_says(world: World, agent: Process, ty
         ("schema of the files", "hoodie.write.schema"),
     ):
         assert f"[HUDIOP-OPTION] {name} = '" in options[way], options[way]
-    due = [("u", "a", "w", 2), ("k", "a", "w", 2), ("n", "a", "new", 2), ("m", "a", "new", 2)]
+    due = [("u", "a", "both", 12), ("k", "a", "self", 3), ("n", "a", "new", 2), ("m", "a", "new", 2)]
     if type == "MergeOnRead":
-        due = [("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "w", 2)]
+        due = [("d", "a", "v", 1), ("u", "a", "v", 1), ("k", "a", "self", 3)]
     table.audited(due, schema=SCHEMA)
 
 

@@ -362,8 +362,8 @@ def test_network_policies_of_every_pod_of_the_release(light_cluster: Cluster) ->
     }
     # No port of a probe: the kubelet of the pod's own node is always let in.
     assert ports == {
-        "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380, 2381], "hudi-operator-etcd-identity": [],
-        "hudi-operator-gateway": [2379, 8080],
+        "hudi-operator": [9090], "hudi-operator-etcd": [2379, 2380], "hudi-operator-etcd-identity": [],
+        "hudi-operator-gateway": [2379, 9090],
     }  # fmt: skip
     rules = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["networkPolicies"]
     spark = {"podSelector": {}, "policyTypes": ["Egress"], "egress": rules["egress"]}
@@ -388,6 +388,40 @@ def test_metrics_behind_a_token_and_certificates() -> None:
         Path(mounts["metrics-tls"]),
     }
     assert sorted(config) == ["certFile", "clientCaFile", "keyFile", "tokenFile"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("", {}),
+        ("metrics.tokenSecret=t", {"metrics-token-file": ("t", "token")}),
+        ("metrics.tlsSecret=m", {"metrics-cert": ("m", "tls.crt"), "metrics-key": ("m", "tls.key")}),
+        (
+            "metrics.tokenSecret=t,metrics.tlsSecret=m,metrics.clientCertificates=true",
+            {
+                "metrics-token-file": ("t", "token"),
+                "metrics-cert": ("m", "tls.crt"),
+                "metrics-key": ("m", "tls.key"),
+                "metrics-client-ca": ("m", "ca.crt"),
+            },
+        ),
+    ],
+)
+def test_the_gateways_metrics_are_behind_the_same(values: str, expected: dict[str, tuple[str, str]]) -> None:
+    """Each file that it is told is one of a mounted Secret; probes have another port."""
+    spec = find(render(*([f"--set={values}"] if values else [])), "StatefulSet", "hudi-operator-gateway")
+    pod = spec["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    arguments = dict(argument.removeprefix("-").split("=", 1) for argument in container["args"])
+    secrets = {volume["name"]: volume["secret"]["secretName"] for volume in pod["volumes"]}
+    mounts = {Path(mount["mountPath"]): secrets[mount["name"]] for mount in container["volumeMounts"]}
+    files = {name: Path(value) for name, value in arguments.items() if name.startswith("metrics-")}
+    assert {name: (mounts[file.parent], file.name) for name, file in files.items()} == expected
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert (arguments["probe"], arguments["metrics"]) == (f":{ports['probes']}", f":{ports['metrics']}")
+    assert ports["probes"] != ports["metrics"]
+    for probe in ("livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "probes"
 
 
 def test_a_credentials_broker_is_told_to_the_operator_alone() -> None:

@@ -36,8 +36,19 @@ def driver(light_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, req
     """Nobody changes it: each request is a dry run."""
     name = f"drivers-{request.param or 'default'}"
     light_cluster.kubectl("create", "namespace", name)
+    light_cluster.apply(priority_class("urgent", 1000))
     wait_until(lambda: light_cluster.run("get", "serviceaccount", "default", "-n", name).returncode == 0)
     return launched(light_cluster, name, tmp_path_factory.mktemp("driver"), account=request.param)
+
+
+def priority_class(name: str, value: int, *, default: bool = False) -> JsonDict:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "globalDefault": default,
+    }
 
 
 def test_a_driver_starts_its_executors(driver: Driver) -> None:
@@ -104,11 +115,13 @@ NOT_COMPARED = "must mount the ConfigMap"
 LABELS = "metadata.labels of an executor of"
 CONTAINERS = "may have the containers [] beside its own, not "
 NOT_MADE_BY_IT = "belongs to a driver or an agent only if that pod makes it"
+NO_CLASS = "spec.priorityClassName of an executor must be that of its podTemplate, or the cluster's default, not "
 OTHERS_WORDS: dict[str, tuple[str, ...]] = {
     "a-token": ("must be emptyDir, configMap or secret",),
     "privileged-init-container": (CONTAINERS,),
     "another-container": (CONTAINERS,),
     "an-agent": (LABELS,),
+    "a-priority-class-with-the-label-of-one": (LABELS,),
     "no-executor": (LABELS, "makes and deletes its own executors only", "from the operator only"),
     "of-another-driver": ("metadata.name of an executor", NOT_COMPARED),
     "an-owner-beside": (NOT_MADE_BY_IT, "must have the uid of that pod"),
@@ -162,6 +175,14 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "host-network": (_in_spec(hostNetwork=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     "host-path": (_volume(hostPath={"path": "/"}), "must be emptyDir, configMap or secret"),
     "host-port": (_container(ports=[{"containerPort": 80, "hostPort": 80}]), "may have no hostPort"),
+    "a-priority-class": (_in_spec(priorityClassName="urgent"), f"{NO_CLASS}'urgent'"),
+    "a-priority-class-with-the-label-of-one": (
+        lambda obj: (
+            _in_spec(priorityClassName="urgent")(obj),
+            _label("hudioperator.io/priority-class", "urgent")(obj),
+        ),
+        LABELS,
+    ),
     "node": (_in_spec(nodeName="node1"), "spec.nodeName of an executor must be empty, not node1"),
     "a-claim": (
         _volume(persistentVolumeClaim={"claimName": "of-others"}),
@@ -238,6 +259,58 @@ def test_a_driver_starts_nothing_else(driver: Driver, attack: str) -> None:
     code, out = driver.creates(driver.changed(change))
     assert code != 0, out
     assert any(words in out for words in (message, *OTHERS_WORDS.get(attack, ()))), out
+
+
+def test_the_classes_of_a_template_are_those_of_its_executors(
+    light_cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """A driver neither preempts other teams' pods nor leaves the runtime that was named for it."""
+    light_cluster.apply(*(priority_class(name, value) for name, value in (("batch", 10), ("urgent", 1000))))
+    for handler in ("sandbox", "plain"):
+        light_cluster.apply(
+            {
+                "apiVersion": "node.k8s.io/v1",
+                "kind": "RuntimeClass",
+                "metadata": {"name": handler},
+                "handler": handler,
+            }
+        )
+    template = {"spec": {"priorityClassName": "batch", "runtimeClassName": "sandbox"}}
+    driver = launched(light_cluster, namespace, tmp_path, executors={"podTemplate": template})
+    assert driver.creates(driver.executor)[0] == 0, driver.creates(driver.executor)[1]
+    priority = f"spec.priorityClassName of an executor of {driver.name} must be 'batch'"
+    runtime = f"spec.runtimeClassName of an executor of {driver.name} must be 'sandbox'"
+    for change, message in (
+        (_in_spec(priorityClassName="urgent"), priority),
+        (lambda obj: obj["spec"].pop("priorityClassName"), priority),
+        (_in_spec(runtimeClassName="plain"), runtime),
+        (lambda obj: obj["spec"].pop("runtimeClassName"), runtime),
+        (lambda obj: obj["metadata"]["labels"].pop("hudioperator.io/priority-class"), LABELS),
+    ):
+        code, out = driver.creates(driver.changed(change))
+        assert code != 0
+        assert message in out or (message == LABELS and NO_CLASS in out), out
+
+
+def test_the_clusters_own_priority_class_is_everybodys(bare_cluster: Cluster, tmp_path: Path) -> None:
+    """Kubernetes writes it into a pod that names none: an executor with it is accepted."""
+    from tests.tiers.component.crds.cluster import install
+
+    install(bare_cluster)
+    bare_cluster.apply(priority_class("usual", 5, default=True), priority_class("urgent", 1000))
+    bare_cluster.kubectl("create", "namespace", "lake")
+    wait_until(lambda: bare_cluster.run("get", "serviceaccount", "default", "-n", "lake").returncode == 0)
+    driver = launched(bare_cluster, "lake", tmp_path)
+    manifest = quick_yaml.dump(driver.executor)
+
+    def stored() -> Any:
+        asked = ("create", "--dry-run=server", "-o", "jsonpath={.spec.priorityClassName}", "-f", "-")
+        return driver.cluster.run(*asked, stdin=manifest).stdout
+
+    wait_until(lambda: stored() == "usual")
+    code, out = driver.creates(driver.changed(_in_spec(priorityClassName="urgent")))
+    assert code != 0
+    assert f"{NO_CLASS}'urgent'" in out
 
 
 def test_a_pod_without_labels_is_not_overlooked(driver: Driver) -> None:

@@ -31,9 +31,14 @@ def monitoring(*values: str) -> list[JsonDict]:
     return [o for o in render(*values) if o["apiVersion"] == "monitoring.coreos.com/v1"]
 
 
+def endpoints(monitor: JsonDict) -> list[JsonDict]:
+    found: list[JsonDict] = monitor["spec"].get("podMetricsEndpoints") or monitor["spec"]["endpoints"]
+    return found
+
+
 def endpoint(monitor: JsonDict) -> JsonDict:
-    (found,) = monitor["spec"].get("podMetricsEndpoints") or monitor["spec"]["endpoints"]
-    return dict(found)
+    (found,) = endpoints(monitor)
+    return found
 
 
 # ---- what is rendered
@@ -74,17 +79,35 @@ EXTERNAL = (
 
 
 def test_tokens_and_certificates_are_taken_over() -> None:
-    guarded = {o["metadata"]["name"]: endpoint(o) for o in monitoring(PODS, GUARDED, TRUSTED) if "Monitor" in o["kind"]}
-    operator = guarded.pop("hudi-operator")
-    assert operator["scheme"] == "https"
-    assert operator["authorization"]["credentials"] == {"name": "token", "key": "token"}
-    assert operator["tlsConfig"] == {
-        "ca": {"secret": {"name": "trusted", "key": "ca.crt"}},
-        "cert": {"secret": {"name": "trusted", "key": "tls.crt"}},
-        "keySecret": {"name": "trusted", "key": "tls.key"},
-        "serverName": "hudi-operator-metrics.hudi-system.svc",
-    }
-    assert all("scheme" not in other for other in guarded.values())
+    guarded = [endpoint(o) for o in monitoring(PODS, GUARDED, TRUSTED) if "Monitor" in o["kind"]]
+    assert len(guarded) == 3
+    for found in guarded:
+        assert found["scheme"] == "https"
+        assert found["authorization"]["credentials"] == {"name": "token", "key": "token"}
+        assert found["tlsConfig"] == {
+            "ca": {"secret": {"name": "trusted", "key": "ca.crt"}},
+            "cert": {"secret": {"name": "trusted", "key": "tls.crt"}},
+            "keySecret": {"name": "trusted", "key": "tls.key"},
+            "serverName": "hudi-operator-metrics.hudi-system.svc",
+        }
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
+def test_each_member_of_etcd_is_read_once_at_the_first_gateway(kind: str) -> None:
+    """etcd's own port of metrics asks nobody who he is, so no NetworkPolicy opens it."""
+    (found,) = [
+        o
+        for o in monitoring(f"--set=monitoring.scrape.kind={kind},etcd.members=3")
+        if o["metadata"]["name"] == "hudi-operator-etcd"
+    ]
+    assert found["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] == "gateway"
+    told = [(e["path"], {r.get("targetLabel", r["action"]): r for r in e["relabelings"]}) for e in endpoints(found)]
+    assert [path for path, _ in told] == [f"/etcd/{i}/metrics" for i in range(3)]
+    for i, (_, labels) in enumerate(told):
+        assert labels["job"]["replacement"] == "hudi-system/hudi-operator-etcd"
+        assert labels["instance"]["replacement"] == labels["pod"]["replacement"] == f"hudi-operator-etcd-{i}"
+        assert labels["keep"]["regex"] == "hudi-operator-gateway-0"
+        assert labels["keep"]["sourceLabels"] == ["__meta_kubernetes_pod_name"]
 
 
 @pytest.mark.parametrize(

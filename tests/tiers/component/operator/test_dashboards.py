@@ -1,4 +1,6 @@
-"""Dashboards and alerts on a real Prometheus that scrapes a real operator and a real gateway."""
+"""Dashboards and alerts on a real Prometheus that scrapes a real operator and a real gateway, and
+etcd through it.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +103,9 @@ def lively(world: World) -> None:
 
 @pytest.fixture
 def gateway(world: World, tmp_path: Path) -> Iterator[Gateway]:
-    """It has answered one pod and refused another."""
-    made = Gateway(world.etcd, tmp_path)
+    """It has answered one pod and refused another; who reads its metrics needs a token."""
+    (tmp_path / "token").write_text("of-prometheus\n")
+    made = Gateway(world.etcd, tmp_path, f"-metrics-token-file={tmp_path / 'token'}")
     made.start()
     try:
         lock = "/hudi/tables/0123456789abcdef0123456789abcdef/lock"
@@ -118,8 +121,19 @@ def gateway(world: World, tmp_path: Path) -> Iterator[Gateway]:
 def test_every_panel_shows_something(world: World, gateway: Gateway, tmp_path: Path) -> None:
     promtool.need()
     operator = world.start_operator()
-    jobs = {"hudi-operator": [operator.metrics_address], "hudi-operator-gateway": [gateway.metrics_address]}
-    with Prometheus(tmp_path / "prometheus", jobs, rules=CHART / "alerts.yaml") as prometheus:
+    jobs = {
+        "hudi-operator": [operator.metrics_address],
+        "hudi-operator-gateway": [gateway.metrics_address],
+        "hudi-operator-etcd": [gateway.metrics_address],
+    }
+    token = {"authorization": {"credentials_file": str(tmp_path / "token")}}
+    settings = {
+        "hudi-operator-gateway": token,
+        "hudi-operator-etcd": {**token, "metrics_path": "/etcd/0/metrics"},
+    }
+    for path in ("metrics", "etcd/0/metrics"):
+        assert gateway.metrics(path) is None, "whoever has no token is told nothing"
+    with Prometheus(tmp_path / "prometheus", jobs, rules=CHART / "alerts.yaml", settings=settings) as prometheus:
         lively(world)
         variables = {"job": "hudi-operator", "namespace": world.namespace, "table": "flights"}
         asked = {
@@ -136,7 +150,8 @@ def test_every_panel_shows_something(world: World, gateway: Gateway, tmp_path: P
             wait_for("data in every panel", lambda: not empty(), seconds=60)
         finally:
             print("\n".join(sorted(empty())))
-        assert set(prometheus.healthy().values()) == {"up"}
+        assert prometheus.healthy() == dict.fromkeys(jobs, "up")
+        assert [s["value"][1] for s in prometheus.ask('etcd_server_has_leader{job="hudi-operator-etcd"}')] == ["1"]
 
         def begun() -> set[str]:
             return {name for name, state in prometheus.rules().items() if state in ("pending", "firing")}

@@ -517,10 +517,10 @@ def test_a_table_that_fills_up_stops_itself(etcd: Etcd, operator: Decisions, tmp
         time.sleep(10.5)  # how often keys are counted
         refused(lambda: quiet.put(clock, {}), exhausted)
         noisy.put(OWN.of(Kind.CLOCK), {})
-        assert 'hudi_gateway_refused_total{code="ResourceExhausted"}' in str(gateway.probe("metrics"))
+        assert 'hudi_gateway_refused_total{code="ResourceExhausted"}' in str(gateway.metrics())
         # Connections are counted, so the program listens where they are bounded.
-        assert "hudi_gateway_connections 0" not in str(gateway.probe("metrics"))
-        assert "hudi_gateway_connections " in str(gateway.probe("metrics"))
+        assert "hudi_gateway_connections 0" not in str(gateway.metrics())
+        assert "hudi_gateway_connections " in str(gateway.metrics())
     finally:
         gateway.stop()
 

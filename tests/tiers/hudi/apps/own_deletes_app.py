@@ -80,6 +80,15 @@ for operation in ("delete", "insert"):
         note(name, lambda: within(OPERATION, operation, statement))  # noqa: B023 - called at once
 for setting, value in ((DROP, "true"), (POLICY, "drop")):
     note(f"UPDATE with {setting}", lambda: within(setting, value, "UPDATE t SET v = 'y' WHERE id = 9"))  # noqa: B023
+read = spark.read.format("hudi").load(current.table_path).selectExpr("max(_hoodie_commit_time)").first()
+assert read
+spark.sql(f"CREATE TABLE old USING hudi TBLPROPERTIES ('as.of.instant'='{read[0]}') LOCATION '{current.table_path}'")
+spark.conf.set("hoodie.datasource.read.begin.instanttime", read[0])
+for statement in ("UPDATE {} SET v = 'y' WHERE id = 9", "DELETE FROM {} WHERE id = 9"):
+    name, changes = statement.split()[0], statement.format("t")
+    note(f"what changed alone: {name}", lambda: within("hoodie.datasource.query.type", "incremental", changes))  # noqa: B023 - called at once
+    note(f"an old state: {name}", lambda: spark.sql(statement.format("old")))  # noqa: B023
+spark.conf.unset("hoodie.datasource.read.begin.instanttime")
 save("SELECT 8L AS id, CAST(NULL AS INT) AS p, 'x' AS v, 6L AS ts, nullif('new', '') AS added", "upsert")
 note("a column that the catalog does not know", lambda: spark.sql("DELETE FROM t WHERE id = 8"))
 Path(sys.argv[1]).write_text(json.dumps(notes))

@@ -175,6 +175,14 @@ def merges() -> Mapping[str, Callable[[], None]]:
             f"{UPDATE.replace('*', 'id = s.known, p = s.folder, v = s.v, ts = s.ts')} "
             f"{ADD.replace('*', '(id, p, v, ts) VALUES (s.known, s.folder, s.v, s.ts)')}",
         ),
+        "good from itself": merge(
+            "SELECT id, 'self' AS v, ts + 1 AS ts, p FROM t WHERE id = 'k'", RECORD, f"{UPDATE} {ADD}"
+        ),
+        "from itself by both sides": merge(
+            "SELECT id, 'both' AS v, ts + 10 AS ts, p FROM t",
+            RECORD,
+            "WHEN MATCHED AND t.id = 'u' AND t.v <> s.v AND s.ts = t.ts + 10 THEN UPDATE SET *",
+        ),
     }
 
 

@@ -1,7 +1,8 @@
 """A program that runs what a test tells it, one piece of Python after another.
 
 Argument: a folder. When `N.py` is there it is run, and `N.json` says what came of it: `said`, the
-error's message or nothing, and `value`, what the piece has left in `value`. The file `end` ends it.
+error's message or nothing, `kind`, the class that an attempt has which ends with that error, and
+`value`, what the piece has left in `value`. The file `end` ends it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_runtime.api import current_context
-from hudi_runtime.process.errors import describe_causes, java_causes
+from hudi_runtime.process.errors import classify_causes, describe_causes, java_causes
 
 folder = Path(sys.argv[1])
 current = current_context()
@@ -56,16 +57,17 @@ def main() -> None:
         if not piece.exists():
             time.sleep(0.02)
             continue
-        known["value"], said = None, ""
+        known["value"], said, kind = None, "", ""
         begun = time.monotonic()
         try:
             exec(compile(piece.read_text(), str(piece), "exec"), known)  # of the test
         except Exception as error:
             causes = java_causes(error)
             said = describe_causes(causes) if causes else f"{type(error).__name__}: {error}"
-        print(f"TOLD {number} ({time.monotonic() - begun:.1f} s): {said[:300]}", flush=True)
+            kind = classify_causes(causes).value if causes else type(error).__name__
+        print(f"TOLD {number} ({time.monotonic() - begun:.1f} s): {kind} {said[:300]}", flush=True)
         part = answer.with_suffix(".part")
-        part.write_text(json.dumps({"said": said, "value": known["value"]}, default=str))
+        part.write_text(json.dumps({"said": said, "kind": kind, "value": known["value"]}, default=str))
         part.rename(answer)
         number += 1
 

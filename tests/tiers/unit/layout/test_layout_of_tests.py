@@ -64,6 +64,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "kube-router",
         "external-secrets",
         "cyclonedx-gomod",
+        "kubectl-hudi",
         "kafka",
         "hdfs",
         "s3",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hudi_contract import secret_names
+from hudi_contract import naming, secret_names
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
@@ -140,7 +140,22 @@ def test_executors_are_compared_with_what_was_rendered() -> None:
     assert data["executor-claims"] == "data"
     assert data["executor-containers"] == "shipper=registry/shipper:1,proxy=registry/proxy:1,fetch=registry/fetch:1"
     _, plain = made("executor", None)
-    assert [plain["data"][f"executor-{name}"] for name in ("config-maps", "claims", "containers")] == ["", "", ""]
+    compared = ("config-maps", "claims", "containers", "priority-class", "runtime-class")
+    assert [plain["data"][f"executor-{name}"] for name in compared] == [""] * 5
+
+
+@pytest.mark.parametrize("named", ["batch", "b" * 80, ""])
+def test_executors_say_that_their_template_names_a_priority_class(named: str) -> None:
+    """Admission compares the label: without it only the cluster's default class is accepted."""
+    pod, config = made("executor", {"spec": {"priorityClassName": named, "runtimeClassName": "sandbox"}})
+    assert config["data"]["executor-priority-class"] == pod["spec"]["priorityClassName"] == named
+    assert config["data"]["executor-runtime-class"] == pod["spec"]["runtimeClassName"] == "sandbox"
+    label = pod["metadata"]["labels"].get("hudioperator.io/priority-class")
+    assert label == (naming.label_value(named) if named else None)
+    listed = config["data"]["executor-labels"].split(",")
+    assert [each for each in listed if "priority-class" in each] == (
+        [f"hudioperator.io/priority-class={label}"] if named else []
+    )
 
 
 def test_a_template_makes_another_agent() -> None:

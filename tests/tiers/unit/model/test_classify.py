@@ -99,7 +99,8 @@ def test_what_came_before_the_driver_tells_when_it_never_started() -> None:
     setup = ContainerFacts("setup", started=True, terminated=True, exit_code=2, message="no route", kind="init")
     never = ContainerFacts("driver", started=False, terminated=False)
     facts = replace(pod(None), labels={"hudioperator.io/role": "driver"}, containers=(never, setup))
-    assert classify.classify(facts, node=READY).message == "no route"
+    said = "container setup ended with exit code 2 (no reason); its log ends with: no route"
+    assert classify.classify(facts, node=READY).message == said
 
 
 @pytest.mark.parametrize("kind", ["init", "sidecar", "container", "ephemeral"])
@@ -140,6 +141,20 @@ def test_the_operators_own_reason_explains_a_kill() -> None:
     assert classify.classify(pod(137), fenced_reason="LeaseGone").kind == "HeartbeatLost"
     assert classify.classify(pod(137), fenced_reason="HeldTooLong").kind == "Fenced"
     assert classify.classify(pod(137), fenced_reason="PodTerminated").kind == "Infrastructure"
+
+
+def test_a_killed_process_is_told_of_by_the_last_words_of_its_log() -> None:
+    """The kubelet cuts the beginning of what it keeps of a log, within a line."""
+    log = (
+        "dress.getAllByName(InetAddress.java:1385)\n\tat a.b.C$D.<init>(C.java:7)\nCaused by: x.Y: no route\n"
+        "\tat a.b.C.go(C.java:8)\n\t... 17 more\n\n"
+    )
+    main = ContainerFacts("driver", started=True, terminated=True, exit_code=137, reason="Error", message=log)
+    facts = replace(pod(137), containers=(main,))
+    said = "container driver ended with exit code 137 (Error)"
+    assert classify.classify(facts).message == f"{said}; its log ends with: Caused by: x.Y: no route"
+    stack = replace(main, message="xt.Y(Z.java)\n\tat a.b.C.go(C.java:8)\n")
+    assert classify.classify(replace(facts, containers=(stack,))).message == said
 
 
 def test_message_is_one_bounded_line() -> None:

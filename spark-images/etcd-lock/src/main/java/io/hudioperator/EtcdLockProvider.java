@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import io.hudioperator.commit.ColumnsOfPrograms;
 import io.hudioperator.commit.CommitChecks;
 import io.hudioperator.commit.KeysAhead;
 import io.hudioperator.commit.SnapshotCheck;
@@ -167,8 +168,13 @@ public final class EtcdLockProvider implements LockProvider<String> {
             WriteOptions.requireMetadataTable(metaClient, props);
             CommitChecks.requireComputedOnce(props);
             CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
-            CommitChecks.requireSchema(
-                    metaClient, props, props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), ""), null);
+            String schema = props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "");
+            CommitChecks.requireSchema(metaClient, props, schema, null);
+            String begun = session.reads().newest().instant;
+            if (session.isWriter() && session.instants().ownsPending(begun)) {
+                String merging = props.getString(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), schema);
+                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);
+            }
             SnapshotCheck.inNonBlockingMode(metaClient, props, session);
             session.commitsChecked();
             good = true;

@@ -2,6 +2,7 @@ package io.hudioperator;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.hudioperator.commit.ColumnsOfPrograms;
 import io.hudioperator.commit.CommitChecks;
 import io.hudioperator.commit.CompactedAway;
 import io.hudioperator.commit.InsertConflicts;
@@ -92,7 +93,11 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
             CommitChecks.requireComputedOnce(props);
             CommitChecks.requireProgress(metaClient, props, session.inc(), "instant " + current.requestedTime());
             String begun = lastSuccessful.isPresent() ? lastSuccessful.get().getCompletionTime() : "";
-            CommitChecks.requireSchema(metaClient, props, writeConfig.get().getWriteSchema(), begun);
+            String schema = writeConfig.get().getWriteSchema();
+            CommitChecks.requireSchema(metaClient, props, schema, begun);
+            if (session.isWriter()) {
+                ColumnsOfPrograms.require(metaClient, props, schema, current.requestedTime(), begun);
+            }
         }
         List<SnapshotCheck.Moved> moved = writeConfig.isPresent()
                 ? SnapshotCheck.since(metaClient, writeConfig.get().getProps(), session, current.requestedTime())

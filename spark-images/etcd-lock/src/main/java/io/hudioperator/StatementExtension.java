@@ -2,6 +2,7 @@ package io.hudioperator;
 
 import io.hudioperator.statements.GuardedParser;
 import io.hudioperator.statements.OrderedDeletes;
+import io.hudioperator.statements.SelfMerges;
 import io.hudioperator.statements.StatementRules;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -15,8 +16,9 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
- * StatementRules} sees every plan before it runs, and {@link OrderedDeletes} changes deletions
- * before Hudi makes commands of them.
+ * StatementRules} sees every plan before it runs, {@link OrderedDeletes} changes deletions before
+ * Hudi makes commands of them, and {@link SelfMerges} tells the sides of a merge apart before Hudi
+ * resolves them.
  */
 public final class StatementExtension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
     @Override
@@ -25,6 +27,12 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
             @Override
             public ParserInterface apply(SparkSession session, ParserInterface next) {
                 return new GuardedParser(session, next);
+            }
+        });
+        extensions.injectResolutionRule(new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+            @Override
+            public Rule<LogicalPlan> apply(SparkSession session) {
+                return new Merges();
             }
         });
         extensions.injectPostHocResolutionRule(new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
@@ -40,6 +48,13 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
             }
         });
         return BoxedUnit.UNIT;
+    }
+
+    private static final class Merges extends Rule<LogicalPlan> {
+        @Override
+        public LogicalPlan apply(LogicalPlan plan) {
+            return SelfMerges.apart(plan);
+        }
     }
 
     private static final class Deletes extends Rule<LogicalPlan> {

@@ -189,7 +189,7 @@ public final class CommitChecks {
     }
 
     /** The schema that readers would take from this commit; empty when they would take none. */
-    private static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
+    static String schema(HoodieTableMetaClient metaClient, HoodieInstant completed) {
         HoodieCommitMetadata metadata;
         try {
             metadata = metaClient.getActiveTimeline().readCommitMetadata(completed);

@@ -38,7 +38,6 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.hudi.analysis.HoodieAnalysis;
 import org.apache.spark.sql.hudi.command.DeleteHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.UpdateHoodieTableCommand;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -63,8 +62,6 @@ public final class OrderedDeletes {
     private static final String PREPPED = "_hoodie.spark.sql.writes.prepped";
     private static final String DELETED = "_hudiop_deleted_";
     private static final Column NEVER = functions.spark_partition_id().lt(0);
-    private static final Set<DataType> WHOLE =
-            Set.of(DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType);
 
     /** What makes a write another one than the upsert that a deletion needs (F328). */
     private static final Map<String, String> UPSERT = Map.of(
@@ -198,8 +195,9 @@ public final class OrderedDeletes {
         Dataset<Row> there = pruned.isDefined() ? rows.where(pruned.get()) : rows;
         HoodieTableConfig config = table.getTableConfig();
         DeletionMark mark = DeletionMark.of(rows.schema(), config);
-        Dataset<Row> batch = keys(Dataset$.MODULE$.ofRows(spark, save.query()), config);
-        requireTypes(batch.schema(), there, config);
+        Dataset<Row> given = Dataset$.MODULE$.ofRows(spark, save.query());
+        KeyTypes.require(given.schema(), there.schema(), identity(config));
+        Dataset<Row> batch = keys(given, config);
         Dataset<Row> deleted = there.join(batch, same(there, config), "left_semi");
         Dataset<Row> marked =
                 deleted.select(columns(rows.schema(), mark, config).toArray(new Column[0]));
@@ -222,7 +220,8 @@ public final class OrderedDeletes {
         return "";
     }
 
-    private static List<String> identity(HoodieTableConfig table) {
+    /** Columns of the record key and of the partition. */
+    static List<String> identity(HoodieTableConfig table) {
         List<String> found = new ArrayList<>();
         for (Option<String[]> fields : List.of(table.getRecordKeyFields(), table.getPartitionFields())) {
             found.addAll(List.of(fields.isPresent() ? fields.get() : new String[0]));
@@ -277,26 +276,6 @@ public final class OrderedDeletes {
 
     private static Column text(Column value, String instead) {
         return functions.coalesce(value.cast(DataTypes.StringType), functions.lit(instead));
-    }
-
-    /**
-     * A comparison of two types casts one of them, and a cast can give two values the same: of two
-     * numbers that differ after the 53rd bit, or of a text that is no number and null (F327).
-     */
-    private static void requireTypes(StructType batch, Dataset<Row> there, HoodieTableConfig table) {
-        List<String> names = identity(table);
-        for (int i = 0; i < names.size(); i++) {
-            DataType given = batch.apply(i).dataType();
-            DataType needed =
-                    there.select(there.col(names.get(i))).schema().apply(0).dataType();
-            boolean isWhole = WHOLE.contains(given) && WHOLE.contains(needed);
-            if (!given.equals(needed) && !isWhole && !given.equals(DataTypes.NullType)) {
-                throw Statements.refusal(
-                        "a delete of rows whose column " + names.get(i) + " is of type " + given.simpleString()
-                                + ", which is of type " + needed.simpleString() + " in the table",
-                        "a cast to the table's type");
-            }
-        }
     }
 
     private static Column same(Dataset<Row> rows, HoodieTableConfig table) {

@@ -16,8 +16,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.model.HoodieTableType;
-import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.util.Option;
 import org.apache.spark.sql.SaveMode;
@@ -52,6 +53,7 @@ import org.apache.spark.sql.hudi.command.DropHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.InsertIntoHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.MergeIntoHoodieTableCommand;
 import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.StructType;
 import scala.Product;
 import scala.collection.Iterator;
 import scala.collection.Seq;
@@ -404,9 +406,7 @@ public final class StatementRules {
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         if (!operation.equals("delete_partition")) { // its rows are of no weight
             requireKeys(save);
-        }
-        if (operation.equals("delete")) {
-            requireRows(save);
+            requireTypes(save, operation.equals("delete"));
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
     }
@@ -422,7 +422,9 @@ public final class StatementRules {
             return;
         }
         List<String> columns = List.of(save.query().schema().fieldNames());
-        for (String column : KEYS.computeIfAbsent(TablePath.comparable(path.get()), key -> keys(path.get()))) {
+        for (String column : KEYS.computeIfAbsent(
+                TablePath.comparable(path.get()),
+                key -> OrderedDeletes.identity(Relations.at(path.get(), spark).getTableConfig()))) {
             // Of a nested field, the column that has it.
             if (!columns.contains(column.split("\\.", 2)[0])) {
                 throw Statements.refusal(
@@ -435,24 +437,25 @@ public final class StatementRules {
     }
 
     /** Hudi takes the schema of a delete from the last commit, and fails without one (F332). */
-    private void requireRows(SaveIntoDataSourceCommand save) {
+    private void requireTypes(SaveIntoDataSourceCommand save, boolean deletes) {
         scala.Option<String> path = save.options().get("path");
-        if (path.isDefined()
-                && OpenSessions.byPath(path.get()) != null
-                && OrderedDeletes.schema(Relations.at(path.get(), spark)).isEmpty()) {
+        if (path.isEmpty() || OpenSessions.byPath(path.get()) == null) {
+            return;
+        }
+        HoodieTableMetaClient table = Relations.at(path.get(), spark);
+        Option<HoodieSchema> schema = OrderedDeletes.schema(table);
+        if (schema.isPresent()) {
+            StructType columns = HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema.get());
+            List<String> names = OrderedDeletes.identity(table.getTableConfig());
+            if (deletes) {
+                KeyTypes.require(save.query().schema(), columns, names);
+            } else {
+                KeyTypes.requireSameTexts(save.query().schema(), columns, names);
+            }
+        } else if (deletes) {
             throw Statements.refusal(
                     "a delete in a table that nobody has written rows to", "it after the first commit with rows");
         }
-    }
-
-    /** Columns of the record key and of the partition. */
-    private List<String> keys(String path) {
-        HoodieTableConfig table = Relations.at(path, spark).getTableConfig();
-        List<String> found = new ArrayList<>();
-        for (Option<String[]> fields : List.of(table.getRecordKeyFields(), table.getPartitionFields())) {
-            found.addAll(List.of(fields.isPresent() ? fields.get() : new String[0]));
-        }
-        return found;
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.hudioperator.commit;
 
 import static io.hudioperator.support.TestTable.assertCode;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.hudioperator.EtcdLockProvider;
 import io.hudioperator.FencedConflictResolutionStrategy;
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.Json;
 import io.hudioperator.session.Session;
 import io.hudioperator.support.TestTable;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +30,7 @@ import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /**
  * A commit whose columns were fitted to an outdated schema of the table is a conflict: the write is
@@ -35,6 +39,8 @@ import org.junit.jupiter.api.Test;
 class SchemaMovedTest {
     private static final String OLD = schema("");
     private static final String NEW = schema(",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
+    private static final String NEW_AND_MORE = schema(
+            ",{\"name\":\"e\",\"type\":\"int\"}" + ",{\"name\":\"c\",\"type\":[\"null\",\"string\"],\"default\":null}");
     private static final String OTHER = schema(",{\"name\":\"d\",\"type\":[\"null\",\"string\"],\"default\":null}");
 
     private final TestTable table = new TestTable();
@@ -79,7 +85,9 @@ class SchemaMovedTest {
         all.put("hoodie.write.lock.etcd.table_id", table.id);
         all.put("hoodie.write.lock.provider", EtcdLockProvider.class.getName());
         all.put("hoodie.clean.failed.writes.policy", "LAZY");
-        all.put(CommitChecks.SCHEMA_BASE, base);
+        if (base != null) { // of a HudiWriter
+            all.put(CommitChecks.SCHEMA_BASE, base);
+        }
         all.put(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), mine);
         Properties options = new Properties();
         options.putAll(all);
@@ -89,9 +97,14 @@ class SchemaMovedTest {
     /**
      * What Hudi does under the lock in the optimistic mode.
      *
+     * @param base null: a program's write, whose rows were not fitted to the table
      * @param begun the last commit that Hudi had seen when it began to write, or null
      */
     private void check(String base, String mine, HoodieInstant begun) {
+        check(base, mine, begun, TestTable.time(9));
+    }
+
+    private void check(String base, String mine, HoodieInstant begun, String instant) {
         Properties options = options(base, mine);
         options.setProperty("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL");
         HoodieWriteConfig config = HoodieWriteConfig.newBuilder()
@@ -99,8 +112,7 @@ class SchemaMovedTest {
                 .forTable("t")
                 .withProperties(options)
                 .build();
-        HoodieInstant current =
-                metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", TestTable.time(9));
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", instant);
         assertTrue(table.acquire(session));
         try {
             new FencedConflictResolutionStrategy()
@@ -136,6 +148,91 @@ class SchemaMovedTest {
         check(base, OLD, null);
     }
 
+    private void refused(Executable write) {
+        assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, write));
+    }
+
+    /** F365: nobody has fitted the rows of a program to the table. */
+    @Test
+    void aProgramTakesNoColumnAway() {
+        commit(0, WriteOperationType.UPSERT, OLD);
+        HoodieInstant first = last();
+        commit(1, WriteOperationType.UPSERT, NEW);
+        HoodieInstant second = last();
+        refused(() -> check(null, OLD, second));
+        refused(() -> check(null, OTHER, second));
+        check(null, NEW, second);
+        check(null, NEW_AND_MORE, second); // it brings a column itself
+        check(null, OLD, first); // Hudi began before that commit and checks it itself
+        commit(2, WriteOperationType.COMPACT, OLD);
+        HoodieInstant service = last();
+        refused(() -> check(null, OLD, service));
+    }
+
+    @Test
+    void aProgramsOwnColumnIsNotHidden() {
+        commit(0, WriteOperationType.UPSERT, OLD);
+        HoodieInstant first = last();
+        String begun = TestTable.time(0);
+        commit(1, WriteOperationType.UPSERT, OLD);
+        refused(() -> check(null, NEW, first, begun)); // the commit that began last does not have the column
+        check(null, OLD, first, begun);
+        check(null, NEW, last());
+    }
+
+    @Test
+    void typesAndFieldsOfAProgram() {
+        String number = column("\"int\"");
+        String wide = column("[\"null\",\"long\"]");
+        String one = column("{\"type\":\"record\",\"name\":\"r\",\"fields\":[{\"name\":\"x\",\"type\":\"int\"}]}");
+        String two = one.replace("{\"name\":\"x\"", "{\"name\":\"y\",\"type\":[\"null\",\"int\"]},{\"name\":\"x\"");
+        assertEquals(List.of(), ColumnsOfPrograms.lost(number, wide));
+        assertEquals(List.of("c (\"long\")"), ColumnsOfPrograms.lost(wide, number));
+        assertEquals(List.of("c"), ColumnsOfPrograms.lost(wide, OLD));
+        assertEquals(List.of(), ColumnsOfPrograms.lost(OLD, wide));
+        assertEquals(List.of("c.y"), ColumnsOfPrograms.lost(two, one.replace("\"r\"", "\"s\"")));
+        assertEquals(List.of(), ColumnsOfPrograms.lost(one, two));
+        String list = column("[\"null\",{\"type\":\"array\",\"items\":" + type(two) + "}]");
+        assertEquals(
+                List.of("c.element.y"),
+                ColumnsOfPrograms.lost(list, column("{\"type\":\"array\",\"items\":" + type(one) + "}")));
+        String map = column("{\"type\":\"map\",\"values\":" + type(two) + "}");
+        assertEquals(
+                List.of("c.value.y"),
+                ColumnsOfPrograms.lost(map, column("{\"type\":\"map\",\"values\":" + type(one) + "}")));
+    }
+
+    private static String column(String type) {
+        return schema(",{\"name\":\"c\",\"type\":" + type + "}");
+    }
+
+    private static String type(String schema) {
+        return Json.parse(schema).path("fields").path(1).path("type").toString();
+    }
+
+    @Test
+    void aProgramInTheNonBlockingMode() {
+        commit(0, WriteOperationType.UPSERT, OLD);
+        commit(1, WriteOperationType.UPSERT, NEW);
+        table.concurrency("NonBlocking");
+        EtcdLockProvider begins = provider(options(null, OLD));
+        assertTrue(begins.tryLock(5, TimeUnit.SECONDS));
+        String time = TestTable.time(2);
+        metaClient
+                .getActiveTimeline()
+                .createNewInstant(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time));
+        begins.unlock();
+        refused(() -> lock(null));
+        assertNull(table.lock());
+        Properties merge = options(null, NEW);
+        merge.setProperty(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), OLD);
+        refused(() -> provider(merge).tryLock(5, TimeUnit.SECONDS));
+        merge.setProperty(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), NEW);
+        EtcdLockProvider good = provider(merge);
+        assertTrue(good.tryLock(5, TimeUnit.SECONDS));
+        good.unlock();
+    }
+
     @Test
     void aCommitWithTheSameSchemaMovesNothing() {
         String base = commit(0, WriteOperationType.UPSERT, OLD);
@@ -167,7 +264,10 @@ class SchemaMovedTest {
     }
 
     private EtcdLockProvider provider(String base) {
-        Properties options = options(base, OLD);
+        return provider(options(base, OLD));
+    }
+
+    private EtcdLockProvider provider(Properties options) {
         options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
         return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
     }

@@ -1,0 +1,7 @@
+"""`kubectl hudi`: tables and writers for people, by the rights of whoever asks.
+
+A kubectl plugin that calls kubectl for each request, so that contexts, logins and flags are
+kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `objects` reads what came,
+`why` and `pictures` say what it means, `commands` are what users type. Of this repository it uses
+`hudi_contract.secret_names` alone: it reads the API, and knows nothing of the operator's code.
+"""

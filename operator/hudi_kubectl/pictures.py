@@ -1,0 +1,182 @@
+"""The timeline of a table as text and as SVG: attempts and commits of each writer on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from xml.sax.saxutils import escape
+
+from hudi_kubectl.objects import JsonDict, Table, Writer, when
+
+FAILED = "failed"
+ATTEMPT, COMMIT, SETTLED = "attempt", "commit", "settling"
+_MARKS = {ATTEMPT: "─", COMMIT: "█", SETTLED: "▒"}
+_COLOURS = {ATTEMPT: "#9aa5b1", COMMIT: "#2f855a", SETTLED: "#c05621", FAILED: "#c53030"}
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """From ``begin`` to ``end``; ``failed``: it ended badly."""
+
+    kind: str
+    begin: datetime
+    end: datetime
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A writer, or the table itself."""
+
+    name: str
+    bars: tuple[Bar, ...]
+
+
+def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
+    """What the statuses still have: the last ten attempts of each writer, the last commits."""
+    begin = at - since if since is not None else None
+    commits: list[JsonDict] = table.commits()
+    found = []
+    for writer in writers:
+        bars = [_attempt(one, at) for one in writer.attempts()]
+        bars += [_commit(one) for one in commits if one.get("writer") == f"{writer.namespace}/{writer.name}"]
+        found.append((writer.name, bars))
+    found.append(("services", [_commit(one) for one in commits if not one.get("writer")]))
+    settling = [_settling(one, at) for one in table.status.get("settling") or []]
+    found.append(("settling", settling))
+    shown = []
+    for name, bars in found:
+        kept = [bar for bar in bars if bar is not None and (begin is None or bar.end >= begin)]
+        if begin is not None:
+            kept = [Bar(b.kind, max(b.begin, begin), b.end, b.text, b.failed) for b in kept]
+        if kept or name not in ("services", "settling"):
+            shown.append(Row(name, tuple(kept)))
+    return shown
+
+
+def _attempt(one: JsonDict, at: datetime) -> Bar | None:
+    begin = when(one.get("startTime"))
+    if begin is None:
+        return None
+    end = when(one.get("endTime")) or at
+    kind = str(one.get("class") or "running")
+    failed = bool(one.get("endTime")) and kind not in ("Succeeded", "Cancelled", "EndedForChange")
+    return Bar(ATTEMPT, begin, end, f"attempt {one.get('number')}: {kind}", failed)
+
+
+def _commit(one: JsonDict) -> Bar | None:
+    begin, end = when(one.get("instant")), when(one.get("completionTime"))
+    if begin is None or end is None:
+        return None
+    return Bar(COMMIT, begin, end, f"{one.get('action')} {one.get('instant')}: {one.get('records', '?')} records")
+
+
+def _settling(one: JsonDict, at: datetime) -> Bar | None:
+    begin = when(one.get("since"))
+    return None if begin is None else Bar(SETTLED, begin, at, f"{one.get('pod')}: {one.get('phase')}")
+
+
+def ends(shown: Sequence[Row], at: datetime) -> tuple[datetime, datetime] | None:
+    """The time that the rows cover; None when there is nothing."""
+    bars = [bar for row in shown for bar in row.bars]
+    if not bars:
+        return None
+    begin, end = min(bar.begin for bar in bars), max(*(bar.end for bar in bars), at)
+    return begin, max(end, begin + timedelta(seconds=1))
+
+
+def text(shown: Sequence[Row], at: datetime, width: int) -> list[str]:
+    """Lines of at most ``width`` columns. A commit is at least one column wide."""
+    covered = ends(shown, at)
+    if covered is None:
+        return ["nothing has happened that the status still has"]
+    begin, end = covered
+    label = min(max(len(row.name) for row in shown), 24)
+    columns = max(width - label - 2, 20)
+    scale = (end - begin).total_seconds() / (columns - 1)
+
+    def column(moment: datetime) -> int:
+        return min(columns - 1, max(0, round((moment - begin).total_seconds() / scale)))
+
+    lines = []
+    for row in shown:
+        cells = [" "] * columns
+        for kind in (ATTEMPT, SETTLED, COMMIT):
+            for bar in (one for one in row.bars if one.kind == kind):
+                for n in range(column(bar.begin), column(bar.end) + 1):
+                    cells[n] = _MARKS[kind]
+        for bar in row.bars:
+            if bar.failed:
+                cells[column(bar.end)] = "x"
+        lines.append(f"{row.name[:label]:<{label}}  {''.join(cells).rstrip()}")
+    axis, times = [" "] * columns, [" "] * (columns + 8)
+    free = 0
+    for moment in _ticks(begin, end, columns // 12):
+        n = column(moment)
+        if n >= free:
+            axis[n] = "┬"
+            written = moment.strftime("%H:%M:%S")
+            times[n : n + len(written)] = list(written)
+            free = n + len(written) + 2
+    lines.append(f"{'':<{label}}  {''.join(c if c != ' ' else '─' for c in axis)}")
+    lines.append(f"{'UTC':<{label}}  {''.join(times)[:columns].rstrip()}")
+    lines.append(f"{'':<{label}}  █ commit, from its first file to its last   ─ attempt   x failed   ▒ being settled")
+    return lines
+
+
+def _ticks(begin: datetime, end: datetime, most: int) -> list[datetime]:
+    whole = (end - begin).total_seconds()
+    step = next((s for s in _STEPS if whole / s <= max(most, 1)), _STEPS[-1])
+    first = begin.timestamp() // step * step
+    found = [datetime.fromtimestamp(first + n * step, tz=begin.tzinfo) for n in range(int(whole / step) + 3)]
+    return [moment for moment in found if begin <= moment <= end]
+
+
+def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str:
+    """The same as a picture; a bar's title says what it is."""
+    covered = ends(shown, at)
+    left, right, high, top = 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32), 16, 26, 40
+    begin, end = covered or (at, at + timedelta(seconds=1))
+    scale = (width - left - right) / (end - begin).total_seconds()
+
+    def x(moment: datetime) -> float:
+        return round(left + (moment - begin).total_seconds() * scale, 1)
+
+    bottom = top + high * len(shown)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 48}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{bottom + 48}" fill="#ffffff"/>',
+        f'<text x="8" y="20" font-size="14">{escape(title)}</text>',
+    ]
+    for moment in _ticks(begin, end, 8):
+        parts.append(f'<line x1="{x(moment)}" x2="{x(moment)}" y1="{top - 8}" y2="{bottom}" stroke="#e2e8f0"/>')
+        parts.append(
+            f'<text x="{x(moment)}" y="{bottom + 16}" text-anchor="middle" fill="#4a5568">{moment:%H:%M:%S}</text>'
+        )
+    for n, row in enumerate(shown):
+        y = top + high * n
+        parts.append(f'<text x="8" y="{y + 14}">{escape(row.name[:32])}</text>')
+        for kind, dy, tall in ((ATTEMPT, 8, 3), (SETTLED, 3, 13), (COMMIT, 3, 13)):
+            for bar in (one for one in row.bars if one.kind == kind):
+                wide = max(x(bar.end) - x(bar.begin), 1.5)
+                colour = _COLOURS[FAILED] if bar.failed else _COLOURS[kind]
+                parts.append(
+                    f'<rect x="{x(bar.begin)}" y="{y + dy}" width="{wide:.1f}" height="{tall}" fill="{colour}">'
+                    f"<title>{escape(bar.text)}</title></rect>"
+                )
+        for bar in row.bars:
+            if bar.failed:
+                parts.append(
+                    f'<text x="{x(bar.end)}" y="{y + 14}" text-anchor="middle" fill="{_COLOURS[FAILED]}">✕'
+                    f"<title>{escape(bar.text)}</title></text>"
+                )
+    legend = ((COMMIT, "commit"), (ATTEMPT, "attempt"), (FAILED, "failed attempt"), (SETTLED, "being settled"))
+    for n, (kind, words) in enumerate(legend):
+        parts.append(f'<rect x="{left + 130 * n}" y="{bottom + 28}" width="12" height="12" fill="{_COLOURS[kind]}"/>')
+        parts.append(f'<text x="{left + 130 * n + 18}" y="{bottom + 38}">{words}</text>')
+    parts.append(f'<text x="8" y="{bottom + 16}" fill="#4a5568">UTC</text></svg>')
+    return "\n".join(parts) + "\n"

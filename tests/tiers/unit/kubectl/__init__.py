@@ -1,0 +1,1 @@
+"""Tests of the kubectl plugin: reasons, pictures, what a report leaves out."""

@@ -1,0 +1,272 @@
+"""What `kubectl hudi` says of objects. `crds/test_kubectl.py` runs it on an API server."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tarfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from hudi_kubectl import pictures, report, why
+from hudi_kubectl.objects import Table, Writer, ago, span, when
+from tests.support import ROOT, crds
+
+JsonDict = dict[str, Any]
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SOURCES = sorted((ROOT / "operator" / "hudi_kubectl").glob("*.py"))
+
+
+def time(seconds: float) -> str:
+    return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def instant(seconds: float) -> str:
+    return (NOW - timedelta(seconds=seconds)).strftime("%Y%m%d%H%M%S") + "000"
+
+
+def condition(kind: str, value: str, reason: str, message: str = "", since: float = 60) -> JsonDict:
+    return {"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": time(since)}
+
+
+def table(*conditions: JsonDict, spec: JsonDict | None = None, **more: Any) -> Table:
+    told = {"observedGeneration": 1, "conditions": list(conditions) or [condition("Ready", "True", "Ready")], **more}
+    meta = {"name": "flights", "namespace": "team", "generation": 1}
+    return Table({"kind": "HudiTable", "metadata": meta, "spec": spec or {}, "status": told})
+
+
+def writer(state: str, *conditions: JsonDict, spec: JsonDict | None = None, **more: Any) -> Writer:
+    told = {"observedGeneration": 1, "state": state, "conditions": list(conditions), **more}
+    meta = {"name": "load", "namespace": "team", "generation": 1}
+    wanted = {"tableRef": {"name": "flights"}, **(spec or {})}
+    return Writer({"kind": "HudiWriter", "metadata": meta, "spec": wanted, "status": told})
+
+
+def world(*things: Table | Writer, pods: dict[str, JsonDict] | None = None) -> why.World:
+    tables = [one for one in things if isinstance(one, Table)]
+    return why.World(tables, [one for one in things if isinstance(one, Writer)], pods or {}, NOW)
+
+
+def chain(reason: why.Reason) -> str:
+    return "\n".join(why.lines(reason))
+
+
+def test_a_writer_that_waits_behind_a_dead_one_is_explained_to_the_end() -> None:
+    settling = {
+        "pod": "late-1", "attempt": "team.late-1", "phase": "Terminating", "reason": "LeaseGone", "since": time(130),
+        "waitingFor": "the kubelet of node-3",
+    }  # fmt: skip
+    target = table(
+        condition("Ready", "True", "Ready"),
+        condition("AwaitingProofOfDeath", "True", "NodeLost", "…"),
+        settling=[settling],
+        lock={"attempt": "team.late-1", "since": time(135)},
+    )
+    queue = {"position": 2, "since": time(90), "blockedBy": "the pod late-1"}
+    load = writer("Waiting", condition("Ready", "False", "Queued"), queue=queue)
+    assert chain(why.of_writer(load, world(target, load))) == (
+        "HudiWriter load is Waiting\n"
+        "└─ it has waited 90s for admission as number 2: the pod late-1\n"
+        "   └─ attempt team.late-1 has held the lock for 2m15s\n"
+        "      └─ pod late-1 of attempt team.late-1 is Terminating for 2m10s (LeaseGone)\n"
+        "         └─ the kubelet of node-3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        (writer("Running", condition("Ready", "True", "Running")), "nothing keeps it from writing"),
+        (writer("Scheduled", nextScheduleTime=time(-600)), f"its next run begins at {time(-600)}"),
+        (writer("Succeeded"), "its input is written; `kubectl hudi restart` starts another run"),
+        (writer("Suspended", spec={"suspend": True}), "spec.suspend is true"),
+        (
+            writer("Starting", condition("StartRefused", "True", "QuotaExceeded", "pods: 3 of 3")),
+            "HudiWriter load: StartRefused=True, QuotaExceeded for 60s",
+        ),
+        (
+            writer("Running", condition("ExecutorsMissing", "True", "Refused", "no PodSecurity")),
+            "HudiWriter load: ExecutorsMissing=True, Refused for 60s",
+        ),
+        (
+            writer("Failed", condition("Stalled", "True", "Failed"), attempts=[
+                {"number": 3, "class": "BadData", "message": "column v is null", "endTime": time(5)},
+            ]),
+            "attempt 3 ended as BadData: column v is null",
+        ),
+        (
+            writer("Retrying", nextRetryTime=time(-42), attempts=[{"number": 1, "class": "NodeLost"}]),
+            "it is repeated in 42s",
+        ),
+        (
+            writer("Running", conflicts=7, attempts=[{"number": 1}], recentConflicts=[
+                {"time": time(4), "with": "team.other-1", "fileGroups": ["a/1", "a/2"]},
+            ]),
+            "7 of its commits were refused and repeated, the last one 4s ago because of team.other-1 (a/1, a/2)",
+        ),
+    ],
+)  # fmt: skip
+def test_the_first_reason(load: Writer, told: str) -> None:
+    assert why.of_writer(load, world(table(), load)).causes[0].fact == told
+
+
+def test_a_pod_that_does_not_start_is_named() -> None:
+    load = writer("Starting", attempts=[{"number": 1, "pod": "load-1"}])
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    waiting = {"name": "driver", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    pod = {"status": {"conditions": [unscheduled], "containerStatuses": [waiting]}}
+    facts = [one.fact for one in why.of_writer(load, world(table(), load, pods={"load-1": pod})).causes]
+    assert facts == [
+        "pod load-1 is not scheduled: 0/3 nodes are available",
+        "container driver of pod load-1 waits: ImagePullBackOff: no such image",
+    ]
+
+
+def test_a_writer_without_a_table_and_one_that_nobody_has_looked_at() -> None:
+    load = writer("Waiting")
+    assert why.of_writer(load, world(load)).causes[0].fact == "there is no HudiTable flights in namespace team"
+    load.meta["generation"] = 2
+    said = why.of_writer(load, world(table(), load)).causes[0]
+    assert said.fact == "the operator has not looked at generation 2 of it yet (last: 1)"
+    assert "app.kubernetes.io/name=hudi-operator" in said.todo
+
+
+def test_a_table_says_what_stops_it() -> None:
+    stalled = table(
+        condition("Ready", "False", "Stalled"), condition("Stalled", "True", "TableMismatch", "recordKeyFields differ")
+    )
+    assert chain(why.of_table(stalled, world(stalled))) == (
+        "HudiTable flights is not Ready\n"
+        "└─ HudiTable flights: Stalled=True, TableMismatch for 60s\n"
+        "   └─ recordKeyFields differ"
+    )
+    assert why.of_table(table(), world()).causes == (why.Reason("writers may write"),)
+
+
+def test_the_conditions_are_those_of_the_operator() -> None:
+    """Of another name they would never be found."""
+    told_of = {
+        plural: crds.schema(plural, "status")["properties"]["conditions"]["description"]
+        for plural in ("huditables", "hudiwriters")
+    }
+    for kind in (*why.NORMAL_FALSE, *why.NORMAL_TRUE, "Ready"):
+        assert kind in told_of["huditables"], kind
+    for kind in (*why.REFUSED, "Ready"):
+        assert kind in told_of["hudiwriters"], kind
+    folder = ROOT / "operator" / "hudi_operator" / "plan" / "writers"
+    states = "".join((folder / name).read_text() for name in ("writer_status.py", "admission.py"))
+    for state in (*why.AT_REST, why.FAILED, "Running"):
+        assert f'"{state}"' in states, state
+
+
+def told() -> tuple[Table, list[Writer]]:
+    commits = [
+        {
+            "instant": instant(50),
+            "completionTime": instant(40),
+            "writer": "team/load",
+            "action": "commit",
+            "records": 3,
+        },
+        {"instant": instant(20), "completionTime": instant(15), "action": "replacecommit"},
+    ]
+    load = writer("Retrying", attempts=[
+        {"number": 1, "startTime": time(60), "endTime": time(30), "class": "NodeLost"},
+        {"number": 2, "startTime": time(25)},
+    ])  # fmt: skip
+    return table(timeline={"commits": commits}), [load]
+
+
+def test_the_picture_has_each_thing_at_its_time() -> None:
+    target, writers = told()
+    load, services, *_ = pictures.text(pictures.rows(target, writers, NOW), NOW, 10 + 61)
+    cells, other = load[10:], services[10:]
+    assert load.startswith("load      ")
+    assert cells[10:21] == "█" * 11, "50 s to 40 s ago, a column for each second"
+    assert cells[0:10] == "─" * 10
+    assert cells[30] == "x", "30 s ago"
+    assert cells[31:35] == "    "
+    assert cells[35:61] == "─" * 26, "the second attempt is under way"
+    assert other == " " * 40 + "█" * 6
+
+
+def test_the_picture_of_the_last_minutes_leaves_out_what_was_before() -> None:
+    target, writers = told()
+    (load, services) = pictures.rows(target, writers, NOW, timedelta(seconds=30))
+    assert [(bar.kind, (NOW - bar.begin).seconds) for bar in load.bars] == [("attempt", 30), ("attempt", 25)]
+    assert [bar.kind for bar in services.bars] == ["commit"]
+
+
+def test_the_svg_is_well_formed_and_has_a_bar_for_each_thing() -> None:
+    target, writers = told()
+    title = "team/<flights>"
+    picture = ElementTree.fromstring(pictures.svg(title, pictures.rows(target, writers, NOW), NOW))
+    titles = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert "attempt 1: NodeLost" in titles
+    assert f"commit {instant(50)}: 3 records" in titles
+    bars = [one for one in picture.iter("{http://www.w3.org/2000/svg}rect") if len(one)]
+    assert len(bars) == 4
+    assert all(0 <= float(bar.get("x", "-1")) <= 960 for bar in bars)
+
+
+def test_nothing_to_draw() -> None:
+    assert pictures.text(pictures.rows(table(), [], NOW), NOW, 80) == ["nothing has happened that the status still has"]
+
+
+def test_times() -> None:
+    assert when("20260301120000123") == NOW.replace(microsecond=123_000)
+    assert when("2026-03-01T12:00:00Z") == NOW
+    assert when("2026-03-01T12:00:00.123456Z") == NOW
+    assert when("") is when(None) is when("soon") is None
+    assert [span(s) for s in (0, 119, 120, 200, 3600, 7200, 200_000)] == [
+        "0s",
+        "119s",
+        "2m",
+        "3m20s",
+        "60m",
+        "2h",
+        "2d",
+    ]
+    assert ago(time(5), NOW) == "5s"
+
+
+def test_a_report_has_no_secrets() -> None:
+    pod = {
+        "metadata": {
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"password":"one"}'},
+            "managedFields": [],
+        },
+        "spec": {
+            "containers": [{"env": [{"name": "DB_PASSWORD", "value": "two"}, {"name": "HOME", "value": "/tmp"}]}],
+            "storage": {"options": {"fs.s3a.secret.key": "three"}, "secretRefs": [{"name": "lake"}]},
+        },
+    }
+    log = "url=jdbc://bob:four@db/x\nAuthorization: Bearer five.six\nsecret_key = 'seven'\nAKIAABCDEFGHIJKLMNOP\nfine\n"
+    with tarfile.open(fileobj=io.BytesIO(report.bundle({"pod.json": pod, "log.txt": log}, 0))) as tar:
+        files = {name: (tar.extractfile(name) or io.BytesIO()).read().decode() for name in tar.getnames()}
+    everything = "".join(files.values())
+    for secret in ("one", "two", "three", "four", "five", "seven", "AKIAABC"):
+        assert secret not in everything, secret
+    kept = json.loads(files["hudi-report/pod.json"])
+    assert kept["spec"]["containers"][0]["env"][1] == {"name": "HOME", "value": "/tmp"}
+    assert kept["spec"]["storage"]["secretRefs"] == [{"name": "lake"}]
+    assert files["hudi-report/log.txt"].endswith("fine\n")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
+    tree = ast.parse(source.read_text(), feature_version=(3, 9))
+    names = {"argparse", "dataclasses", "datetime", "io", "json", "os", "pathlib", "re", "shutil", "subprocess", "sys"}
+    names |= {"tarfile", "time", "typing", "xml", "collections", "__future__", "hudi_kubectl", "hudi_contract"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert {one.name.split(".")[0] for one in node.names} <= names
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] in names
+            assert node.module != "hudi_contract" or {one.name for one in node.names} == {"secret_names"}
+            assert node.module != "datetime" or "UTC" not in {one.name for one in node.names}, "datetime.UTC is of 3.11"
