@@ -89,6 +89,7 @@ def wider(rows: Own) -> Own:
 
 
 @pytest.mark.extra
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_value_of_it_is_lost(world: World, agent: Process, kind: str) -> None:
     table = world.table(f"meanwhile-{kind}", **KINDS[kind], services=OFF)

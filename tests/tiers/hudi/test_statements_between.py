@@ -66,9 +66,12 @@ SAVES = {
         "delete",
     ),
     "save of its own rows": (f"SELECT id, p, v, ts FROM t WHERE {KEYS}", "delete"),
-    "save of marked rows": (f"SELECT id, p, v, ts, true AS _hoodie_is_deleted FROM t WHERE {KEYS}", "upsert"),
+    "save of marked rows": (f"SELECT id, p, v, ts, id > 0 AS _hoodie_is_deleted FROM t WHERE {KEYS}", "upsert"),
 }
-REFUSED = {"of a view": "Unexpected table relation: BatchEvalPython"}
+REFUSED = {
+    "of a view": "Unexpected table relation: BatchEvalPython",
+    "of a view by a query": "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+}
 """Ways that Spark never carries out, with a part of its message."""
 ALONE = ("with an alias", "by its greatest key", "where it exists in itself", "save of doubled rows")
 """Twins of others in what they read and write: they are not disturbed."""
