@@ -17,6 +17,22 @@ _NAME = re.compile(PATTERN)
 _PLACE = re.compile(r"(?i)(file|path|dir|url|uri|host|endpoint|provider|alias)$")
 
 
+REDACTED = "<redacted>"
+WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"-----BEGIN [^-]+-----.*?(-----END [^-]+-----|$)", re.S), REDACTED),
+    (re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{12,}\b"), REDACTED),
+    (re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"), REDACTED),
+    (
+        re.compile(
+            r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|"
+            r"private[._-]?key|api[._-]?key|pwd|sas)[\w.-]*)"
+            r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
+        ),
+        rf"\1\2{REDACTED}",
+    ),
+    (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), rf"\1{REDACTED}"),
+)
+"""How secrets stand in texts such as messages and logs, and what takes their place."""
 PREFIXES = "HUDI_OPERATOR_SECRET_PREFIXES"
 """Variable with the prefixes of variables that come from Secrets, separated by commas."""
 FOLDERS = "HUDI_OPERATOR_SECRET_FOLDERS"

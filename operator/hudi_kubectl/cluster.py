@@ -6,9 +6,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-JsonDict = dict[str, Any]
+from hudi_kubectl.objects import JsonDict
+
 MANAGER = "kubectl-hudi"
 """Field manager of what this plugin changes."""
 
@@ -27,10 +27,10 @@ class Kubectl:
         self._command = ["kubectl", *flags]
         self._namespace = ["--namespace", namespace] if namespace else []
 
-    def _run(self, *arguments: str, stdin: str | None = None) -> str:
+    def _run(self, *arguments: str) -> str:
         try:
             done = subprocess.run(
-                [*self._command, *arguments], input=stdin, capture_output=True, text=True, encoding="utf-8", check=False
+                [*self._command, *arguments], capture_output=True, text=True, encoding="utf-8", check=False
             )
         except FileNotFoundError:
             raise Failed("kubectl is not on the PATH: kubectl hudi runs it for each request") from None

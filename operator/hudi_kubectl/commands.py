@@ -17,8 +17,8 @@ from hudi_kubectl.cluster import MANAGER, Failed, Kubectl
 from hudi_kubectl.objects import TABLE, WRITER, JsonDict, Table, Thing, Writer, ago, now, of_table, when
 
 _GREEN, _YELLOW, _RED, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[0m"
-_GOOD = ("Running", "Succeeded", "True", "Ready")
-_BAD = ("Failed", "Stalled", "False")
+_GOOD = ("Running", "Succeeded", "Ready")
+_BAD = ("Failed", "Stalled")
 DRIVER = "hudioperator.io/writer"
 """Label of the pods of writers."""
 
@@ -63,7 +63,7 @@ def wants_colour(choice: str) -> bool:
 
 
 # ---------------------------------------------------------------- what is read
-def _named(kubectl: Kubectl, given: str) -> Thing:
+def _named(kubectl: Kubectl, given: str) -> Table | Writer:
     """A HudiWriter or HudiTable by its name, or as `kind/name`; a writer first."""
     kind, slash, name = given.rpartition("/")
     kinds = {"huditable": (TABLE,), "ht": (TABLE,), "table": (TABLE,), "hudiwriter": (WRITER,), "hw": (WRITER,)}
@@ -86,21 +86,27 @@ def _named(kubectl: Kubectl, given: str) -> Thing:
 
 def _table(kubectl: Kubectl, given: str) -> Table:
     """A HudiTable by its name, or that of a writer."""
-    _kind, slash, _name = given.rpartition("/")
-    if not slash:
+    if "/" not in given:
         try:
             return Table(kubectl.get(TABLE, given))
         except Failed as error:
             if "NotFound" not in str(error):
                 raise
     found = _named(kubectl, given)
-    return found if isinstance(found, Table) else Table(kubectl.get(TABLE, str(getattr(found, "table", ""))))
+    return Table(kubectl.get(TABLE, found.table)) if isinstance(found, Writer) else found
 
 
-def _world(kubectl: Kubectl, *, everywhere: bool = False, pods: bool = True) -> why.World:
+def _writers(kubectl: Kubectl, thing: Table | Writer) -> list[Writer]:
+    """A writer, or the writers of a table."""
+    if isinstance(thing, Writer):
+        return [thing]
+    return of_table(map(Writer, kubectl.objects(WRITER)), thing)
+
+
+def _world(kubectl: Kubectl, *, everywhere: bool = False) -> why.World:
     tables = [Table(raw) for raw in kubectl.objects(TABLE, everywhere=everywhere)]
     writers = [Writer(raw) for raw in kubectl.objects(WRITER, everywhere=everywhere)]
-    found = (kubectl.optional("pods", everywhere=everywhere, selector=DRIVER) or []) if pods else []
+    found = kubectl.optional("pods", everywhere=everywhere, selector=DRIVER) or []
     return why.World(tables, writers, {pod["metadata"]["name"]: pod for pod in found}, now())
 
 
@@ -121,10 +127,8 @@ def status(kubectl: Kubectl, screen: Screen, name: str, everywhere: bool) -> int
         state = "Ready" if table.is_("Ready") else "Stalled" if table.is_("Stalled") else "NotReady"
         commits = table.commits()
         last = ago(commits[-1].get("completionTime"), world.at) if commits else ""
-        rows.append(
-            (f"{where}{table.name}", state, last, "", "", _first(why.of_table(table, world), "writers may write"))
-        )
-        own = list(of_table(list(world.writers), table))
+        rows.append((f"{where}{table.name}", state, last, "", "", _first(why.of_table(table, world))))
+        own = of_table(world.writers, table)
         rows += [_writer_row(w, world, "└─ " if w is own[-1] else "├─ ") for w in own]
     rows += [_writer_row(w, world, f"{w.namespace}/" if everywhere else "") for w in orphans]
     if not rows:
@@ -137,22 +141,20 @@ def status(kubectl: Kubectl, screen: Screen, name: str, everywhere: bool) -> int
 def _writer_row(writer: Writer, world: why.World, before: str) -> tuple[str, ...]:
     last = (writer.status.get("lastCommit") or {}).get("time")
     counts = (str(writer.status.get(key, 0)) for key in ("records", "conflicts"))
-    because = _first(why.of_writer(writer, world), "" if writer.state in ("Running", *why.AT_REST) else None)
+    because = _first(why.of_writer(writer, world))
     return (f"{before}{writer.name}", writer.state, ago(last, world.at), *counts, because)
 
 
-def _first(reason: why.Reason, well: str | None, width: int = 100) -> str:
+def _first(reason: why.Reason, width: int = 100) -> str:
     """The first cause in a few words; nothing when all is well."""
-    first = reason.causes[0].fact
-    if well is not None and (
-        first == well or first.startswith(("nothing keeps", "its next run", "its input", "spec.suspend"))
-    ):
+    first = reason.causes[0]
+    if first.is_well:
         return ""
-    return first if len(first) <= width else f"{first[: width - 1]}…"
+    return first.fact if len(first.fact) <= width else f"{first.fact[: width - 1]}…"
 
 
 def _summary(table: Table, world: why.World) -> JsonDict:
-    own = of_table(list(world.writers), table)
+    own = of_table(world.writers, table)
     return {
         "namespace": table.namespace,
         "name": table.name,
@@ -165,7 +167,7 @@ def explain(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Why a writer does not write, or a table takes no writes."""
     thing = _named(kubectl, name)
     world = _world(kubectl)
-    found = why.of_writer(thing, world) if isinstance(thing, Writer) else why.of_table(Table(thing.raw), world)
+    found = why.of_writer(thing, world) if isinstance(thing, Writer) else why.of_table(thing, world)
     if screen.as_json:
         screen.give(why.as_json(found))
     else:
@@ -176,8 +178,7 @@ def explain(kubectl: Kubectl, screen: Screen, name: str) -> int:
 def timeline(kubectl: Kubectl, screen: Screen, name: str, minutes: float, file: str) -> int:
     """Attempts and commits on one axis, as text or as an SVG file."""
     table, at = _table(kubectl, name), now()
-    writers = list(of_table([Writer(raw) for raw in kubectl.objects(WRITER)], table))
-    shown = pictures.rows(table, writers, at, timedelta(minutes=minutes) if minutes else None)
+    shown = pictures.rows(table, _writers(kubectl, table), at, timedelta(minutes=minutes) if minutes else None)
     if file:
         title = f"{table.namespace}/{table.name}, {at:%Y-%m-%d %H:%M:%S} UTC"
         Path(file).write_text(pictures.svg(title, shown, at), encoding="utf-8")
@@ -192,8 +193,8 @@ def timeline(kubectl: Kubectl, screen: Screen, name: str, minutes: float, file: 
 def queue(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Who waits for admission, in order."""
     table, at = _table(kubectl, name), now()
-    own = of_table([Writer(raw) for raw in kubectl.objects(WRITER)], table)
-    waiting = sorted((w for w in own if w.status.get("queue")), key=lambda w: w.status["queue"].get("position", 0))
+    waiting = [w for w in _writers(kubectl, table) if w.status.get("queue")]
+    waiting.sort(key=lambda w: w.status["queue"].get("position", 0))
     if screen.as_json:
         screen.give([{"name": w.name, "priority": w.spec.get("priority", 0), **w.status["queue"]} for w in waiting])
         return 0
@@ -213,10 +214,7 @@ def queue(kubectl: Kubectl, screen: Screen, name: str) -> int:
 
 def conflicts(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Commits that were refused because of another writer, the newest last."""
-    thing, at = _named(kubectl, name), now()
-    writers = [thing] if isinstance(thing, Writer) else []
-    if not writers:
-        writers = list(of_table([Writer(raw) for raw in kubectl.objects(WRITER)], Table(thing.raw)))
+    writers, at = _writers(kubectl, _named(kubectl, name)), now()
     found = [(w, one) for w in writers for one in w.status.get("recentConflicts") or []]
     found.sort(key=lambda pair: str(pair[1].get("time", "")))
     if screen.as_json:
@@ -240,11 +238,8 @@ def conflicts(kubectl: Kubectl, screen: Screen, name: str) -> int:
 def history(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """What has happened, oldest first: attempts, commits, savepoints, restores, Events."""
     thing = _named(kubectl, name)
-    writers = [thing] if isinstance(thing, Writer) else []
-    table = None if writers else Table(thing.raw)
-    if table is not None:
-        writers = list(of_table([Writer(raw) for raw in kubectl.objects(WRITER)], table))
-    told = [*_of_attempts(writers), *(_of_table(table) if table is not None else ())]
+    writers = _writers(kubectl, thing)
+    told = [*_of_attempts(writers), *(_of_table(thing) if isinstance(thing, Table) else ())]
     names = {thing.name, *(w.name for w in writers)}
     events = kubectl.optional("events")
     for one in events or []:
@@ -386,7 +381,7 @@ def make_report(kubectl: Kubectl, screen: Screen, name: str, file: str, lines: i
     """A bundle for support."""
     table = _table(kubectl, name)
     world = _world(kubectl)
-    own = list(of_table(list(world.writers), table))
+    own = of_table(world.writers, table)
     files: dict[str, Any] = {"table.json": table.raw, "version.json": json.loads(kubectl.version())}
     files["why.txt"] = "\n\n".join("\n".join(why.lines(w)) for w in _whys(table, own, world)) + "\n"
     files["timeline.txt"] = "\n".join(pictures.text(pictures.rows(table, own, world.at), world.at, 120)) + "\n"
@@ -395,7 +390,7 @@ def make_report(kubectl: Kubectl, screen: Screen, name: str, file: str, lines: i
     names = {table.name, *(w.name for w in own)}
     events = kubectl.optional("events") or []
     files["events.json"] = [e for e in events if (e.get("involvedObject") or {}).get("name") in names]
-    pods = list(kubectl.optional("pods", selector=f"hudioperator.io/table={table.name}") or [])
+    pods = kubectl.optional("pods", selector=f"hudioperator.io/table={table.name}") or []
     missing = []
     for pod in pods:
         pod_name = pod["metadata"]["name"]

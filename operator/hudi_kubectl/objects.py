@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
@@ -124,7 +124,7 @@ def span(seconds: float) -> str:
     return f"{s // 3600}h" if s < 172_800 else f"{s // 86_400}d"
 
 
-def of_table(writers: list[Writer], table: Table) -> Iterator[Writer]:
+def of_table(writers: Iterable[Writer], table: Table) -> list[Writer]:
     """Its writers, by name."""
     found = (w for w in writers if w.table == table.name and w.namespace == table.namespace)
-    yield from sorted(found, key=lambda w: w.name)
+    return sorted(found, key=lambda w: w.name)

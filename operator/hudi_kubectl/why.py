@@ -16,16 +16,21 @@ REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing")
 """Conditions of a writer that are False while all is well, besides Ready."""
 FAILED = "Failed"
 """State of a writer that is not repeated; the reason of its Stalled, too."""
-AT_REST = ("Succeeded", "Suspended", "Scheduled")
+AS_ASKED = ("Running", "Scheduled", "Succeeded", "Suspended")
+"""States of a writer that matches its spec."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A fact, what it follows from, and what a person can do."""
+    """A fact, what it follows from, and what a person can do.
+
+    ``is_well``: it is as it was asked for, and nobody has to look.
+    """
 
     fact: str
     causes: tuple[Reason, ...] = ()
     todo: str = ""
+    is_well: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,19 @@ def of_writer(writer: Writer, world: World) -> Reason:
     if last.get("time"):
         fact += f"; its last commit was {ago(last['time'], world.at)} ago (instant {last.get('instant', '?')})"
     if not causes:
-        causes = [Reason(_all_well(writer))]
+        causes = [_nothing_wrong(writer)]
     return Reason(fact, tuple(causes))
 
 
-def _all_well(writer: Writer) -> str:
+def _nothing_wrong(writer: Writer) -> Reason:
     if writer.state == "Running":
-        return "nothing keeps it from writing"
+        return Reason("nothing keeps it from writing", is_well=True)
     if writer.state == "Scheduled" and writer.status.get("nextScheduleTime"):
-        return f"its next run begins at {writer.status['nextScheduleTime']}"
+        return Reason(f"its next run begins at {writer.status['nextScheduleTime']}", is_well=True)
     if writer.state == "Succeeded":
-        return "its input is written; `kubectl hudi restart` starts another run"
+        return Reason("its input is written; `kubectl hudi restart` starts another run", is_well=True)
     ready = writer.condition("Ready")
-    return ready.get("message") or f"the operator says no more than {ready.get('reason') or 'nothing'}"
+    return Reason(ready.get("message") or f"the operator says no more than {ready.get('reason') or 'nothing'}")
 
 
 def _not_looked_at(thing: Thing) -> Iterator[Reason]:
@@ -80,7 +85,11 @@ def _of_writer(writer: Writer, world: World) -> Iterator[Reason]:
         yield Reason(f"there is no HudiTable {writer.table} in namespace {writer.namespace}")
     if writer.spec.get("suspend"):
         by = ", ".join(writer.managers_of("suspend"))
-        yield Reason(f"spec.suspend is true{f', set by {by}' if by else ''}", todo=f"kubectl hudi resume {writer.name}")
+        yield Reason(
+            f"spec.suspend is true{f', set by {by}' if by else ''}",
+            todo=f"kubectl hudi resume {writer.name}",
+            is_well=writer.state in AS_ASKED,
+        )
     for kind in REFUSED:
         if writer.is_(kind) and writer.condition(kind).get("reason") != FAILED:
             yield _of_condition(writer, kind, world)
@@ -141,26 +150,23 @@ def of_table(table: Table, world: World) -> Reason:
     fact = f"HudiTable {table.name} is {'Ready' if table.is_('Ready') else 'not Ready'}"
     if commits:
         fact += f"; its last commit was {ago(commits[-1].get('completionTime'), world.at)} ago"
-    return Reason(fact, tuple(causes) or (Reason("writers may write"),))
+    return Reason(fact, tuple(causes) or (Reason("writers may write", is_well=True),))
 
 
 def _of_table(table: Table, world: World) -> Iterator[Reason]:
-    told: list[str] = []
+    first = "Stalled" if table.is_("Stalled") else "Ready"
     if not table.is_("Ready"):
-        stalled = table.is_("Stalled")
-        yield _of_condition(table, "Stalled" if stalled else "Ready", world)
-        told.append("Stalled" if stalled else "Ready")
+        yield _of_condition(table, first, world)
     if table.spec.get("suspend"):
         yield Reason(
             f"spec.suspend of HudiTable {table.name} is true", todo=f"kubectl hudi resume huditable/{table.name}"
         )
     yield from _of_lock(table, world)
+    told = {first} if not table.is_("Ready") else set()
+    if table.status.get("settling"):
+        told.add("AwaitingProofOfDeath")
     for kind in NORMAL_FALSE:
-        if (
-            table.is_(kind)
-            and kind not in told
-            and not (kind == "AwaitingProofOfDeath" and table.status.get("settling"))
-        ):
+        if table.is_(kind) and kind not in told:
             yield _of_condition(table, kind, world)
     for kind in NORMAL_TRUE:
         if table.is_(kind, "False"):

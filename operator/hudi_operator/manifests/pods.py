@@ -122,10 +122,8 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
     """The same for the executors of a table's own agent; empty when it has none."""
     if table.agent is None or table.agent.executors.instances == 0:
         return ""
-    name, labels = (
-        naming.agent_pod_name(agent, generation),
-        agent_executor_labels(table, table.agent, agent, generation),
-    )
+    name = naming.agent_pod_name(agent, generation)
+    labels = agent_executor_labels(table, table.agent, agent, generation)
     pod = _executor(table, name, labels, table.agent.executors, config)
     pod_template.apply(table.agent.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
     return _yaml(pod)

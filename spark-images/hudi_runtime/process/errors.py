@@ -273,18 +273,7 @@ def describe_causes(causes: Sequence[JavaCause]) -> str:
 
 
 _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r"-----BEGIN [^-]+-----.*?(-----END [^-]+-----|$)", re.S), "<redacted>"),
-    (re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{12,}\b"), "<redacted>"),
-    (re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"), "<redacted>"),
-    (
-        re.compile(
-            r"(?i)\b([\w.-]*(?:secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key|"
-            r"private[._-]?key|api[._-]?key|pwd|sas)[\w.-]*)"
-            r"([\"']?\s*[=:]\s*)(?!//)(\"[^\"]*\"|'[^']*'|[^\s,;&)\]}]+)"
-        ),
-        r"\1\2<redacted>",
-    ),
-    (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), r"\1<redacted>"),
+    *secret_names.WRITTEN,
     # Not secret, but different in each answer: equal failures must give equal messages.
     (re.compile(r";? ?(S3 Extended )?Request ID: [^;)]*|; Proxy: [^;)]*"), ""),
 )

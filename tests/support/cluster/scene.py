@@ -14,13 +14,12 @@ from typing import Any
 
 import pandas as pd
 from demo import cluster
-from demo.cluster import kubectl
 from demo.lake import Lake, data_files, moment
 from demo.protocol import Settling
 from demo.world import table_id
 
 from tests.support.cluster.node import HOST
-from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, suspend, wait_for, written
 from tests.support.harness.s3proxy import Held, Proxy, Wanted
 
 EXECUTOR = {
@@ -196,10 +195,8 @@ class Scene:
     # ---- the end
 
     def suspend(self, writer: str) -> None:
-        """As a person ends a run that does not end by itself."""
-        kubectl(
-            "patch", "hudiwriter", writer, "-n", self.space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}'
-        )
+        """As `space.suspend`, in its namespace."""
+        suspend(writer, self.space.namespace)
 
     def finish(self, *, batches: int | None = None, end: str = "Finished") -> None:
         """Stop the live writer, let the victim end.

@@ -367,6 +367,11 @@ def installed_with(*more: str) -> None:
     helm("hudi-operator", OPERATOR_NAMESPACE, *more)
 
 
+def suspend(writer: str, namespace: str) -> None:
+    """As a person ends a run that does not end by itself."""
+    kubectl("patch", "hudiwriter", writer, "-n", namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+
+
 def fresh_namespace(name: str, labels: dict[str, str]) -> None:
     """The namespace is there with these labels, and nothing of an earlier one in it."""
     if cluster.exists("namespace", name):

@@ -14,7 +14,7 @@ from demo.protocol import Watch
 from demo.screen import Screen
 
 from tests.support.cluster.node import HOST, NodeLogs, Relay
-from tests.support.cluster.space import NAMESPACE, OPERATOR_NAMESPACE, OUT, Space, make_space, run
+from tests.support.cluster.space import NAMESPACE, OPERATOR_NAMESPACE, OUT, Space, make_space, run, suspend
 from tests.support.harness.s3proxy import Proxy
 from tests.support.trace import ended
 from tests.support.trace.ended import pytest_runtest_makereport as pytest_runtest_makereport
@@ -97,8 +97,7 @@ def _no_writer_goes_on(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.session.testsfailed > before and "space" in request.fixturenames:
         found = cluster.items("hudiwriters", "-n", NAMESPACE)
         for name in (one["metadata"]["name"] for one in found if not one["spec"].get("suspend")):
-            change = '{"spec":{"suspend":true}}'
-            kubectl("patch", "hudiwriter", name, "-n", NAMESPACE, "--type=merge", "-p", change)
+            suspend(name, NAMESPACE)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ from tests.support.cluster.space import (
     installed_with,
     make_space,
     run,
+    suspend,
     wait_for,
     written,
 )
@@ -181,7 +182,7 @@ def test_a_release_in_git_is_synchronized_under_a_writer(tables: Space) -> None:
             assert drift(table) == ""
         commits_after("the table's synchronizations")
 
-        kubectl("patch", "hudiwriter", "through", "-n", TABLES, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        suspend("through", TABLES)
         tables.wait("hudiwriter/through", "Suspended", seconds=120)
         attempts: list[Any] = tables.get("hudiwriter", "through")["status"]["attempts"]
         assert len(attempts) == 1, attempts

@@ -15,7 +15,7 @@ from demo import cluster, world
 from demo.cluster import kubectl
 
 from tests.support.cluster.node import NodeLogs
-from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, installed_with, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, installed_with, suspend, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1500)]
 
@@ -105,7 +105,7 @@ def test_a_writer_runs_while_the_authority_is_replaced(
     commits_after("the end of the former authority")
     print(f"the successor signed after {signing:.0f} s; all of it took {time.monotonic() - began:.0f} s")
 
-    kubectl("patch", "hudiwriter", "through", "-n", space.namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    suspend("through", space.namespace)
     space.wait("hudiwriter/through", "Suspended", seconds=120)
     attempts = space.get("hudiwriter", "through")["status"]["attempts"]
     assert [attempt["podUID"] for attempt in attempts] == [driver["metadata"]["uid"]], attempts

@@ -17,7 +17,7 @@ from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.manifests import namespace as manifests
 from tests.support import quick_yaml
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, pod, table, wait_until, writer
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, install, pod, table, wait_until, writer
 from tests.tiers.component.crds.drivers import (
     CLAIM,
     CONFIG,
@@ -294,8 +294,6 @@ def test_the_classes_of_a_template_are_those_of_its_executors(
 
 def test_the_clusters_own_priority_class_is_everybodys(bare_cluster: Cluster, tmp_path: Path) -> None:
     """Kubernetes writes it into a pod that names none: an executor with it is accepted."""
-    from tests.tiers.component.crds.cluster import install
-
     install(bare_cluster)
     bare_cluster.apply(priority_class("usual", 5, default=True), priority_class("urgent", 1000))
     bare_cluster.kubectl("create", "namespace", "lake")
@@ -412,8 +410,6 @@ def test_it_outlives_its_writer(light_cluster: Cluster, namespace: str, tmp_path
 
 def test_containers_of_an_injector(bare_cluster: Cluster, tmp_path: Path) -> None:
     """A cluster-wide list names them with image and capabilities."""
-    from tests.tiers.component.crds.cluster import install
-
     mesh = "admission.injectors[0]"
     install(
         bare_cluster,
@@ -454,8 +450,6 @@ def test_containers_of_an_injector(bare_cluster: Cluster, tmp_path: Path) -> Non
 
 def test_the_token_of_a_clouds_identity(bare_cluster: Cluster, tmp_path: Path) -> None:
     """What the webhook of EKS for IRSA adds to a pod; the webhook is played."""
-    from tests.tiers.component.crds.cluster import install
-
     install(
         bare_cluster,
         "--set=admission.identities[0].volume=aws-iam-token,admission.identities[0].audience=sts.amazonaws.com",

@@ -2,7 +2,6 @@ package io.hudioperator.commit;
 
 import io.hudioperator.contract.ErrorCode;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.hudi.common.config.TypedProperties;
@@ -42,7 +41,7 @@ public final class ColumnsOfPrograms {
         if (props.containsKey(CommitChecks.SCHEMA_BASE) || mine == null || mine.isEmpty()) {
             return;
         }
-        for (HoodieInstant other : newestFirst(metaClient)) {
+        for (HoodieInstant other : CommitChecks.newestFirst(metaClient).collect(Collectors.toList())) {
             boolean isLater = other.requestedTime().compareTo(instant) > 0;
             boolean isCompared =
                     isLater || until == null || other.getCompletionTime().compareTo(until) <= 0;
@@ -52,17 +51,6 @@ public final class ColumnsOfPrograms {
                 return;
             }
         }
-    }
-
-    private static List<HoodieInstant> newestFirst(HoodieTableMetaClient metaClient) {
-        return metaClient
-                .reloadActiveTimeline()
-                .getCommitsTimeline()
-                .filterCompletedInstants()
-                .getInstantsAsStream()
-                .filter(i -> i.getCompletionTime() != null)
-                .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed())
-                .collect(Collectors.toList());
     }
 
     private static void requireAll(HoodieInstant other, boolean isLater, List<String> lost) {

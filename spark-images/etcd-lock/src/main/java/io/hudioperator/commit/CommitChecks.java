@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -157,14 +158,8 @@ public final class CommitChecks {
         if (base.isEmpty()) {
             return;
         }
-        List<HoodieInstant> completed = metaClient
-                .reloadActiveTimeline()
-                .getCommitsTimeline()
-                .filterCompletedInstants()
-                .getInstantsAsStream()
-                .filter(i -> i.getCompletionTime() != null
-                        && (until == null || i.getCompletionTime().compareTo(until) <= 0))
-                .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed())
+        List<HoodieInstant> completed = newestFirst(metaClient)
+                .filter(i -> until == null || i.getCompletionTime().compareTo(until) <= 0)
                 .collect(Collectors.toList());
         List<HoodieInstant> later = completed.stream()
                 .filter(i -> i.getCompletionTime().compareTo(base) > 0)
@@ -186,6 +181,17 @@ public final class CommitChecks {
                                 + instant.getCompletionTime() + ") has changed the table's schema since " + base));
             }
         }
+    }
+
+    /** Completed commits as storage has them now, the one that began last first. */
+    static Stream<HoodieInstant> newestFirst(HoodieTableMetaClient metaClient) {
+        return metaClient
+                .reloadActiveTimeline()
+                .getCommitsTimeline()
+                .filterCompletedInstants()
+                .getInstantsAsStream()
+                .filter(i -> i.getCompletionTime() != null)
+                .sorted(Comparator.comparing(HoodieInstant::requestedTime).reversed());
     }
 
     /** The schema that readers would take from this commit; empty when they would take none. */

@@ -436,7 +436,10 @@ public final class StatementRules {
         }
     }
 
-    /** Hudi takes the schema of a delete from the last commit, and fails without one (F332). */
+    /**
+     * The types of key and partition (F366, F367). Of a delete also that there is a commit with
+     * rows: Hudi takes its schema from the last one, and fails without (F332).
+     */
     private void requireTypes(SaveIntoDataSourceCommand save, boolean deletes) {
         scala.Option<String> path = save.options().get("path");
         if (path.isEmpty() || OpenSessions.byPath(path.get()) == null) {
