@@ -14,3 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 """Of the repository."""
 CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
 """What is built and downloaded, see hack/env.sh."""
+
+# PySpark forks to start its JVM. gRPC's handlers of a fork, which are on in its core, sometimes end
+# the child then while other threads talk to etcd: the JVM "exited before sending its port number".
+# Its core reads this when the first channel is made.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
