@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functi
 from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_runtime.job.job import FilesSource
 from hudi_runtime.process.errors import JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
-from hudi_runtime.read.progress import SourceFile
+from hudi_runtime.read.manifests import SourceFile
 from hudi_runtime.table.values import unreadable
 
 STRICT = ("csv", "json", "xml")

@@ -4,10 +4,8 @@ It is stored in the commit, and only a completed commit counts (F5, I9).
 
 The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi
 source also `hudi`, the source table and the position in it; for Kafka `kafka`, the next offset of
-each partition. For files the checkpoint names a manifest below
-`.hoodie/hudi-operator-progress/<writer hash>/<digest>.json` that lists all files processed so far.
-The manifest is written before the commit; without a completed commit that names it, it
-has no effect.
+each partition. For files the checkpoint names a manifest (`manifests`), which is written before the
+commit; without a completed commit that names it, it has no effect.
 """
 
 from __future__ import annotations
@@ -18,20 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hudi_contract import metadata
+from hudi_runtime.read import manifests
+from hudi_runtime.read.manifests import KnownFiles, ManifestError, SourceFile
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
-from hudi_runtime.table.storage import Missing, Storage
-
-ROOT = ".hoodie/hudi-operator-progress"
-
-
-@dataclass(frozen=True, order=True)
-class SourceFile:
-    """One input file. A file that was rewritten (other size or time) is another file."""
-
-    path: str
-    size: int
-    modified: int
+from hudi_runtime.table.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -40,7 +29,7 @@ class Progress:
 
     count: int = 0
     digest: str = ""
-    files: frozenset[SourceFile] = field(default_factory=frozenset)
+    files: KnownFiles = field(default_factory=KnownFiles)
     instant: str = ""
     completion: str = ""
     run: str = ""
@@ -62,19 +51,6 @@ class ProgressError(Exception):
 
     Continuing would lose or repeat rows.
     """
-
-
-def writer_hash(writer: str) -> str:
-    """Folder name of a writer's manifests."""
-    return hashlib.sha256(writer.encode()).hexdigest()[:16]
-
-
-def digest_of(files: Iterable[SourceFile]) -> str:
-    """Digest of a set of files, independent of their order."""
-    digest = hashlib.sha256()
-    for item in sorted(files):
-        digest.update(f"{item.path}\t{item.size}\t{item.modified}\n".encode())
-    return digest.hexdigest()[:32]
 
 
 def batches_checkpoint(run: str, count: int) -> dict[str, object]:
@@ -103,7 +79,7 @@ def kafka_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, ob
 def of_checkpoint(
     checkpoint: Mapping[str, object],
     *,
-    files: frozenset[SourceFile] = frozenset(),
+    files: KnownFiles = KnownFiles(),  # noqa: B008 - immutable
     instant: str = "",
     completion: str = "",
 ) -> Progress:
@@ -123,8 +99,8 @@ def of_checkpoint(
 
 def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:
     """Progress after one more commit of `files`."""
-    done = progress.files | frozenset(files)
-    return Progress(count=len(done), digest=digest_of(done), files=done)
+    known = progress.files.plus(files)
+    return Progress(count=len(known), digest=known.digest, files=known)
 
 
 def chunks(files: Iterable[SourceFile], progress: Progress, size: int | None) -> list[list[SourceFile]]:
@@ -132,31 +108,6 @@ def chunks(files: Iterable[SourceFile], progress: Progress, size: int | None) ->
     waiting = sorted(item for item in files if item not in progress.files)
     step = size or max(len(waiting), 1)
     return [waiting[start : start + step] for start in range(0, len(waiting), step)]
-
-
-def manifest_path(writer: str, digest: str) -> str:
-    """Path of the manifest with that digest, below the table's base path."""
-    return f"{ROOT}/{writer_hash(writer)}/{digest}.json"
-
-
-def write_manifest(storage: Storage, writer: str, progress: Progress) -> str:
-    """Write the manifest and return its path."""
-    path = manifest_path(writer, progress.digest)
-    files = [[item.path, item.size, item.modified] for item in sorted(progress.files)]
-    storage.write(path, json.dumps({"writer": writer, "files": files}, separators=(",", ":")))
-    return path
-
-
-def prune_manifests(storage: Storage, writer: str, keep: Iterable[str]) -> None:
-    """Delete all manifests except those with a digest in `keep`.
-
-    A crash in between only leaves more of them.
-    """
-    kept = {f"{digest}.json" for digest in keep}
-    folder = f"{ROOT}/{writer_hash(writer)}"
-    for name in storage.names(folder):
-        if name.endswith(".json") and name not in kept:
-            storage.delete(f"{folder}/{name}")
 
 
 def parse_checkpoint(info: CommitInfo, writer: str) -> Mapping[str, object] | None:
@@ -202,33 +153,31 @@ def _checkpoints(
                 yield instant, checkpoint
 
 
-def kept_by_savepoints(table: Table, writer: str) -> frozenset[str]:
-    """Digests of the writer's manifests at each savepoint: a restore would need them again.
+def at_savepoints(table: Table, writer: str) -> list[str]:
+    """The writer's manifests at each savepoint: a restore would need them again.
 
     No savepoint is taken while an attempt runs.
     """
     timeline = table.timeline()
-    found = set()
+    found = []
     for savepoint in (s for s in timeline.savepoints if not s.pending):
         until = savepoint.completion
         before = tuple(i for i in reversed(timeline.completed) if i.completion < until)
         checkpoints = _checkpoints(table, writer, before, archived=lambda i, until=until: i.completion < until)  # type: ignore[misc]
-        checkpoint = next((checkpoint for _, checkpoint in checkpoints if checkpoint.get("manifest")), None)
-        if checkpoint is not None:
-            found.add(str(checkpoint["digest"]))
-    return frozenset(found)
+        found += [str(checkpoint["manifest"]) for _, checkpoint in checkpoints if checkpoint.get("manifest")][:1]
+    return found
 
 
 def _load(storage: Storage, writer: str, checkpoint: Mapping[str, object], instant: tl.Instant) -> Progress:
-    files: frozenset[SourceFile] = frozenset()
-    digest = str(checkpoint["digest"])
+    files = KnownFiles()
     if checkpoint.get("manifest"):
-        path = manifest_path(writer, digest)
         try:
-            rows = json.loads(storage.read(path))["files"]
-        except Missing as error:
-            raise ProgressError(f"commit {instant.requested} names the manifest {path}, which is gone") from error
-        files = frozenset(SourceFile(path, int(size), int(modified)) for path, size, modified in rows)
-        if digest_of(files) != digest:
-            raise ProgressError(f"the manifest {path} does not have the digest that commit {instant.requested} names")
+            files = manifests.load(storage, writer, str(checkpoint["manifest"]))
+        except ManifestError as error:
+            raise ProgressError(f"commit {instant.requested}: {error}") from error
+        if files.digest != checkpoint["digest"]:
+            raise ProgressError(
+                f"commit {instant.requested}: the files of {checkpoint['manifest']} do not have the digest "
+                f"that the commit names"
+            )
     return of_checkpoint(checkpoint, files=files, instant=instant.requested, completion=instant.completion)

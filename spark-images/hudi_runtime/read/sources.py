@@ -25,6 +25,7 @@ from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
+from hudi_runtime.read.manifests import Manifests
 from hudi_runtime.read.update import Base, Update
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
@@ -117,7 +118,7 @@ def _file_batches(
     spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress
 ) -> Iterator[Batch]:
     previous = progress = done
-    kept = pg.kept_by_savepoints(table, job.writer)
+    manifests = Manifests(table.storage, job.writer, needed=pg.at_savepoints(table, job.writer))
     chunks = pg.chunks(files.listed(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
     waiting = sum(len(chunk) for chunk in chunks)
     for chunk in chunks:
@@ -132,9 +133,10 @@ def _file_batches(
         progress = pg.advance(progress, chunk)
         if nothing:
             continue  # the progress of the next commit includes its files
-        manifest = pg.write_manifest(table.storage, job.writer, progress)
+        known, manifest = manifests.write(progress.files)
+        progress = replace(progress, files=known)
         yield Batch(frame, progress.checkpoint(manifest=manifest), progress.digest, progress, waiting, blame=blame)
-        pg.prune_manifests(table.storage, job.writer, (previous.digest, progress.digest, *kept))
+        manifests.prune(previous.files, progress.files)
         previous = progress
 
 

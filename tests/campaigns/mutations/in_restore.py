@@ -162,13 +162,20 @@ UNDOING = (
         f"{POSITIONS}::test_a_position_behind_a_commit_that_was_undone_is_lost",
     ),
     mutation(
+        "manifests-that-a-savepoints-names-are-pruned",
+        "I9",
+        "of the lists of files that a writer had read at a savepoint only the last one stays",
+        a("read/manifests", "for name in self._named_by(_name_in(path))}", "for name in {_name_in(path)}}"),
+        f"{PROGRESS}::test_what_a_savepoint_would_bring_back_stays",
+    ),
+    mutation(
         "progress-of-a-savepoint-is-pruned",
         "I9",
         "the list of files that a writer had read at a savepoint is deleted",
         a(
             "read/progress",
-            '            found.add(str(checkpoint["digest"]))\n',
-            '            found.discard(str(checkpoint["digest"]))\n',
+            'if checkpoint.get("manifest")][:1]',
+            'if checkpoint.get("manifest")][:0]',
         ),
         f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
     ),

@@ -257,7 +257,7 @@ PROGRESS = (
         "I9",
         "a file that was rewritten counts as processed",
         a(
-            "read/progress",
+            "read/manifests",
             "class SourceFile:\n"
             '    """One input file. A file that was rewritten (other size or time) is another file."""\n'
             "\n"
@@ -274,6 +274,51 @@ PROGRESS = (
             ),
         ),
         f"{RUNTIME}/read/test_progress.py::test_a_rewritten_file_is_another_file",
+    ),
+    mutation(
+        "a-manifest-that-others-name-is-deleted",
+        "I9",
+        "manifests that the last commit's manifest names are deleted",
+        a(
+            "read/manifests",
+            "for name in self._seen - self._needed - {name for files in known for name in files.names}:",
+            "for name in self._seen - self._needed - {name for files in known for name in [*files.names][-1:]}:",
+        ),
+        f"{RUNTIME}/read/test_progress.py::test_whatever_is_interrupted_where_each_committed_file_is_known",
+    ),
+    mutation(
+        "manifests-of-a-successor-are-deleted",
+        "I9",
+        "a process that goes on after its fence deletes manifests that it has never seen",
+        a(
+            "read/manifests",
+            "for name in self._seen - self._needed -",
+            "for name in {n.removesuffix('.json') for n in self._storage.names("
+            "f'{ROOT}/{writer_hash(self._writer)}')} - self._needed -",
+        ),
+        f"{RUNTIME}/read/test_progress.py::test_a_process_that_goes_on_after_its_fence_takes_nothing_from_its_successor",
+    ),
+    mutation(
+        "files-without-a-manifest-are-forgotten",
+        "I9",
+        "files that had no rows are in a part that no manifest lists",
+        a(
+            "read/manifests",
+            "while parts and (not parts[-1].name or len(parts[-1].files) <= len(last)):",
+            "while parts and len(parts[-1].files) <= len(last):",
+        ),
+        f"{RUNTIME}/read/test_progress.py::test_whatever_is_interrupted_where_each_committed_file_is_known",
+    ),
+    mutation(
+        "each-commit-lists-all-files",
+        "I9",
+        "a manifest takes over the files of all earlier ones each time",
+        a(
+            "read/manifests",
+            "while parts and (not parts[-1].name or len(parts[-1].files) <= len(last)):",
+            "while parts:",
+        ),
+        f"{RUNTIME}/read/test_progress.py::test_a_commit_lists_its_own_files_and_now_and_then_those_of_others",
     ),
     mutation(
         "leaves-with-a-lost-executor",

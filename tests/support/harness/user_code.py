@@ -22,6 +22,39 @@ def _wait(gate):
         time.sleep(0.05)
 
 
+_LITERALS = {"int": "{}", "long": "{}L", "bigint": "{}L", "string": "'{}'"}
+"""Of types whose values are written here as SQL."""
+_FEW = 200
+
+
+def frame(spark, rows, schema):
+    """A DataFrame of rows, made by the JVM alone where their types allow that.
+
+    `createDataFrame` starts a worker of Python, which takes longer than a few rows.
+    """
+    fields = [tuple(field.split()) for field in schema.split(", ")]
+    if len(rows) > _FEW or not all(len(field) == 2 and field[1].lower() in _LITERALS for field in fields):
+        return spark.createDataFrame(rows, schema)
+    names, types = [f"`{name}`" for name, _ in fields], [type for _, type in fields]
+    # A column is nullable when one of its values is null.
+    nothing = ", ".join(f"CAST(NULL AS {type})" for type in types)
+    values = [f"({nothing}, FALSE)", *(f"({', '.join(map(_literal, row, types))}, TRUE)" for row in rows)]
+    return spark.sql(
+        f"SELECT {', '.join(names)} FROM VALUES {', '.join(values)} AS rows ({', '.join(names)}, given) WHERE given"
+    )
+
+
+def _literal(value, type):
+    if value is None:
+        return "NULL"
+    wanted = str if type.lower() == "string" else int
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no {type}")
+    # Spark replaces ${...} in a text of SQL.
+    quoted = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return _LITERALS[type.lower()].format(quoted)
+
+
 def _pause(rows, gate):
     """In a Spark task: say that it runs, then wait until the test lets it go on."""
     Path(f"{gate}.reached").touch()
@@ -41,7 +74,7 @@ def batches(spark, context):
             _wait(after)
         rows = [tuple(row) for row in batch["rows"]]
         if gate is None:
-            yield spark.createDataFrame(rows, schema)
+            yield frame(spark, rows, schema)
         else:
             paused = spark.sparkContext.parallelize(rows, 1).mapPartitions(lambda part, gate=gate: _pause(part, gate))
             yield spark.createDataFrame(paused, schema)

@@ -47,6 +47,7 @@ class FakeStorage:
 
     def __init__(self) -> None:
         self.files: set[str] = set()
+        self.texts: dict[str, str] = {}
         self.deleted: list[str] = []
         self.broken = ""
 
@@ -66,6 +67,15 @@ class FakeStorage:
         return [
             name for name, parts in found if len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
         ]
+
+    def read(self, relative: str) -> str:
+        if relative not in self.files:
+            raise Missing(relative)
+        return self.texts[relative]
+
+    def write(self, relative: str, text: str) -> None:
+        self.files.add(relative)
+        self.texts[relative] = text
 
     def delete(self, path: str, *, recursive: bool = False) -> bool:
         self.deleted.append(path)

@@ -284,6 +284,15 @@ def test_a_folder_that_is_not_there_is_no_empty_one(store: Any) -> None:
         store.names("c")
 
 
+def test_a_text_is_what_was_written_last(store: Any) -> None:
+    store.write("texts/a.json", "first")
+    store.write("texts/a.json", "ü\n")
+    assert store.read("texts/a.json") == "ü\n"
+    assert store.names("texts") == ["a.json"]
+    with pytest.raises(Missing):
+        store.read("texts/b.json")
+
+
 def test_the_names_in_a_folder_are_its_own(store: Any) -> None:
     assert sorted(store.names("a")) == names_of([path for path in (*MINE, *OTHERS) if path.startswith("a/")])
     assert store.names("b") == [f"g_0-1-2_{T1}.parquet"]

@@ -18,6 +18,7 @@ from hudi_runtime.process.errors import RuntimeFailure, classify
 from hudi_runtime.read import files, kafka, sources
 from hudi_runtime.read.progress import Progress
 from tests.support.harness.local import AGENT, JAR, Process, World, rows
+from tests.support.world.fake_table import FakeStorage
 
 COLUMNS = ("id", "p", "v", "ts")
 A, B = (1, "a", "x", 1), (2, "b", "y", 2)
@@ -40,11 +41,9 @@ def batches(
     world: World, source: FilesSource, monkeypatch: pytest.MonkeyPatch
 ) -> list[tuple[set[tuple[Any, ...]], set[str]]]:
     """Rows of each commit, and names of the files that it has as done."""
-    monkeypatch.setattr(sources.pg, "kept_by_savepoints", lambda *_: ())
-    monkeypatch.setattr(sources.pg, "write_manifest", lambda *_: "")
-    monkeypatch.setattr(sources.pg, "prune_manifests", lambda *_: None)
+    monkeypatch.setattr(sources.pg, "at_savepoints", lambda *_: ())
     job: Any = type("Job", (), {"writer": "ns/w", "interval": None})
-    table: Any = type("T", (), {"storage": None})
+    table: Any = SimpleNamespace(storage=FakeStorage())
     found = []
     for batch in sources._file_batches(world.spark(), job, source, table, Progress()):
         try:

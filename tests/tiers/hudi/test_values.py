@@ -25,6 +25,7 @@ from hudi_runtime.read.progress import Progress
 from hudi_runtime.table import partitions, values
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.refused_values import NO_PATHS, SCHEMA, SPEC, refusal
+from tests.support.world.fake_table import FakeStorage
 
 PATHS = ("a b", " a", "50%", "#x", "a?b", "*", "[a]", "{a}", "a,b", "a+b", "ü", "2024/01/02", "007", "x" * 200, None)
 
@@ -494,14 +495,12 @@ def test_a_file_that_cannot_be_read_is_named(world: World, case: str, monkeypatc
     bad.write_bytes(content)
     if format == "json":
         (folder / "1.json").write_bytes(GOOD)
-    monkeypatch.setattr(sources.pg, "kept_by_savepoints", lambda *_: ())
-    monkeypatch.setattr(sources.pg, "write_manifest", lambda *_: "")
-    monkeypatch.setattr(sources.pg, "prune_manifests", lambda *_: None)
+    monkeypatch.setattr(sources.pg, "at_savepoints", lambda *_: ())
     source = FilesSource(format, (f"{world.url(folder)}/",), options, None)
     job: Any = type("Job", (), {"writer": "ns/w", "interval": None})
     failure: Exception | None = None
     try:
-        (batch,) = list(sources._file_batches(spark, job, source, type("T", (), {"storage": None}), Progress()))  # type: ignore[arg-type]
+        (batch,) = list(sources._file_batches(spark, job, source, SimpleNamespace(storage=FakeStorage()), Progress()))  # type: ignore[arg-type]
         frame = batch.frame.selectExpr("id")  # type: ignore[union-attr]
         frame.write.format("noop").mode("overwrite").save()
     except Exception as error:

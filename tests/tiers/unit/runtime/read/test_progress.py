@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_runtime.job.job import Job
 from hudi_runtime.read import progress as pg
-from hudi_runtime.read.progress import Progress, SourceFile
+from hudi_runtime.read.manifests import KnownFiles, Manifests, SourceFile, path_of
+from hudi_runtime.read.progress import Progress, ProgressError
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
+from tests.support.world.fake_table import FakeStorage
 from tests.support.world.job_json import JOB
 
 FILES = st.lists(
@@ -53,7 +58,13 @@ def test_a_restart_goes_on_where_the_commit_was(files: list[SourceFile], size: i
 def test_digest_is_of_the_set(files: list[SourceFile], random: object) -> None:
     shuffled = list(files)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert pg.digest_of(files) == pg.digest_of(shuffled)
+    whole, one_by_one = KnownFiles().plus(files), KnownFiles()
+    for file in shuffled:
+        one_by_one = one_by_one.plus([file])
+    assert one_by_one.digest == whole.digest
+    assert sorted(one_by_one) == sorted(files)
+    if files:
+        assert KnownFiles().plus(files[1:]).digest != whole.digest
 
 
 def test_no_limit_is_one_commit() -> None:
@@ -91,8 +102,9 @@ def test_files_are_known_whatever_the_writer_has_read_since() -> None:
     """F103: a HudiWriter that had read files, then a query, then files again, committed all files
     once more.
     """
+    storage: Any = FakeStorage()
     files = pg.advance(Progress(), [SourceFile("a", 1, 1)])
-    manifest = pg.manifest_path("w", files.digest)
+    known, manifest = Manifests(storage, "w").write(files.files)
     words = [files.checkpoint(manifest=manifest), pg.batches_checkpoint("u/1", 1)]
     names = [f"2026010100000000{n}_2026010100000001{n}.commit" for n in range(2)]
 
@@ -107,11 +119,11 @@ def test_files_are_known_whatever_the_writer_has_read_since() -> None:
             commits=lambda instants: (next(pair for pair in found if pair[0] == i) for i in instants),
             has_archive=lambda: archived > 0,
             archived_commits=lambda: iter(found[:archived]),
-            storage=SimpleNamespace(read=lambda path: json.dumps({"files": [["a", 1, 1]]}) if path == manifest else ""),
+            storage=storage,
         )
 
-    assert pg.read(table(2), "w", of_files=True)[0].files == files.files
-    assert pg.read(table(2, archived=1), "w", of_files=True)[0].files == files.files
+    assert pg.read(table(2), "w", of_files=True)[0].files == known
+    assert pg.read(table(2, archived=1), "w", of_files=True)[0].files == known
     assert pg.read(table(2), "w")[0].run == "u/1"
     assert pg.read(table(2), "another", of_files=True)[0] == Progress()
 
@@ -133,11 +145,11 @@ def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
         "20260101000000007": ("w", "newer"),
     }
 
-    def info(writer: str, digest: str) -> CommitInfo:
+    def info(writer: str, manifest: str) -> CommitInfo:
         return CommitInfo(
             {
                 "hudioperator.writer": writer,
-                "hudioperator.progress": json.dumps({"digest": digest, "count": 1, "manifest": "m"}),
+                "hudioperator.progress": json.dumps({"digest": "d", "count": 1, "manifest": manifest}),
             },
             1,
         )
@@ -149,6 +161,136 @@ def test_progress_that_a_savepoint_would_bring_back_is_kept() -> None:
         has_archive=lambda: True,
         archived_commits=lambda: iter([(archived, info("old", "archived"))]),
     )
-    assert pg.kept_by_savepoints(table, "w") == {"boundary"}
-    assert pg.kept_by_savepoints(table, "old") == {"archived"}
-    assert pg.kept_by_savepoints(table, "new") == frozenset()
+    assert pg.at_savepoints(table, "w") == ["boundary"]
+    assert pg.at_savepoints(table, "old") == ["archived"]
+    assert pg.at_savepoints(table, "new") == []
+
+
+# ---- manifests
+
+
+def files_of(numbers: Iterable[int]) -> list[SourceFile]:
+    return [SourceFile(f"s3a://lake/landing/{n:06d}.json", n, n) for n in numbers]
+
+
+class Attempts:
+    """Attempts of one writer, each of which knows what the last commit says, and nothing else."""
+
+    def __init__(self) -> None:
+        self.storage: Any = FakeStorage()
+        self.committed: dict[str, object] = {}
+        self.needed: list[str] = []
+        self.listed = 0
+
+    def begin(self) -> tuple[Manifests, Progress]:
+        instant = tl.Instant("20260101000000000", "commit", tl.State.COMPLETED, "20260101000000001")
+        done = pg._load(self.storage, "w", self.committed, instant) if self.committed else Progress()
+        return Manifests(self.storage, "w", needed=self.needed), done
+
+    def write(
+        self, manifests: Manifests, done: Progress, files: Iterable[SourceFile]
+    ) -> tuple[Progress, dict[str, object]]:
+        """What is there before the commit, and what the commit would say."""
+        after = pg.advance(done, list(files))
+        known, path = manifests.write(after.files)
+        self.listed += len(json.loads(self.storage.read(path))["files"])
+        return replace(after, files=known), after.checkpoint(manifest=path)
+
+    def commit(self, manifests: Manifests, done: Progress, files: Iterable[SourceFile]) -> Progress:
+        after, self.committed = self.write(manifests, done, files)
+        manifests.prune(done.files, after.files)
+        return after
+
+
+def test_a_commit_lists_its_own_files_and_now_and_then_those_of_others() -> None:
+    """A manifest with the files of all commits in each of them grew with the square of these."""
+    attempts, many = Attempts(), 1000
+    manifests, done = attempts.begin()
+    for n in range(many):
+        done = attempts.commit(manifests, done, files_of([n]))
+        assert len(attempts.storage.files) <= 2 * many.bit_length()
+    assert attempts.listed <= many * many.bit_length()
+    assert sorted(attempts.begin()[1].files) == files_of(range(many))
+    assert len(attempts.begin()[1].files.parts) <= many.bit_length()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["committed", "not committed", "next attempt"])), max_size=30)
+)
+def test_whatever_is_interrupted_where_each_committed_file_is_known(steps: list[tuple[int, str]]) -> None:
+    attempts, expected, next_file = Attempts(), set[SourceFile](), 0
+    manifests, done = attempts.begin()
+    for number, how in steps:
+        chunk = files_of(range(next_file, next_file + number))
+        next_file += number
+        if how == "committed":
+            done = attempts.commit(manifests, done, chunk)
+            expected |= set(chunk)
+        elif how == "not committed":  # its manifest is there, and an attempt begins that knows nothing of it
+            attempts.write(manifests, done, chunk)
+            manifests, done = attempts.begin()
+        else:
+            manifests, done = attempts.begin()
+        assert set(attempts.begin()[1].files) == expected
+
+
+def test_files_that_had_no_rows_are_in_the_manifest_of_the_next_commit() -> None:
+    attempts = Attempts()
+    manifests, done = attempts.begin()
+    done = attempts.commit(manifests, done, files_of(range(5)))
+    done = attempts.commit(manifests, pg.advance(done, files_of([5])), files_of([6]))
+    attempts.commit(manifests, done, files_of([7]))
+    assert sorted(attempts.begin()[1].files) == files_of(range(8))
+
+
+def test_a_process_that_goes_on_after_its_fence_takes_nothing_from_its_successor() -> None:
+    attempts = Attempts()
+    late, done = attempts.begin()
+    done = attempts.commit(late, done, files_of([0]))
+    after = attempts.commit(late, done, files_of([1]))
+    manifests, theirs = attempts.begin()
+    for n in range(2, 9):
+        theirs = attempts.commit(manifests, theirs, files_of([n]))
+        late.prune(done.files, after.files)
+        attempts.write(late, after, files_of([2]))
+        assert sorted(attempts.begin()[1].files) == files_of(range(n + 1))
+
+
+def test_what_a_savepoint_would_bring_back_stays() -> None:
+    attempts = Attempts()
+    manifests, done = attempts.begin()
+    for n in range(3):
+        done = attempts.commit(manifests, done, files_of([n]))
+    at_savepoint = attempts.committed
+    attempts.needed = [str(at_savepoint["manifest"])]
+    for n in range(3, 20):
+        manifests, done = attempts.begin()
+        attempts.commit(manifests, done, files_of([n]))
+    attempts.committed = at_savepoint
+    assert sorted(attempts.begin()[1].files) == files_of(range(3))
+
+
+def test_a_manifest_that_is_gone_or_changed_is_an_error_and_no_empty_one() -> None:
+    attempts = Attempts()
+    manifests, done = attempts.begin()
+    for n in range(3):
+        done = attempts.commit(manifests, done, files_of([n]))
+    paths = [path_of("w", name) for name in done.files.names]
+    assert len(paths) == 2
+    for path in paths:
+        text = attempts.storage.texts[path]
+        attempts.storage.files.discard(path)
+        with pytest.raises(ProgressError, match=f"commit 20260101000000000: the manifest {path} is gone"):
+            attempts.begin()
+        attempts.storage.write(path, text.replace("landing", "other"))
+        with pytest.raises(ProgressError, match="is not what was written"):
+            attempts.begin()
+        attempts.storage.write(path, text)
+    assert len(attempts.begin()[1].files) == 3
+    attempts.committed = {**attempts.committed, "digest": "0" * 32}
+    with pytest.raises(ProgressError, match="do not have the digest"):
+        attempts.begin()
+    attempts.committed = {**attempts.committed, "manifest": "../../x/elsewhere.json"}
+    with pytest.raises(ProgressError, match="'elsewhere' is no name of a manifest"):
+        attempts.begin()
