@@ -89,8 +89,10 @@ public final class Acquisition implements AutoCloseable {
 
     private LockProtocol.Acquired step(long end) throws InterruptedException {
         LockProtocol.View view = protocol.view();
+        if (view.fence != null) {
+            liveness.fenced("fenced by the operator: " + Registration.reason(view.fence));
+        }
         if (view.fence != null || liveness.state() == Liveness.State.FENCED) { // I2
-            liveness.fenced("fenced by the operator");
             throw ErrorCode.FENCED.exception("incarnation " + me.inc + " is fenced");
         }
         if (liveness.state() == Liveness.State.CLOSED) {

@@ -242,7 +242,7 @@ public final class InstantProtocol {
 
     private void requireNotFenced(KeyValue fence) throws TimelineRefusedException {
         if (fence != null) {
-            throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + fence.value());
+            throw ErrorCode.FENCED.refusal("incarnation " + me.inc + " is fenced: " + Registration.reason(fence));
         }
     }
 }

@@ -261,7 +261,7 @@ public final class Liveness implements Runnable {
             return;
         }
         if (self.one(0) != null) {
-            fenced("fenced by the operator: " + self.one(0).value());
+            fenced("fenced by the operator: " + Registration.reason(self.one(0)));
             return;
         }
         if (self.one(1) == null) {

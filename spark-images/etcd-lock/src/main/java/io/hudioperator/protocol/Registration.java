@@ -6,6 +6,7 @@ import io.hudioperator.contract.ProtocolLog;
 import io.hudioperator.contract.TableKeys;
 import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.EtcdException;
+import io.hudioperator.etcd.KeyValue;
 import io.hudioperator.etcd.Txn;
 
 /**
@@ -45,8 +46,7 @@ public final class Registration {
             return r.revision;
         }
         if (r.one(0) != null) {
-            throw ErrorCode.FENCED.exception("incarnation " + me.inc + " is fenced: "
-                    + Json.text(Json.parse(r.one(0).value()), "reason"));
+            throw ErrorCode.FENCED.exception("incarnation " + me.inc + " is fenced: " + reason(r.one(0)));
         }
         throw ErrorCode.NOT_ADMITTED.exception(
                 "attempt " + me.attempt + " is not admitted to table " + keys.tablePrefix());
@@ -109,5 +109,10 @@ public final class Registration {
         Txn.Result r = definite.of("clean-exit", txn);
         log.line("clean-exit").write(r.revision, r.succeeded);
         return r.succeeded;
+    }
+
+    /** Why an incarnation is fenced, in one word of the contract; its fence is not null. */
+    static String reason(KeyValue fence) {
+        return Json.text(Json.parse(fence.value()), "reason");
     }
 }
