@@ -9,6 +9,7 @@ from tests.campaigns.mutations.mutation import mutation
 UNIT = f"{RUNTIME}/read/test_deletions.py"
 PROGRAMS = "tests/tiers/hudi/test_deletes_of_programs.py::test_a_delete_deletes_what_it_names_or_is_refused"
 TYPED = "tests/tiers/hudi/test_deletes_of_programs.py::test_a_record_has_one_key_whatever_its_type"
+SAVES = "tests/tiers/hudi/test_saves_of_programs.py"
 LATE = "tests/tiers/hudi/test_late_versions.py::test_a_late_version_brings_no_deleted_row_back"
 
 DELETES = (
@@ -69,29 +70,94 @@ DELETES = (
         "deletes-by-keys-of-any-type",
         "F327",
         "a delete by keys of another type deletes records that it does not name",
-        j("KeyTypes", "if (!given.equals(needed) && !isWhole", "if (given == null && !isWhole"),
+        j(
+            "OrderedDeletes",
+            '        KeyTypes.require("a delete", given.schema(), there.schema(), identity(config));\n',
+        ),
         PROGRAMS,
-        t("KeyTypesTest.noOtherType"),
     ),
     mutation(
         "deletes-of-hudi-by-keys-of-any-type",
         "F366",
         "a delete by keys of another type succeeds and deletes nothing, where Hudi's own way is taken",
-        j("StatementRules", "                KeyTypes.require(save.query().schema(), columns, names);\n"),
+        j("StatementRules", '            KeyTypes.require(isDelete ? "a delete" : "a write", rows, columns, names);\n'),
         TYPED,
     ),
     mutation(
-        "wider-keys-are-other-keys",
-        "F367",
-        "an upsert makes a column of the key wider and adds a second record",
-        j("StatementRules", "                KeyTypes.requireSameTexts(save.query().schema(), columns, names);\n"),
-        TYPED,
+        "any-type-is-the-same-text",
+        "F367 F371",
+        "an upsert by keys of another type adds a second record, or makes the column another one for all",
+        j("KeyTypes", "!isSameText(given, needed) &&", "!isSameText(given, needed) && what == null &&"),
+        t("KeyTypesTest.noTypeThatGivesAKeyAnotherText"),
+    ),
+    mutation(
+        "a-key-in-another-spelling-is-null",
+        "F371",
+        "the column of a key that is spelled otherwise is taken for one of null",
+        j("KeyTypes", "            if (given == null) {\n", "            if (given == null && what == null) {\n"),
+        t("KeyTypesTest.noRowsWithoutAColumn"),
+    ),
+    mutation(
+        "ordering-columns-become-wider",
+        "F372",
+        "a save makes an ordering column wider, and nobody can read what was deleted before",
+        j("SavedColumns", "if (ordering.contains(field.name()) && !isTaken", "if (ordering == null && !isTaken"),
+        t("SavedColumnsTest.anOrderingColumnKeepsItsType"),
+    ),
+    mutation(
+        "inner-types-become-wider",
+        "F373",
+        "a save makes a type inside a column wider",
+        j("SavedColumns", "isInner && !there.equals(DataTypes.StringType)", "!isInner && !there.equals(given)"),
+        t("SavedColumnsTest.nothingInsideAColumnBecomesWider"),
+    ),
+    mutation(
+        "names-that-differ-in-case",
+        "F373",
+        "a save adds a column that differs from another one in case alone",
+        j("SavedColumns", '        requireNames("", batch, table);\n'),
+        t("SavedColumnsTest.aNameHasOneSpelling"),
+    ),
+    mutation(
+        "programs-delete-beside-partial-updates",
+        "F374",
+        "a program deletes in a table in which a deleted row comes back",
+        j("StatementRules", "        if (deletes\n", "        if (what == null\n"),
+        f"{SAVES}::test_programs_delete_nothing_where_it_would_come_back",
+    ),
+    mutation(
+        "new-rows-are-left-out",
+        "F375",
+        "a save with an option that leaves known rows out leaves new ones out",
+        j("StatementRules", "            if (isSaid && (isBucket", "            if (value == null && (isBucket"),
+        f"{SAVES}::test_a_save_leaves_the_table_readable",
+    ),
+    mutation(
+        "saves-are-compared-from-the-options-read-on",
+        "F369",
+        "a frame of an older read overwrites what was committed before the read that the option names",
+        j("SnapshotCheck", ".and(write.statement);", ";"),
+        t("SnapshotMovedTest.whatTheRowsThemselvesWereReadFromCountsBesideTheOption"),
+    ),
+    mutation(
+        "deletions-beside-a-pending-compaction",
+        "F370",
+        "an insert does not see a deletion in a log that a pending compaction does not take",
+        j("DeletedInLogs", "group.getAllRawFileSlices()", "group.getAllFileSlices()"),
+        t("DeletedInLogsTest.aDeletionThatAPendingCompactionDoesNotTake"),
+    ),
+    mutation(
+        "merge-into-deletes-by-keys-of-another-type",
+        "F376",
+        "a MERGE INTO that only deletes finds no record by a key of another type, and succeeds",
+        j("MergeRules", "if (isOrdering || identity.stream()", "if (isOrdering || table == null && identity.stream()"),
+        f"{SAVES}::test_a_save_leaves_the_table_readable",
     ),
     mutation(
         "digits-after-the-point-are-no-other-text",
         "F367",
         "a decimal of more digits after the point is taken for the same text",
-        j("KeyTypes", "((DecimalType) given).scale() != ((DecimalType) needed).scale()", "given == null"),
+        j("KeyTypes", "((DecimalType) given).scale() == ((DecimalType) needed).scale()", "given != null"),
         t("KeyTypesTest.noTypeThatGivesAKeyAnotherText"),
     ),
     mutation(
@@ -119,7 +185,11 @@ DELETES = (
         "deletes-before-the-first-commit",
         "F332",
         "a delete in a table without a commit is repeated as a failure of the infrastructure",
-        j("StatementRules", "} else if (deletes) {", "} else if (deletes && save.query().schema().isEmpty()) {"),
+        j(
+            "StatementRules",
+            "if (schema.isEmpty() && isDelete) {",
+            "if (schema.isEmpty() && isDelete && rows.isEmpty()) {",
+        ),
         PROGRAMS,
     ),
     mutation(

@@ -105,8 +105,8 @@ STATEMENTS = (
         "what a statement reads for itself replaces what its thread has read before",
         j(
             "TableReads",
-            "mine.statement == null ? given : mine.statement.and(given)",
-            "mine.statement == null ? given : mine.statement",
+            "statement == null ? given : statement.and(given)",
+            "statement == null ? given : statement",
         ),
         t("SnapshotMovedTest.whatAStatementReadsReplacesNothingThatTheProgramHasRead"),
     ),

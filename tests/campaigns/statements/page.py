@@ -56,9 +56,14 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * A commit without a column that another writer has brought meanwhile, or with one of its own that a
   write hides which began later and is complete: a write conflict (`HUDIOP-SCHEMA-MOVED`,
   `tests/tiers/hudi/test_columns_meanwhile.py`).
-* Saves whose rows have another type than the table in a column of the key or of the partition, if the
-  operation is `delete`, or if the type is wider and gives the values other texts, such as a `decimal` of
-  another scale (`tests/tiers/hudi/test_deletes_of_programs.py`).
+* Saves whose rows have another type than the table in a column of the key or of the partition (whole
+  numbers of any size and decimals of one scale are the same), or lack such a column, by its exact name;
+  those with another type in an ordering column, unless it is narrower, or with a wider type inside a
+  struct, an array or a map; and those with a column that differs from one of the table, or of the rows,
+  in upper and lower case alone (`tests/tiers/hudi/test_saves_of_programs.py`).
+* Deletes of any kind in a MergeOnRead table with `merge.partialUpdates`, where a deleted row would come
+  back; saves with `hoodie.datasource.write.insert.drop.duplicates` or the dup policy `drop` in tables of
+  type MergeOnRead or with a bucket index, where new rows would be left out (the same test).
 * Statements on the table while the session, or the table's name in the catalog, has
   `hoodie.datasource.query.type`, a time to read from, or `as.of.instant` (`HUDIOP-OPTION`): they would
   not read the table as it is.

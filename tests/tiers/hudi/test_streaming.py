@@ -62,6 +62,8 @@ def test_streams(world: World, agent: Process, topics: Topics) -> None:
         "of-files", files=files, operation="insert", streaming=1, transform="SELECT int(id) AS id, p, v, ts FROM source"
     )
     chained = copy.writer("chained", hudi={"path": table.path}, operation="insert", streaming=1)
+    # It may have begun to wait before there was anything to copy.
+    until("the first rows are copied", lambda: len(copy.timeline().completed) == 1, alive=chained, timeout=LIMIT)
     for process, where in ((of_topic, table), (of_files, table), (chained, copy)):
         until(
             f"{process.name} waits", lambda p=process, t=where: stage(t, p) == "Waiting", alive=process, timeout=LIMIT

@@ -1,20 +1,25 @@
 package io.hudioperator.commit;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.config.HoodieMetadataConfig;
 import org.apache.hudi.common.engine.HoodieLocalEngineContext;
 import org.apache.hudi.common.fs.FSUtils;
 import org.apache.hudi.common.model.FileSlice;
+import org.apache.hudi.common.model.HoodieFileGroup;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
 import org.apache.hudi.common.table.timeline.TimelineUtils;
 import org.apache.hudi.common.table.view.FileSystemViewManager;
 import org.apache.hudi.common.table.view.HoodieTableFileSystemView;
@@ -28,7 +33,7 @@ import org.apache.hudi.storage.StoragePath;
  */
 public final class DeletedInLogs {
     private static final int KEPT = 100_000; // log files
-    /** By path: a log file of a completed commit does not change. */
+    /** By name: a log file of a completed commit does not change. */
     private static final Map<String, Boolean> DELETES = new ConcurrentHashMap<>();
 
     private DeletedInLogs() {}
@@ -48,12 +53,14 @@ public final class DeletedInLogs {
         HoodieMetadataConfig metadata = HoodieMetadataConfig.newBuilder()
                 .enable(metaClient.getTableConfig().isMetadataTableAvailable())
                 .build();
+        HoodieTimeline completed =
+                metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants();
         Set<String> logs;
         try (HoodieTableFileSystemView view =
                 FileSystemViewManager.createInMemoryFileSystemView(context, metaClient, metadata)) {
             logs = FSUtils.getAllPartitionPaths(context, metaClient, metadata).stream()
-                    .flatMap(view::getLatestFileSlices)
-                    .filter(slice -> slice.getBaseFile().isPresent())
+                    .flatMap(view::getAllFileGroups)
+                    .flatMap(group -> sinceBaseFile(group, completed))
                     .flatMap(FileSlice::getLogFiles)
                     .map(HoodieLogFile::getPath)
                     .map(StoragePath::getName)
@@ -66,6 +73,23 @@ public final class DeletedInLogs {
             DELETES.putAll(deletes(metaClient, logs));
         }
         return logs.stream().anyMatch(log -> DELETES.getOrDefault(log, true));
+    }
+
+    /**
+     * The slices of a file group from its newest base file on, or none without one. While a
+     * compaction is pending there are two: the logs that it takes are in the older one, later ones
+     * in one that has no base file yet, or one that may not be read (F370).
+     */
+    private static Stream<FileSlice> sinceBaseFile(HoodieFileGroup group, HoodieTimeline completed) {
+        List<FileSlice> found = new ArrayList<>();
+        for (FileSlice slice : group.getAllRawFileSlices().collect(Collectors.toList())) { // the newest first
+            found.add(slice);
+            if (slice.getBaseFile().isPresent()
+                    && completed.containsOrBeforeTimelineStarts(slice.getBaseInstantTime())) {
+                return found.stream();
+            }
+        }
+        return Stream.empty();
     }
 
     /** Of these log files, those whose commit is in the active timeline. */

@@ -128,15 +128,16 @@ public final class SnapshotCheck {
     }
 
     /**
-     * The base from the write's options, otherwise from what its thread has read. An agent's reads
-     * do not count: it reads for other purposes.
+     * The base from the write's options, and that of the rows themselves, which a program may have
+     * made before the read that the options name (F369); otherwise from what its thread has read.
+     * An agent's reads do not count: it reads for other purposes.
      */
     private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
         String base = props.getString(BASE, "");
         if (base.isEmpty()) {
             return session.isWriter() ? write.base : null;
         }
-        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of());
+        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of()).and(write.statement);
     }
 
     /**

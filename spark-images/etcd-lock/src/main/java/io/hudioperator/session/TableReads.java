@@ -68,7 +68,8 @@ public final class TableReads {
             return new Base(completion, oldestPending == null ? newest : oldestPending, pending);
         }
 
-        private Base and(Base other) {
+        /** The base of rows that were made from rows of both; null counts for none. */
+        public Base and(Base other) {
             if (other == null) {
                 return this;
             }
@@ -93,14 +94,17 @@ public final class TableReads {
         public final String instant;
         /** Null when nothing was read that the write could be based on. */
         public final Base base;
+        /** What its own statement has read, a part of {@link #base}; null when that is nothing. */
+        public final Base statement;
 
         private final long thread;
         private volatile String read = "";
 
-        private Write(String instant, long thread, Base base) {
+        private Write(String instant, long thread, Base base, Base statement) {
             this.instant = instant;
             this.thread = thread;
             this.base = base;
+            this.statement = statement;
         }
 
         /** Names the read that this write is based on; empty when its writer does not name one. */
@@ -213,14 +217,15 @@ public final class TableReads {
             }
         }
         Base given = read == null ? before.given : read;
-        Base base = mine.statement == null ? given : mine.statement.and(given);
+        Base statement = mine.statement;
+        Base base = statement == null ? given : statement.and(given);
         mine.statement = null;
         for (OfThread one : new OfThread[] {mine, newest}) {
             one.wrote = number + 1;
             one.given = given;
         }
         number++;
-        writes.put(instant, new Write(instant, thread, base));
+        writes.put(instant, new Write(instant, thread, base, statement));
         if (writes.size() > MAX_WRITES) {
             writes.pollFirstEntry(); // is then treated as a write of another process
         }
@@ -232,7 +237,7 @@ public final class TableReads {
      */
     public synchronized Write write(String instant) {
         Write found = writes.get(instant);
-        return found == null ? new Write(instant, Thread.currentThread().getId(), null) : found;
+        return found == null ? new Write(instant, Thread.currentThread().getId(), null, null) : found;
     }
 
     /** The latest write of this thread. */

@@ -24,69 +24,55 @@ final class KeyTypes {
     private KeyTypes() {}
 
     /**
-     * @param batch rows of a delete
+     * Also narrower types are refused: Hudi casts them to the table's in some writes, and takes the
+     * key from the rows as they are in others (F371).
+     *
+     * @param what the write, as in "a delete"
      * @param names columns of the table's record key and partition
      */
-    static void require(StructType batch, StructType table, List<String> names) {
+    static void require(String what, StructType batch, StructType table, List<String> names) {
         for (String name : names) {
             DataType given = type(batch, name);
             DataType needed = type(table, name);
-            boolean isWhole = WHOLE.contains(given) && WHOLE.contains(needed);
-            if (!given.equals(needed) && !isWhole && !given.equals(DataTypes.NullType)) {
+            if (given == null) {
                 throw Statements.refusal(
-                        "a delete of rows whose column " + name + " is of type " + given.simpleString()
+                        what + " of rows without the column " + name
+                                + ", which is part of the table's record key or partition",
+                        "rows with that column (names of columns are case-sensitive here)");
+            }
+            if (needed != null && !isSameText(given, needed) && !given.equals(DataTypes.NullType)) {
+                throw Statements.refusal(
+                        what + " of rows whose column " + name + " is of type " + given.simpleString()
                                 + ", which is of type " + needed.simpleString() + " in the table",
                         "a cast to the table's type");
             }
         }
     }
 
-    /**
-     * A write may widen a column. Where that changes its values' texts, a record that is there has
-     * another key than its next version, and another partition.
-     *
-     * @param batch rows of any other write; Hudi casts them where the table's type is the wider one
-     */
-    static void requireSameTexts(StructType batch, StructType table, List<String> names) {
-        for (String name : names) {
-            DataType given = type(batch, name);
-            DataType needed = type(table, name);
-            if (isOtherText(given, needed)) {
-                throw Statements.refusal(
-                        "a write of rows whose column " + name + " is of type " + given.simpleString()
-                                + ", wider than the table's " + needed.simpleString()
-                                + ": the records that are there would keep their keys",
-                        "a cast to the table's type");
-            }
-        }
-    }
-
-    private static boolean isOtherText(DataType given, DataType needed) {
+    /** Whether equal values of both types are one text, and no cast makes two values equal. */
+    static boolean isSameText(DataType given, DataType needed) {
         if (given instanceof DecimalType && needed instanceof DecimalType) {
-            return ((DecimalType) given).scale() != ((DecimalType) needed).scale();
+            return ((DecimalType) given).scale() == ((DecimalType) needed).scale();
         }
-        boolean isFraction = given instanceof DecimalType || given.equals(DataTypes.DoubleType);
-        return WHOLE.contains(needed)
-                ? isFraction || given.equals(DataTypes.FloatType)
-                : needed.equals(DataTypes.FloatType) && isFraction;
+        return given.equals(needed) || WHOLE.contains(given) && WHOLE.contains(needed);
     }
 
-    /** Of a nested field the names are parted by dots. */
+    /** Null when there is no such column. Of a nested field the names are parted by dots. */
     private static DataType type(StructType schema, String name) {
         DataType found = schema;
         for (String part : name.split("\\.")) {
-            found = found instanceof StructType ? inner((StructType) found, part) : DataTypes.NullType;
+            found = found instanceof StructType ? inner((StructType) found, part) : null;
         }
         return found;
     }
 
-    /** Names of columns are case-sensitive in Hudi's keys; a missing one is refused elsewhere. */
+    /** Names of columns are case-sensitive in Hudi's keys. */
     private static DataType inner(StructType schema, String name) {
         for (StructField field : schema.fields()) {
             if (field.name().equals(name)) {
                 return field.dataType();
             }
         }
-        return DataTypes.NullType;
+        return null;
     }
 }

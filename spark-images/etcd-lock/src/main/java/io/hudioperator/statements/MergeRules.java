@@ -44,7 +44,9 @@ final class MergeRules {
         if (table != null) {
             new MergeKeys(merge, table).require();
             requireOrdering(table);
-            requireOrderingTypes(merge, table);
+            if (deletes(merge)) {
+                requireTypes(merge, table);
+            }
         }
         if (table == null || table.getTableType() != HoodieTableType.COPY_ON_WRITE) {
             requireOfSource(merge);
@@ -142,21 +144,28 @@ final class MergeRules {
         }
     }
 
+    /** Whether a clause deletes. */
+    static boolean deletes(MergeIntoTable merge) {
+        return MergeKeys.list(merge.matchedActions()).stream().anyMatch(DeleteAction.class::isInstance);
+    }
+
     /**
      * Hudi stores a {@code DELETE} in a log file together with the source's value of the ordering
      * column, in its type in the source. Readers compare it with the record's value: if the types
      * differ, no reader can read the table any more (F311). In a CopyOnWrite table the write fails.
+     *
+     * <p>It compares keys and partitions as texts, and without an {@code UPDATE} or {@code INSERT}
+     * clause in the source's types: it finds no record by 3 for 3.0, and succeeds (F376).
      */
-    private static void requireOrderingTypes(MergeIntoTable merge, HoodieTableConfig table) {
-        boolean deletes = MergeKeys.list(merge.matchedActions()).stream().anyMatch(DeleteAction.class::isInstance);
-        if (!deletes) {
-            return;
-        }
+    private static void requireTypes(MergeIntoTable merge, HoodieTableConfig table) {
+        List<String> identity = OrderedDeletes.identity(table);
         for (Attribute column : MergeKeys.list(merge.targetTable().output())) {
-            if (table.getOrderingFields().stream().anyMatch(column.name()::equalsIgnoreCase)) {
+            boolean isOrdering = table.getOrderingFields().stream().anyMatch(column.name()::equalsIgnoreCase);
+            if (isOrdering || identity.stream().anyMatch(column.name()::equalsIgnoreCase)) {
                 for (Attribute given : MergeKeys.list(merge.sourceTable().output())) {
-                    if (given.name().equalsIgnoreCase(column.name())
-                            && !given.dataType().equals(column.dataType())) {
+                    boolean isSame = given.dataType().equals(column.dataType())
+                            || !isOrdering && KeyTypes.isSameText(given.dataType(), column.dataType());
+                    if (given.name().equalsIgnoreCase(column.name()) && !isSame) {
                         String type = column.dataType().sql();
                         throw Statements.refusal(
                                 "MERGE INTO with WHEN MATCHED … DELETE, whose source has "

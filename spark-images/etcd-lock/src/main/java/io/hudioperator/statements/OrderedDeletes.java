@@ -94,10 +94,11 @@ public final class OrderedDeletes {
         return plan instanceof SaveIntoDataSourceCommand ? save(spark, (SaveIntoDataSourceCommand) plan) : plan;
     }
 
-    /** Whether deletions of this table need an ordering value. */
+    /** Whether deletions of this table need an ordering value. Some tables take none. */
     static boolean isNeeded(HoodieTableMetaClient table) {
         HoodieTableConfig config = table.getTableConfig();
-        return table.getTableType() == HoodieTableType.MERGE_ON_READ
+        return config.getPartialUpdateMode().isEmpty()
+                && table.getTableType() == HoodieTableType.MERGE_ON_READ
                 && config.getRecordMergeMode() == RecordMergeMode.EVENT_TIME_ORDERING
                 && !config.getOrderingFields().isEmpty();
     }
@@ -196,7 +197,7 @@ public final class OrderedDeletes {
         HoodieTableConfig config = table.getTableConfig();
         DeletionMark mark = DeletionMark.of(rows.schema(), config);
         Dataset<Row> given = Dataset$.MODULE$.ofRows(spark, save.query());
-        KeyTypes.require(given.schema(), there.schema(), identity(config));
+        KeyTypes.require("a delete", given.schema(), there.schema(), identity(config));
         Dataset<Row> batch = keys(given, config);
         Dataset<Row> deleted = there.join(batch, same(there, config), "left_semi");
         Dataset<Row> marked =

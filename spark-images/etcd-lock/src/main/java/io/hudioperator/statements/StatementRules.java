@@ -6,17 +6,20 @@ import io.hudioperator.session.Session;
 import io.hudioperator.session.TableReads;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.HoodieSchemaConversionUtils;
+import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
@@ -49,6 +52,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.FileTable;
 import org.apache.spark.sql.execution.streaming.StreamingRelation;
 import org.apache.spark.sql.hudi.command.CallProcedureHoodieCommand;
+import org.apache.spark.sql.hudi.command.DeleteHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.DropHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.InsertIntoHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.MergeIntoHoodieTableCommand;
@@ -74,6 +78,8 @@ public final class StatementRules {
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
+    private static final String INDEX = "hoodie.index.type";
+    private static final String DELETED = "_hoodie_is_deleted";
     private static final String INTERNAL = "_hoodie.";
 
     /** By comparable path: a table's key and partition never change. */
@@ -378,6 +384,19 @@ public final class StatementRules {
                 MergeRules.require(merge, table == null ? null : table.getTableConfig());
                 if (table != null) {
                     KnownColumns.require("MERGE INTO", merge.targetTable(), table);
+                    requireDeletable("MERGE INTO with WHEN MATCHED … DELETE", table, MergeRules.deletes(merge));
+                }
+            } else if (command instanceof DeleteHoodieTableCommand) {
+                requireDeletable(
+                        "DELETE FROM",
+                        ((DeleteHoodieTableCommand) command).catalogTable().metaClient(),
+                        true);
+            } else if (command instanceof InsertIntoHoodieTableCommand) {
+                HoodieTableMetaClient table =
+                        Relations.target(((InsertIntoHoodieTableCommand) command).logicalRelation(), spark);
+                if (table != null) {
+                    requireAllInserted(
+                            table, option -> spark.sessionState().conf().getConfString(option, null));
                 }
             }
         }
@@ -392,6 +411,7 @@ public final class StatementRules {
         }
         requireOwnSchema(spark.sessionState().conf().contains(SCHEMA));
         String operation = "";
+        Map<String, String> said = new HashMap<>();
         Iterator<scala.Tuple2<String, String>> options = save.options().iterator();
         while (options.hasNext()) {
             scala.Tuple2<String, String> option = options.next();
@@ -399,6 +419,7 @@ public final class StatementRules {
             if (name.equals(OPERATION)) {
                 operation = option._2().toLowerCase(Locale.ROOT);
             }
+            said.put(name, option._2());
             requireOwnSchema(name.equals(SCHEMA));
             requireNotInternal(name);
         }
@@ -406,7 +427,7 @@ public final class StatementRules {
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         if (!operation.equals("delete_partition")) { // its rows are of no weight
             requireKeys(save);
-            requireTypes(save, operation.equals("delete"));
+            requireColumns(save, operation, said);
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
     }
@@ -437,27 +458,70 @@ public final class StatementRules {
     }
 
     /**
-     * The types of key and partition (F366, F367). Of a delete also that there is a commit with
-     * rows: Hudi takes its schema from the last one, and fails without (F332).
+     * What the rows of a save must be like in this table. Of a delete also that there is a commit
+     * with rows: Hudi takes its schema from the last one, and fails without (F332).
      */
-    private void requireTypes(SaveIntoDataSourceCommand save, boolean deletes) {
+    private void requireColumns(SaveIntoDataSourceCommand save, String operation, Map<String, String> options) {
         scala.Option<String> path = save.options().get("path");
         if (path.isEmpty() || OpenSessions.byPath(path.get()) == null) {
             return;
         }
         HoodieTableMetaClient table = Relations.at(path.get(), spark);
+        boolean isDelete = operation.equals("delete");
+        StructType rows = save.query().schema();
+        requireDeletable(
+                isDelete ? "a delete" : "a write of rows with the column " + DELETED,
+                table,
+                isDelete || List.of(rows.fieldNames()).contains(DELETED));
+        requireAllInserted(table, options::get);
         Option<HoodieSchema> schema = OrderedDeletes.schema(table);
+        if (schema.isEmpty() && isDelete) {
+            throw Statements.refusal(
+                    "a delete in a table that nobody has written rows to", "it after the first commit with rows");
+        }
         if (schema.isPresent()) {
             StructType columns = HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema.get());
             List<String> names = OrderedDeletes.identity(table.getTableConfig());
-            if (deletes) {
-                KeyTypes.require(save.query().schema(), columns, names);
-            } else {
-                KeyTypes.requireSameTexts(save.query().schema(), columns, names);
+            KeyTypes.require(isDelete ? "a delete" : "a write", rows, columns, names);
+            if (!isDelete) { // which uses no other column
+                SavedColumns.require(rows, columns, table.getTableConfig().getOrderingFields());
             }
-        } else if (deletes) {
+        }
+    }
+
+    /**
+     * A record that is written again after its deletion would get its old values back: its new
+     * version is filled up from the base file (F374).
+     */
+    private static void requireDeletable(String what, HoodieTableMetaClient table, boolean deletes) {
+        if (deletes
+                && table.getTableType() == HoodieTableType.MERGE_ON_READ
+                && table.getTableConfig().getPartialUpdateMode().isPresent()) {
             throw Statements.refusal(
-                    "a delete in a table that nobody has written rows to", "it after the first commit with rows");
+                    what + " in a MergeOnRead table with merge.partialUpdates",
+                    "a CopyOnWrite table, or a column of your own that marks deletions");
+        }
+    }
+
+    /**
+     * Hudi leaves out each row that has a place already. With a bucket index that is every row
+     * whose bucket has a file, and in a MergeOnRead table also a key that a log file has deleted
+     * (F375).
+     *
+     * @param options value of an option; null when it is not said
+     */
+    private static void requireAllInserted(HoodieTableMetaClient table, UnaryOperator<String> options) {
+        boolean isBucket =
+                "BUCKET".equals(DFSPropertiesConfiguration.getGlobalProps().getString(INDEX, ""));
+        for (Map.Entry<String, String> usual : INSERTS.entrySet()) {
+            String value = options.apply(usual.getKey());
+            boolean isSaid = value != null && !value.equalsIgnoreCase(usual.getValue());
+            if (isSaid && (isBucket || table.getTableType() == HoodieTableType.MERGE_ON_READ)) {
+                throw Statements.refusal(
+                        "an insert with " + usual.getKey() + "=" + value + " in a table of type MergeOnRead or with a"
+                                + " bucket index",
+                        "an upsert, or a left_anti join with read_table()");
+            }
         }
     }
 

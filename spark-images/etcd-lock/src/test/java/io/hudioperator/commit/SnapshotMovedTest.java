@@ -228,6 +228,21 @@ class SnapshotMovedTest {
         return TableReads.Base.of(metaClient.reloadActiveTimeline());
     }
 
+    /** F369: a frame of an older read, saved with the option of a later one. */
+    @Test
+    void whatTheRowsThemselvesWereReadFromCountsBesideTheOption() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.readByStatement(before);
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
     /** F88: UPDATE with a value that the program read earlier. */
     @Test
     void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
