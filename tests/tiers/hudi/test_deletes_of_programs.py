@@ -65,8 +65,8 @@ def test_a_delete_deletes_what_it_names_or_is_refused(world: World, agent: Proce
 
 
 def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) -> None:
-    """F366, F367: where Hudi compares keys it compares texts. A delete by those of another type
-    deleted nothing, an upsert by wider ones added the record a second time.
+    """F366, F367, F371: where Hudi compares keys it compares texts. A delete by those of another
+    type deleted nothing, an upsert by wider ones added the record a second time.
     """
     table = world.table("typed-keys", type="CopyOnWrite", recordKeyFields=["d", "n"], services=OFF)
     world.create(table, agent=AGENT, process=agent)
@@ -88,11 +88,17 @@ def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) ->
     ):
         said = save("2, 3", *types, operation="delete")
         assert f"[HUDIOP-STATEMENT] a delete of rows whose column {name} is of type" in said, (types, said)
-    for types, name in ((("DOUBLE", "DECIMAL(12,4)", "INT"), "n"), (("DOUBLE", "DECIMAL(10,2)", "DOUBLE"), "p")):
+    for types, name in (
+        (("FLOAT", "DECIMAL(10,2)", "INT"), "d"),
+        (("INT", "DECIMAL(10,2)", "INT"), "d"),
+        (("STRING", "DECIMAL(10,2)", "INT"), "d"),
+        (("DOUBLE", "DECIMAL(12,4)", "INT"), "n"),
+        (("DOUBLE", "DECIMAL(10,2)", "DOUBLE"), "p"),
+    ):
         said = save("2, 3", *types, v="second")
         assert f"[HUDIOP-STATEMENT] a write of rows whose column {name} is of type" in said, (types, said)
     assert not save("1, 2", "DOUBLE", "DECIMAL(10,2)", "BIGINT", operation="delete")
-    assert not save("4, 5", "FLOAT", "DECIMAL(12,2)", "SMALLINT", v="new")
+    assert not save("4, 5", "DOUBLE", "DECIMAL(12,2)", "SMALLINT", v="new")
     assert not program.run(NAMED)
     assert not program.sql("DELETE FROM t WHERE d = 1")
     found = world.spark().read.format("hudi").load(table.path).select("d", "n", "v").collect()
