@@ -56,9 +56,12 @@ class Stored:
         return cast(R, self._read[record])
 
 
+_NONE = Stored({}, 0, 0)
+
+
 def read(stored: Stored | None, record: type[R]) -> R:
     """The same; a key that is absent is a record of defaults."""
-    return record.known({}) if stored is None else stored.read(record)
+    return (_NONE if stored is None else stored).read(record)
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ class Record:
                 said[one.attribute] = one.type.read(raw)
             elif one.default is dataclasses.MISSING:
                 raise ShapeError(f"{cls.__name__}.{one.name} is missing")
-        names = {one.name for one in fields_of(cls)}
+        names = _names_of(cls)
         return cls(**said, more={name: raw for name, raw in found.items() if name not in names})
 
     def to_json(self) -> JsonDict:
@@ -268,6 +268,14 @@ class Record:
 
 
 _FIELDS: dict[type[Record], tuple[Field, ...]] = {}
+_NAMES: dict[type[Record], frozenset[str]] = {}
+
+
+def _names_of(record: type[Record]) -> frozenset[str]:
+    """Names of the fields in JSON."""
+    if record not in _NAMES:
+        _NAMES[record] = frozenset(one.name for one in fields_of(record))
+    return _NAMES[record]
 
 
 def fields_of(record: type[Record]) -> tuple[Field, ...]:

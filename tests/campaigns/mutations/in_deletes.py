@@ -119,6 +119,24 @@ DELETES = (
         t("SavedColumnsTest.aNameHasOneSpelling"),
     ),
     mutation(
+        "two-records-of-a-program-have-one-key",
+        "F377",
+        "values of keys and partitions that read like others are not looked at in the files of programs",
+        j(
+            "ProgramFiles",
+            "            confused = rules.confused(schema, file);\n",
+            "            confused = List.of();\n",
+        ),
+        f"{SAVES}::test_no_two_records_of_a_program_are_one",
+    ),
+    mutation(
+        "a-key-reads-like-the-next-column",
+        "F377",
+        "a value of a key of several columns holds the name of the next one",
+        j("RowRules", 'text.contains("," + name + ":")', "text.isEmpty()"),
+        t("RowRulesTest.twoRecordsHaveTwoKeysAndTwoPartitions"),
+    ),
+    mutation(
         "programs-delete-beside-partial-updates",
         "F374",
         "a program deletes in a table in which a deleted row comes back",

@@ -64,6 +64,8 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Deletes of any kind in a MergeOnRead table with `merge.partialUpdates`, where a deleted row would come
   back; saves with `hoodie.datasource.write.insert.drop.duplicates` or the dup policy `drop` in tables of
   type MergeOnRead or with a bucket index, where new rows would be left out (the same test).
+* Rows whose key or partition would be taken for another one's, as in the rows of sources
+  ([values](what-a-table-can-hold.md)), after their file was written and before it is committed.
 * Statements on the table while the session, or the table's name in the catalog, has
   `hoodie.datasource.query.type`, a time to read from, or `as.of.instant` (`HUDIOP-OPTION`): they would
   not read the table as it is.

@@ -1,5 +1,5 @@
 """What programs save: nothing that leaves the table unreadable for others, gives a record a second
-key, or brings a deleted row back (F370-F376). The batch of a HudiWriter is refused for the same.
+key, or brings a deleted row back (F370-F377). The batch of a HudiWriter is refused for the same.
 """
 
 from __future__ import annotations
@@ -94,6 +94,38 @@ def test_programs_delete_nothing_where_it_would_come_back(world: World, agent: P
     assert f"DELETE FROM {refused}" in program.sql("DELETE FROM t WHERE id = 1")
     assert saved(program, select("1, 2", v="CAST(NULL AS STRING)", ts="CAST(5 AS INT)")) == ""
     assert {id: (row.v, row.ts) for id, row in ids_of(world, table).items()} == {1: ("x", 5), 2: ("x", 1), 3: ("x", 1)}
+    program.end()
+    table.audited([], only=ALL)
+
+
+def test_no_two_records_of_a_program_are_one(world: World, agent: Process) -> None:
+    """F377: a key of several columns that reads like another one, two zeros, and an empty text as
+    partition, which has the folder of null.
+    """
+    table = world.table("confused-keys", recordKeyFields=["id", "v", "d"], orderingFields=[], services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+    program = Told(table, "program")
+
+    def save(id: str, v: str, d: str, p: str, operation: str) -> str:
+        return saved(program, f"SELECT '{id}' AS id, '{v}' AS v, CAST('{d}' AS DOUBLE) AS d, {p} AS p", operation)
+
+    assert save("1", "2,w:3", "0.0", "'a'", "upsert") == ""
+    for operation in ("upsert", "bulk_insert"):
+        for row, column, rule in (
+            (("1,v:2", "3", "1", "'a'"), "id", "it reads like the next column of the key"),
+            (("1", "__null__", "1", "'a'"), "v", "this is how a key of several columns says null or empty"),
+            (("1", "2,w:3", "-0.0", "'a'"), "d", "0.0 and -0.0 are one number"),
+            (("1", "2", "1", "''"), "p", "a partition's value is not empty"),
+            (("1", "2", "1", "'__HIVE_DEFAULT_PARTITION__'"), "p", "this is the name of the partition for null"),
+        ):
+            said = save(*row, operation)
+            assert f"[HUDIOP-BAD-DATA] column {column} of record '" in said, (row, operation, said)
+            assert rule in said, (row, operation, said)
+    assert save("1", "2", "1", "CAST(NULL AS STRING)", "upsert") == ""
+    rows = world.spark().read.format("hudi").load(table.path).select("id", "v", "d", "p").collect()
+    assert sorted(map(str, rows)) == sorted(
+        ["Row(id='1', v='2,w:3', d=0.0, p='a')", "Row(id='1', v='2', d=1.0, p=None)"]
+    )
     program.end()
     table.audited([], only=ALL)
 

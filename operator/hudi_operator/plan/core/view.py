@@ -66,7 +66,7 @@ class Incarnation:
         """Phase of settling; None when it is not being settled."""
         return None if self.record is None else self.settling.phase
 
-    @property
+    @cached_property
     def settling(self) -> SettleRecord:
         """Its settle record; an empty one when there is none, or it is unreadable."""
         return records.read(self.record, SettleRecord)
@@ -189,7 +189,7 @@ class View:
         """Nodes by name."""
         return self.observed.nodes
 
-    @property
+    @cached_property
     def gate(self) -> Gate:
         """The gate; one without a state when there is none, or it is unreadable."""
         return records.read(self.etcd.gate, Gate)

@@ -121,13 +121,13 @@ public final class ProgramFiles {
                 .getFileReader(new HoodieConfig(), file)) {
             HoodieSchema schema = reader.getSchema();
             rules.requireTypes(schema, file);
-            List<String> never = rules.neverNull();
-            if (never.isEmpty()) {
+            Looked looked = new Looked(rules, schema, file);
+            if (looked.isNothing()) {
                 return;
             }
-            HoodieSchema wanted = HoodieSchemaUtils.generateProjectionSchema(schema, columns(schema, never));
+            HoodieSchema wanted = HoodieSchemaUtils.generateProjectionSchema(schema, columns(schema, looked.all()));
             try (ClosableIterator<? extends HoodieRecord<?>> records = reader.getRecordIterator(wanted, wanted)) {
-                requireValues(records, never, file, FSUtils.getCommitTime(file.getName()));
+                requireValues(records, looked, FSUtils.getCommitTime(file.getName()));
             }
         }
     }
@@ -139,15 +139,40 @@ public final class ProgramFiles {
                 if (block instanceof HoodieDataBlock) {
                     HoodieSchema schema = ((HoodieDataBlock) block).getSchema();
                     rules.requireTypes(schema, file);
-                    List<String> never = rules.neverNull();
-                    if (!never.isEmpty()) {
+                    Looked looked = new Looked(rules, schema, file);
+                    if (!looked.isNothing()) {
                         try (ClosableIterator<HoodieRecord<Object>> records =
                                 ((HoodieDataBlock) block).getRecordIterator(HoodieRecordType.AVRO)) {
-                            requireValues(records, never, file, "");
+                            requireValues(records, looked, "");
                         }
                     }
                 }
             }
+        }
+    }
+
+    /** The columns of a file whose values are looked at. */
+    private static final class Looked {
+        final RowRules rules;
+        final StoragePath file;
+        final List<String> never;
+        final List<String> confused;
+
+        Looked(RowRules rules, HoodieSchema schema, StoragePath file) {
+            this.rules = rules;
+            this.file = file;
+            never = rules.neverNull();
+            confused = rules.confused(schema, file);
+        }
+
+        boolean isNothing() {
+            return never.isEmpty() && confused.isEmpty();
+        }
+
+        List<String> all() {
+            List<String> found = new ArrayList<>(never);
+            found.addAll(confused);
+            return found;
         }
     }
 
@@ -157,8 +182,8 @@ public final class ProgramFiles {
                 .collect(Collectors.toList());
     }
 
-    private static List<String> columns(HoodieSchema schema, List<String> never) {
-        Set<String> all = new LinkedHashSet<>(present(schema, never));
+    private static List<String> columns(HoodieSchema schema, List<String> looked) {
+        Set<String> all = new LinkedHashSet<>(present(schema, looked));
         all.addAll(present(
                 schema, List.of(HoodieRecord.RECORD_KEY_METADATA_FIELD, HoodieRecord.COMMIT_TIME_METADATA_FIELD)));
         return new ArrayList<>(all);
@@ -172,7 +197,7 @@ public final class ProgramFiles {
      *     file, and are not checked (an adopted table may have such rows). Empty: all rows are new.
      */
     private static void requireValues(
-            ClosableIterator<? extends HoodieRecord<?>> records, List<String> never, StoragePath file, String instant)
+            ClosableIterator<? extends HoodieRecord<?>> records, Looked looked, String instant)
             throws TimelineRefusedException {
         while (records.hasNext()) {
             GenericRecord row = (GenericRecord) records.next().getData();
@@ -180,16 +205,29 @@ public final class ProgramFiles {
             if (!instant.isEmpty() && written != null && !instant.equals(written.toString())) {
                 continue;
             }
-            for (String column : never) {
+            for (String column : looked.never) {
                 if (value(row, column) == null) {
-                    Object key = value(row, HoodieRecord.RECORD_KEY_METADATA_FIELD);
-                    throw ErrorCode.BAD_DATA.refusal("column " + column + " of record '"
-                            + RowRules.shown(String.valueOf(key))
-                            + (has(row, column) ? "' is null" : "' is missing")
-                            + ": an ordering column has a value in every row: " + file);
+                    throw refusal(
+                            row,
+                            column,
+                            (has(row, column) ? "null" : "missing") + ": an ordering column has a value in every row",
+                            looked.file);
+                }
+            }
+            for (String column : looked.confused) {
+                Object value = value(row, column);
+                String problem = looked.rules.problem(column, value);
+                if (!problem.isEmpty()) {
+                    throw refusal(row, column, "'" + RowRules.shown(value.toString()) + "': " + problem, looked.file);
                 }
             }
         }
+    }
+
+    private static TimelineRefusedException refusal(GenericRecord row, String column, String what, StoragePath file) {
+        Object key = value(row, HoodieRecord.RECORD_KEY_METADATA_FIELD);
+        return ErrorCode.BAD_DATA.refusal("column " + column + " of record '" + RowRules.shown(String.valueOf(key))
+                + "' is " + what + ": " + file);
     }
 
     private static boolean has(GenericRecord row, String path) {

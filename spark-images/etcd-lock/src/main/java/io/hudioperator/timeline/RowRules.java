@@ -2,6 +2,7 @@ package io.hudioperator.timeline;
 
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TimelineRefusedException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -19,6 +20,7 @@ import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.common.util.collection.Pair;
 import org.apache.hudi.storage.StorageConfiguration;
+import org.apache.hudi.storage.StoragePath;
 
 /**
  * What the rows of one table may be. Read from the table's properties in the driver before user
@@ -32,6 +34,11 @@ final class RowRules {
     private static final String HIVE_STYLE = "rows.hiveStyle";
     private static final String ORDERING = "rows.ordering";
     private static final String IGNORES_NULLS = "rows.ignoresNulls";
+
+    /** Hudi's folder for rows without a value; readers take null from it. */
+    private static final String NO_VALUE = "__HIVE_DEFAULT_PARTITION__";
+    /** Hudi's words for null and for an empty text in a key of several columns. */
+    private static final Set<String> KEY_WORDS = Set.of("__null__", "__empty__");
 
     private static final Map<Pattern, String> UNSAFE = new LinkedHashMap<>();
 
@@ -119,6 +126,63 @@ final class RowRules {
 
     List<String> keys() {
         return keys;
+    }
+
+    /**
+     * Columns of key and partition whose values two records could have in common although they
+     * differ (F377): those of a key of several columns, a number with two zeros, and the partition
+     * of rows without one.
+     *
+     * @param file of the rows
+     */
+    List<String> confused(HoodieSchema schema, StoragePath file) {
+        List<String> found = new ArrayList<>();
+        for (String key : keys) {
+            HoodieSchemaType type = typeOf(schema, key);
+            boolean isFraction = type == HoodieSchemaType.FLOAT || type == HoodieSchemaType.DOUBLE;
+            if (isFraction || keys.size() > 1 && type == HoodieSchemaType.STRING) {
+                found.add(key);
+            }
+        }
+        if (file.toString().contains(NO_VALUE)) {
+            partitions.stream()
+                    .filter(column -> typeOf(schema, column) == HoodieSchemaType.STRING)
+                    .forEach(found::add);
+        }
+        return found;
+    }
+
+    private static HoodieSchemaType typeOf(HoodieSchema schema, String column) {
+        Option<Pair<String, HoodieSchemaField>> found = schema.getNestedField(column);
+        return found.isPresent()
+                ? found.get().getRight().schema().getNonNullType().getType()
+                : HoodieSchemaType.NULL;
+    }
+
+    /** Why no row may have this value in one of the {@link #confused} columns; empty if one may. */
+    String problem(String column, Object value) {
+        if (value == null) {
+            return "";
+        }
+        String text = value.toString();
+        if (partitions.contains(column) && text.isEmpty()) {
+            return "a partition's value is not empty (null has a partition of its own)";
+        }
+        if (partitions.contains(column) && text.equals(NO_VALUE)) {
+            return "this is the name of the partition for null";
+        }
+        if (!keys.contains(column)) {
+            return "";
+        }
+        if (value instanceof Number) {
+            return text.equals("-0.0") ? "0.0 and -0.0 are one number, and would be two keys; write it as 0.0" : "";
+        }
+        if (keys.size() > 1 && KEY_WORDS.contains(text)) {
+            return "this is how a key of several columns says null or empty";
+        }
+        return keys.size() > 1 && keys.stream().anyMatch(name -> text.contains("," + name + ":"))
+                ? "it reads like the next column of the key"
+                : "";
     }
 
     /**

@@ -2,6 +2,7 @@ package io.hudioperator.timeline;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.hudi.common.schema.HoodieSchema;
+import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.Test;
 
 /** The rows of programs (F212). Their files are read in tests/tiers/hudi/test_values.py. */
@@ -74,6 +76,43 @@ class RowRulesTest {
         assertEquals(List.of("ts", "at.ms"), rules().neverNull());
         assertEquals(List.of(), rules("ignoresNulls", "true").neverNull());
         assertEquals(List.of(), rules("ordering", "").neverNull());
+    }
+
+    private static HoodieSchema keys(String id) {
+        return HoodieSchema.parse("{\"type\": \"record\", \"name\": \"r\", \"fields\": ["
+                + "{\"name\": \"id\", \"type\": [\"null\", \"" + id + "\"]}, {\"name\": \"v\", \"type\": \"string\"},"
+                + " {\"name\": \"p\", \"type\": [\"null\", \"string\"]}, {\"name\": \"d\", \"type\": \"double\"}]}");
+    }
+
+    /** F377: only where two of a table's columns, or two texts of a number, can be confused. */
+    @Test
+    void valuesOfKeysAndPartitionsAreLookedAtWhereTwoCouldBeOne() {
+        StoragePath file = new StoragePath("s3a://lake/t/a/f.parquet");
+        StoragePath none = new StoragePath("s3a://lake/t/__HIVE_DEFAULT_PARTITION__/f.parquet");
+        assertEquals(List.of(), rules().confused(keys("string"), file));
+        assertEquals(List.of("id"), rules().confused(keys("float"), file));
+        assertEquals(List.of("p"), rules().confused(keys("string"), none));
+        assertEquals(List.of(), rules("partitions", "").confused(keys("string"), none));
+        assertEquals(List.of("v", "d"), rules("keys", "id,v,d").confused(keys("long"), file));
+        assertEquals(
+                List.of("id", "p"), rules("keys", "id", "partitions", "x,p").confused(keys("double"), none));
+    }
+
+    @Test
+    void twoRecordsHaveTwoKeysAndTwoPartitions() {
+        RowRules two = rules("keys", "id,v");
+        for (Object good : new Object[] {"a:1", "1, v:2", ",w:", "null", 0.0, 1L, "-0.0"}) {
+            assertEquals("", two.problem("id", good), String.valueOf(good));
+        }
+        assertEquals("", two.problem("id", null));
+        for (Object bad : new Object[] {"__null__", "__empty__", "1,v:2", "x,id:", -0.0, -0.0f}) {
+            assertFalse(two.problem("id", bad).isEmpty(), String.valueOf(bad));
+        }
+        assertEquals("", rules().problem("id", "1,v:2"), "a key of one column has no names in it");
+        assertEquals("", two.problem("p", null));
+        for (Object bad : new Object[] {"", "__HIVE_DEFAULT_PARTITION__"}) {
+            assertFalse(two.problem("p", bad).isEmpty(), String.valueOf(bad));
+        }
     }
 
     private static HoodieSchema schema(String ordering) {
