@@ -159,6 +159,7 @@ def test_a_program_inserts_no_delete_and_one_calendar(world: World, agent: Proce
     program = table.writer("program", application={"mainFile": str(main), "arguments": [str(results)]})
     program.wait()
     assert results.exists(), program.log()[-6000:]
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     told = json.loads(results.read_text())
     for way in ("deleted-as-rows", "deleted-as-records", "deleted-by-insert"):
         assert told[way].startswith(f"{FailureClass.BAD_DATA.value}: "), (way, told)
