@@ -73,9 +73,10 @@ def test_settings_of_a_bucket(world: World) -> None:
     client.setObjectLockConfiguration(
         model.SetObjectLockConfigurationRequest().withBucketName("locked").withObjectLockConfiguration(locked)
     )
-    found = bucket.Bucket(spark, "s3a://locked/settings").look()["bucket"]
-    assert found["unknown"] == ["lifecycle rules", "replication"]
-    (sentence,) = found["harmful"]
+    found = bucket.Bucket(spark, "s3a://locked/settings").look()
+    assert found is not None
+    assert found.unknown == ("lifecycle rules", "replication")
+    (sentence,) = found.harmful
     assert sentence.startswith("Object Lock keeps every new object (GOVERNANCE, 3 days)")
     lifecycle = spark.sparkContext._jvm.com.amazonaws.services.s3.model.lifecycle
     made_rule = model.BucketLifecycleConfiguration.Rule
