@@ -97,14 +97,14 @@ class KnownFiles:
         return KnownFiles((*parts, Part(last)))
 
 
-def writer_hash(writer: str) -> str:
-    """Folder name of a writer's manifests."""
-    return hashlib.sha256(writer.encode()).hexdigest()[:16]
+def folder_of(writer: str) -> str:
+    """Folder of a writer's manifests, below the table's base path."""
+    return f"{ROOT}/{hashlib.sha256(writer.encode()).hexdigest()[:16]}"
 
 
 def path_of(writer: str, name: str) -> str:
     """Path of the manifest with that name, below the table's base path."""
-    return f"{ROOT}/{writer_hash(writer)}/{name}.json"
+    return f"{folder_of(writer)}/{name}.json"
 
 
 def load(storage: Storage, writer: str, path: str) -> KnownFiles:
@@ -147,7 +147,7 @@ class Manifests:
         self._writer = writer
         self._needed = {name for path in needed for name in self._named_by(_name_in(path))}
         try:
-            found = storage.names(f"{ROOT}/{writer_hash(writer)}")
+            found = storage.names(folder_of(writer))
         except Missing:
             found = []
         self._seen = {name.removesuffix(".json") for name in found if name.endswith(".json")}

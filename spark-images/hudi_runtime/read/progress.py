@@ -11,6 +11,7 @@ commit; without a completed commit that names it, it has no effect.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -159,12 +160,12 @@ def at_savepoints(table: Table, writer: str) -> list[str]:
     No savepoint is taken while an attempt runs.
     """
     timeline = table.timeline()
-    found = []
+    found = list[str]()
     for savepoint in (s for s in timeline.savepoints if not s.pending):
         until = savepoint.completion
         before = tuple(i for i in reversed(timeline.completed) if i.completion < until)
         checkpoints = _checkpoints(table, writer, before, archived=lambda i, until=until: i.completion < until)  # type: ignore[misc]
-        found += [str(checkpoint["manifest"]) for _, checkpoint in checkpoints if checkpoint.get("manifest")][:1]
+        found += itertools.islice((str(c["manifest"]) for _, c in checkpoints if c.get("manifest")), 1)
     return found
 
 

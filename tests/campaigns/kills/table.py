@@ -91,7 +91,8 @@ def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, A
         left_out="rounds that were cut off; how many was not kept",
     )
     if earlier:
-        head += "\nOf the rounds of 2026-11-22 nothing was kept but what this page says of them.\n"
+        of = ", ".join(sorted(set(days.values())))
+        head += f"\nOf the rounds of {of} nothing was kept but what this page says of them.\n"
     kinds = [kind for kind in TITLES if rounds.get(kind) or kind in earlier]
     return "\n".join([head, f"{said}\n", *(section(k, rounds.get(k, []), earlier.get(k)) + "\n" for k in kinds)])
 

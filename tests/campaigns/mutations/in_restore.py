@@ -174,8 +174,8 @@ UNDOING = (
         "the list of files that a writer had read at a savepoint is deleted",
         a(
             "read/progress",
-            'if checkpoint.get("manifest")][:1]',
-            'if checkpoint.get("manifest")][:0]',
+            'if c.get("manifest")), 1)',
+            'if c.get("manifest")), 0)',
         ),
         f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
     ),

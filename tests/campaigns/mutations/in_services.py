@@ -294,7 +294,7 @@ PROGRESS = (
             "read/manifests",
             "for name in self._seen - self._needed -",
             "for name in {n.removesuffix('.json') for n in self._storage.names("
-            "f'{ROOT}/{writer_hash(self._writer)}')} - self._needed -",
+            "folder_of(self._writer))} - self._needed -",
         ),
         f"{RUNTIME}/read/test_progress.py::test_a_process_that_goes_on_after_its_fence_takes_nothing_from_its_successor",
     ),
