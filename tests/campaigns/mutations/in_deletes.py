@@ -80,7 +80,7 @@ DELETES = (
         "deletes-of-hudi-by-keys-of-any-type",
         "F366",
         "a delete by keys of another type succeeds and deletes nothing, where Hudi's own way is taken",
-        j("StatementRules", '            KeyTypes.require(isDelete ? "a delete" : "a write", rows, columns, names);\n'),
+        j("StatementRules", "            KeyTypes.require(what, rows, columns, identity);\n"),
         TYPED,
     ),
     mutation(
@@ -147,7 +147,7 @@ DELETES = (
         "new-rows-are-left-out",
         "F375",
         "a save with an option that leaves known rows out leaves new ones out",
-        j("StatementRules", "            if (isSaid && (isBucket", "            if (value == null && (isBucket"),
+        j("StatementRules", "if (!leavesOut.isEmpty() && (isBucket", "if (table == null && (isBucket"),
         f"{SAVES}::test_a_save_leaves_the_table_readable",
     ),
     mutation(

@@ -432,7 +432,7 @@ VALUES = (
         "columns-of-a-program-have-any-type",
         "F212",
         "a program stores an ordering column that readers cannot compare",
-        j("RowRules", "                if (!allowed.contains(type)) {", "                if (allowed.isEmpty()) {"),
+        j("RowRules", "type != null && !allowed.contains(type)", "type != null && allowed.isEmpty()"),
         t("RowRulesTest.columnsHaveTypesWithOneTextAndOneOrder"),
     ),
     mutation(
@@ -636,7 +636,7 @@ VALUES = (
         "a-column-that-rows-do-not-have-is-null",
         "F313",
         "a delete without the column of the partition deletes nothing, and succeeds",
-        j("StatementRules", "            requireKeys(save);\n"),
+        j("StatementRules", "        requireKeys(names, identity);\n"),
         f"{HUDI}::test_a_program_inserts_by_no_wrong_name",
     ),
     mutation(

@@ -66,8 +66,8 @@ final class KeyTypes {
         return found;
     }
 
-    /** Names of columns are case-sensitive in Hudi's keys. */
-    private static DataType inner(StructType schema, String name) {
+    /** Null when there is none of exactly this name: Hudi's keys are case-sensitive. */
+    static DataType inner(StructType schema, String name) {
         for (StructField field : schema.fields()) {
             if (field.name().equals(name)) {
                 return field.dataType();

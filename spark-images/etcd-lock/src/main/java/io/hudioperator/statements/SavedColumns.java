@@ -38,7 +38,7 @@ final class SavedColumns {
     static void require(StructType batch, StructType table, List<String> ordering) {
         requireNames("", batch, table);
         for (StructField field : batch.fields()) {
-            DataType there = type(table, field.name());
+            DataType there = KeyTypes.inner(table, field.name());
             if (there == null) {
                 continue;
             }
@@ -72,7 +72,7 @@ final class SavedColumns {
         if (given instanceof StructType && there instanceof StructType) {
             requireNames(name + ".", (StructType) given, (StructType) there);
             for (StructField field : ((StructType) given).fields()) {
-                DataType inner = type((StructType) there, field.name());
+                DataType inner = KeyTypes.inner((StructType) there, field.name());
                 if (inner != null) {
                     requireNested(name + "." + field.name(), field.dataType(), inner, true);
                 }
@@ -111,14 +111,5 @@ final class SavedColumns {
                 "a write of rows whose column " + name + " is of type " + given.simpleString() + ", which is of type "
                         + there.simpleString() + " in the table: " + rule,
                 "a cast to the table's type");
-    }
-
-    private static DataType type(StructType schema, String name) {
-        for (StructField field : schema.fields()) {
-            if (field.name().equals(name)) {
-                return field.dataType();
-            }
-        }
-        return null;
     }
 }

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
@@ -20,6 +19,7 @@ import org.apache.hudi.HoodieBaseRelation;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.config.DFSPropertiesConfiguration;
+import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
@@ -79,11 +79,8 @@ public final class StatementRules {
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     private static final String INDEX = "hoodie.index.type";
-    private static final String DELETED = "_hoodie_is_deleted";
+    private static final String DELETED = HoodieRecord.HOODIE_IS_DELETED_FIELD;
     private static final String INTERNAL = "_hoodie.";
-
-    /** By comparable path: a table's key and partition never change. */
-    private static final Map<String, List<String>> KEYS = new ConcurrentHashMap<>();
 
     /** Commands that write. They read their input while they run, or it is part of them. */
     private static final Set<String> WRITES = Set.of(
@@ -395,8 +392,7 @@ public final class StatementRules {
                 HoodieTableMetaClient table =
                         Relations.target(((InsertIntoHoodieTableCommand) command).logicalRelation(), spark);
                 if (table != null) {
-                    requireAllInserted(
-                            table, option -> spark.sessionState().conf().getConfString(option, null));
+                    requireAllInserted(table, inSession());
                 }
             }
         }
@@ -426,7 +422,6 @@ public final class StatementRules {
         SaveMode mode = save.mode();
         Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
         if (!operation.equals("delete_partition")) { // its rows are of no weight
-            requireKeys(save);
             requireColumns(save, operation, said);
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
@@ -437,15 +432,8 @@ public final class StatementRules {
      * finds no record and succeeds, and an upsert writes another one into the partition of null
      * (F313).
      */
-    private void requireKeys(SaveIntoDataSourceCommand save) {
-        scala.Option<String> path = save.options().get("path");
-        if (path.isEmpty() || OpenSessions.byPath(path.get()) == null) {
-            return;
-        }
-        List<String> columns = List.of(save.query().schema().fieldNames());
-        for (String column : KEYS.computeIfAbsent(
-                TablePath.comparable(path.get()),
-                key -> OrderedDeletes.identity(Relations.at(path.get(), spark).getTableConfig()))) {
+    private static void requireKeys(List<String> columns, List<String> identity) {
+        for (String column : identity) {
             // Of a nested field, the column that has it.
             if (!columns.contains(column.split("\\.", 2)[0])) {
                 throw Statements.refusal(
@@ -467,12 +455,14 @@ public final class StatementRules {
             return;
         }
         HoodieTableMetaClient table = Relations.at(path.get(), spark);
-        boolean isDelete = operation.equals("delete");
+        List<String> identity = OrderedDeletes.identity(table.getTableConfig());
         StructType rows = save.query().schema();
-        requireDeletable(
-                isDelete ? "a delete" : "a write of rows with the column " + DELETED,
-                table,
-                isDelete || List.of(rows.fieldNames()).contains(DELETED));
+        List<String> names = List.of(rows.fieldNames());
+        requireKeys(names, identity);
+        boolean isDelete = operation.equals("delete");
+        String what = isDelete ? "a delete" : "a write";
+        requireDeletable("a delete", table, isDelete);
+        requireDeletable("a write of rows with the column " + DELETED, table, names.contains(DELETED));
         requireAllInserted(table, options::get);
         Option<HoodieSchema> schema = OrderedDeletes.schema(table);
         if (schema.isEmpty() && isDelete) {
@@ -481,8 +471,7 @@ public final class StatementRules {
         }
         if (schema.isPresent()) {
             StructType columns = HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema.get());
-            List<String> names = OrderedDeletes.identity(table.getTableConfig());
-            KeyTypes.require(isDelete ? "a delete" : "a write", rows, columns, names);
+            KeyTypes.require(what, rows, columns, identity);
             if (!isDelete) { // which uses no other column
                 SavedColumns.require(rows, columns, table.getTableConfig().getOrderingFields());
             }
@@ -511,17 +500,13 @@ public final class StatementRules {
      * @param options value of an option; null when it is not said
      */
     private static void requireAllInserted(HoodieTableMetaClient table, UnaryOperator<String> options) {
+        String leavesOut = leavingOut(options);
         boolean isBucket =
                 "BUCKET".equals(DFSPropertiesConfiguration.getGlobalProps().getString(INDEX, ""));
-        for (Map.Entry<String, String> usual : INSERTS.entrySet()) {
-            String value = options.apply(usual.getKey());
-            boolean isSaid = value != null && !value.equalsIgnoreCase(usual.getValue());
-            if (isSaid && (isBucket || table.getTableType() == HoodieTableType.MERGE_ON_READ)) {
-                throw Statements.refusal(
-                        "an insert with " + usual.getKey() + "=" + value + " in a table of type MergeOnRead or with a"
-                                + " bucket index",
-                        "an upsert, or a left_anti join with read_table()");
-            }
+        if (!leavesOut.isEmpty() && (isBucket || table.getTableType() == HoodieTableType.MERGE_ON_READ)) {
+            throw Statements.refusal(
+                    "an insert with " + leavesOut + " in a table of type MergeOnRead or with a bucket index",
+                    "an upsert, or a left_anti join with read_table()");
         }
     }
 
@@ -552,14 +537,28 @@ public final class StatementRules {
                     "a statement with " + OPERATION + " in the session",
                     "the session without it; for INSERT INTO, hoodie.spark.sql.insert.into.operation");
         }
+        String leavesOut = leavingOut(inSession());
+        if (CHANGES.contains(statement) && !leavesOut.isEmpty()) {
+            throw Statements.refusal(
+                    "an UPDATE or MERGE INTO with " + leavesOut + " in the session",
+                    "the session without it, and INSERT INTO for new rows only");
+        }
+    }
+
+    /** Options of the session by their names; null for one that is not said. */
+    private UnaryOperator<String> inSession() {
+        return option -> spark.sessionState().conf().getConfString(option, null);
+    }
+
+    /** An option of inserts that leaves rows out, with its value; empty when none does. */
+    private static String leavingOut(UnaryOperator<String> options) {
         for (Map.Entry<String, String> usual : INSERTS.entrySet()) {
-            String value = spark.sessionState().conf().getConfString(usual.getKey(), usual.getValue());
-            if (CHANGES.contains(statement) && !value.equalsIgnoreCase(usual.getValue())) {
-                throw Statements.refusal(
-                        "an UPDATE or MERGE INTO with " + usual.getKey() + "=" + value + " in the session",
-                        "the session without it, and INSERT INTO for new rows only");
+            String value = options.apply(usual.getKey());
+            if (value != null && !value.equalsIgnoreCase(usual.getValue())) {
+                return usual.getKey() + "=" + value;
             }
         }
+        return "";
     }
 
     /**

@@ -152,11 +152,12 @@ final class RowRules {
         return found;
     }
 
+    /** Null when there is no such column. */
     private static HoodieSchemaType typeOf(HoodieSchema schema, String column) {
         Option<Pair<String, HoodieSchemaField>> found = schema.getNestedField(column);
         return found.isPresent()
                 ? found.get().getRight().schema().getNonNullType().getType()
-                : HoodieSchemaType.NULL;
+                : null;
     }
 
     /** Why no row may have this value in one of the {@link #confused} columns; empty if one may. */
@@ -260,14 +261,10 @@ final class RowRules {
             HoodieSchema schema, List<String> columns, Set<HoodieSchemaType> allowed, Object file, String rule)
             throws TimelineRefusedException {
         for (String column : columns) {
-            Option<Pair<String, HoodieSchemaField>> found = schema.getNestedField(column);
-            if (found.isPresent()) {
-                HoodieSchemaType type =
-                        found.get().getRight().schema().getNonNullType().getType();
-                if (!allowed.contains(type)) {
-                    throw ErrorCode.BAD_DATA.refusal(
-                            String.format("column %s: it is %s; %s: %s", column, type, rule, file));
-                }
+            HoodieSchemaType type = typeOf(schema, column);
+            if (type != null && !allowed.contains(type)) {
+                throw ErrorCode.BAD_DATA.refusal(
+                        String.format("column %s: it is %s; %s: %s", column, type, rule, file));
             }
         }
     }
