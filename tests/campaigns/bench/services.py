@@ -20,10 +20,10 @@ import yaml
 from tests.support import CACHE, ROOT
 from tests.support.evidence import RAW
 from tests.support.harness.class_archive import BUNDLE
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.local import JAR
 from tests.support.harness.processes import until
 from tests.support.harness.stock import ZooKeeper
+from tests.support.ports import free_port
 
 JsonDict = dict[str, Any]
 

@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,16 +25,11 @@ os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 from hudi_operator import etcd_auth  # noqa: E402
 from hudi_operator.adapters import etcd_rpc as rpc  # noqa: E402
 from hudi_operator.model.config import EtcdConfig  # noqa: E402
+from tests.support.ports import free_port  # noqa: E402
 
 CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
 TIMEOUT = 10.0
 """Seconds for one call of the test."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @functools.cache

@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from hudi_operator.adapters import etcd_rpc as rpc
 from tests.support import ROOT
-from tests.support.harness.servers import Cluster, Etcd, JsonDict, free_ports, wait_for
+from tests.support.harness.servers import Cluster, Etcd, JsonDict, wait_for
+from tests.support.ports import free_ports
 
 AUDIENCE = "hudi-operator-etcd"
 ISSUER = "https://issuer.test"

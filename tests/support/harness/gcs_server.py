@@ -11,8 +11,8 @@ import urllib.request
 from pathlib import Path
 
 from tests.support import CACHE
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.processes import until
+from tests.support.ports import free_port
 
 
 class GcsServer:

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from tests.support import CACHE
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.processes import until
+from tests.support.ports import free_port
 
 LIBRARY = CACHE / "hdfs"
 

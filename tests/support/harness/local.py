@@ -42,8 +42,9 @@ from hudi_runtime.table import timeline as tl  # noqa: E402
 from hudi_runtime.table.hudi import Table as HudiTable  # noqa: E402
 from tests.support import CACHE, oracle  # noqa: E402
 from tests.support.harness import class_archive, merger, own_look  # noqa: E402
-from tests.support.harness.etcd_server import EtcdServer, Key, free_port  # noqa: E402
+from tests.support.harness.etcd_server import EtcdServer, Key  # noqa: E402
 from tests.support.harness.processes import Process, until  # noqa: E402
+from tests.support.ports import free_port  # noqa: E402
 from tests.support.trace.conform import assert_conform  # noqa: E402
 from tests.support.trace.events import read_files  # noqa: E402
 

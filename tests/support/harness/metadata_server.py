@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.gcs_server import GcsServer
+from tests.support.ports import free_port
 
 PATH = "/computeMetadata/v1/instance/service-accounts/default/token"
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "authorization"}

@@ -22,7 +22,8 @@ from typing import Any
 from hudi_contract import naming
 from tests.support import quick_yaml
 from tests.support.harness.kubelet_parts import Host
-from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, JsonDict, free_ports, wait_for
+from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, JsonDict, wait_for
+from tests.support.ports import free_ports
 from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from tests.support import quick_yaml
-from tests.support.harness.servers import free_ports, wait_for
+from tests.support.harness.servers import wait_for
+from tests.support.ports import free_ports
 
 JsonDict = dict[str, Any]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.support import CACHE, ROOT
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.local import ACCESS_KEY, LAID, SECRET_KEY
 from tests.support.harness.processes import until
+from tests.support.ports import free_port
 
 _SERVER = CACHE / "bin" / "versitygw"
 _EXAMPLE = ROOT / "examples" / "credentials"

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from tests.support import CACHE
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.local import ACCESS_KEY, LAID, SECRET_KEY, mount_keys
 from tests.support.harness.processes import until
+from tests.support.ports import free_port
 
 _SERVER = CACHE / "bin" / "versitygw"
 

@@ -8,7 +8,6 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support import CACHE, ROOT
+from tests.support.ports import free_ports
 
 JsonDict = dict[str, Any]
 T = TypeVar("T")
@@ -29,15 +29,6 @@ ENVIRONMENT = {
     "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses right now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0) -> T:

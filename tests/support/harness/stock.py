@@ -16,8 +16,8 @@ import pyspark
 
 from tests.support import CACHE, ROOT
 from tests.support.harness.class_archive import BUNDLE, S3_JARS
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.local import ACCESS_KEY, PLAIN_SPARK, SECRET_KEY, SHORT_LIVED, Process, Row, World, until
+from tests.support.ports import free_port
 
 SESSION_SECONDS = 4
 """ZooKeeper session of a stock writer; Hudi's default is 60, the same story takes longer then."""

@@ -35,9 +35,9 @@ from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
 from tests.support import CACHE, ROOT
-from tests.support.harness.etcd_server import free_port
 from tests.support.harness.local import ACCESS_KEY, LAID, SECRET_KEY, mount_files
 from tests.support.harness.processes import until
+from tests.support.ports import free_port
 
 REGION = "eu-central-1"
 NAME = f"sts.{REGION}.amazonaws.com"

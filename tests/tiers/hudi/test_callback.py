@@ -24,6 +24,7 @@ from tests.support import ROOT
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 from tests.support.harness.restore_requests import ask, ended, keep, load, write_file
+from tests.support.ports import free_ports
 from tests.support.world.callback_parts import Store, receiver
 
 pytestmark = pytest.mark.extra
@@ -70,8 +71,7 @@ def _commits(table: Table) -> list[str]:
 
 def test_every_commit_is_told_once_over_dead_receivers_and_dead_agents(world: World, tmp_path: Path) -> None:
     host = _address()
-    with socket.create_server((host, 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1, host)
     table = world.table(
         "told", type="MergeOnRead", commitCallback={"url": f"http://{host}:{port}/hook", "timeoutSeconds": 5}
     )
@@ -136,8 +136,7 @@ def test_every_commit_is_told_once_over_dead_receivers_and_dead_agents(world: Wo
 
 def test_a_restore_is_told(world: World, agent: Process, tmp_path: Path) -> None:
     host = _address()
-    with socket.create_server((host, 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1, host)
     table = world.table("told-back", commitCallback={"url": f"http://{host}:{port}/"})
     world.create(table, agent=AGENT, process=agent)
     landing = world.lake / "landing-told-back"

@@ -18,7 +18,7 @@ from tests.support.harness import spark_stranger
 from tests.support.harness.executors import EXECUTORS
 from tests.support.harness.local import AGENT, Process, World, rows, until
 from tests.support.harness.loopback import Sniffer
-from tests.support.harness.servers import free_ports
+from tests.support.ports import free_ports
 
 KEY = EXECUTORS["spark.authenticate.secret"]
 APP = Path(__file__).parent / "apps" / "shuffle_app.py"

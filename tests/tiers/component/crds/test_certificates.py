@@ -13,7 +13,7 @@ import pytest
 from hudi_operator.adapters import authority
 from hudi_operator.adapters.authority import Request
 from tests.support import quick_yaml
-from tests.support.harness.servers import free_ports
+from tests.support.ports import free_ports
 from tests.tiers.component.crds.certificates import Played, options
 from tests.tiers.component.crds.cluster import (
     BIN,

@@ -16,7 +16,7 @@ import pytest
 from hudi_operator.etcd_certificates import plan as planning
 from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT, quick_yaml
-from tests.support.harness.servers import free_ports
+from tests.support.ports import free_ports
 from tests.tiers.component.crds.certificates import turn
 from tests.tiers.component.crds.cluster import (
     BIN,

@@ -25,7 +25,8 @@ from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.etcd_certificates.plan import ROTATE, SIGNING_SINCE
 from hudi_operator.model.config import EtcdConfig
 from hudi_operator.model.ports import Fatal, Retryable
-from tests.support.harness.servers import ENVIRONMENT, free_ports
+from tests.support.harness.servers import ENVIRONMENT
+from tests.support.ports import free_ports
 from tests.tiers.component.crds.certificates import Played, options, token_config, variables
 from tests.tiers.component.crds.cluster import BIN, Cluster, render, wait_until
 

@@ -17,7 +17,8 @@ from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.model import doubts
 from hudi_operator.model.ports import Fatal, OutcomeUnknown
 from tests.support.harness.etcd_connections import connect
-from tests.support.harness.servers import Etcd, free_ports, wait_for
+from tests.support.harness.servers import Etcd, wait_for
+from tests.support.ports import free_ports
 
 V = TypeVar("V")
 T = "00000000000000aa00000000000000aa"

@@ -26,7 +26,8 @@ from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT
 from tests.support.harness import spark_driver
 from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS
-from tests.support.harness.servers import Cluster, free_ports, wait_for
+from tests.support.harness.servers import Cluster, wait_for
+from tests.support.ports import free_ports
 
 JsonDict = dict[str, Any]
 NAMESPACE, HOST, MINUTES = "executor-pods", "127.0.0.1", 180.0

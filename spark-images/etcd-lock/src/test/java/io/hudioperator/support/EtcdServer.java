@@ -10,6 +10,7 @@ import io.hudioperator.etcd.Txn;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -162,9 +164,15 @@ public final class EtcdServer implements AutoCloseable {
                 "these tests need a real etcd: set HUDI_OPERATOR_ETCD or put etcd on PATH; looked at " + candidates);
     }
 
+    /** A port on which nobody listens; not of those that outgoing connections take (from 32768). */
     public static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
+        while (true) {
+            try (ServerSocket socket =
+                    new ServerSocket(ThreadLocalRandom.current().nextInt(20_000, 30_000))) {
+                return socket.getLocalPort();
+            } catch (BindException taken) {
+                // another one
+            }
         }
     }
 
