@@ -287,7 +287,7 @@ STATEMENTS = (
         "the same in the mode that does not call the conflict strategy",
         j(
             "EtcdLockProvider",
-            "                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);\n",
+            "                ColumnsOfPrograms.require(metaClient, props, merging, instant, null);\n",
         ),
         t("SchemaMovedTest.aProgramInTheNonBlockingMode"),
     ),

@@ -42,7 +42,7 @@ UPDATES = (
         "non-blocking-updates-are-not-compared",
         "I9",
         "in the non-blocking mode an update is not compared with anything",
-        j("EtcdLockProvider", "      SnapshotCheck.inNonBlockingMode(metaClient, props, session);\n"),
+        j("EtcdLockProvider", "            SnapshotCheck.inNonBlockingMode(metaClient, props, session, begun);\n"),
         t("SnapshotMovedTest.inTheNonBlockingModeAnUpdateMeetsEveryCommit"),
     ),
     mutation(

@@ -96,7 +96,8 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})
 
 
-@pytest.mark.parametrize("operation", ["insert", pytest.param("bulk_insert", marks=pytest.mark.extra)])
+@pytest.mark.extra
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
 def test_a_deleted_key_is_inserted_and_written_again(world: World, agent: Process, operation: str) -> None:
     """F325: the base file still has the key that a log file has deleted. An insert puts the record
     into another file group, and the next upsert finds both.

@@ -32,7 +32,8 @@ def rows(spark, context):
 """
 
 
-@pytest.mark.parametrize("index", ["Simple", pytest.param("Bucket", marks=pytest.mark.extra)])
+@pytest.mark.extra
+@pytest.mark.parametrize("index", ["Simple", "Bucket"])
 def test_a_late_version_brings_no_deleted_row_back(world: World, index: str) -> None:
     """Whoever has deleted it, and whatever ordering value the deletion itself has."""
     spec: dict[str, Any] = {"index": {"type": index, **({"buckets": 2} if index == "Bucket" else {})}}

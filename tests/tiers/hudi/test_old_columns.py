@@ -34,10 +34,9 @@ COLUMNS = {
 """What the table has beside id, p, v and ts at first, then, and what a MERGE INTO is told."""
 
 
-@pytest.mark.parametrize("type", ["CopyOnWrite", pytest.param("MergeOnRead", marks=pytest.mark.extra)])
-@pytest.mark.parametrize(
-    "what", ["added", *(pytest.param(one, marks=pytest.mark.extra) for one in ("nested", "wider"))]
-)
+@pytest.mark.extra
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+@pytest.mark.parametrize("what", COLUMNS)
 def test_a_statement_that_does_not_know_a_column_takes_no_value_of_it(
     world: World, agent: Process, type: str, what: str
 ) -> None:

@@ -58,6 +58,7 @@ def test_what_was_read_before_is_not_written_over_a_change(world: World, agent: 
     table.audited([(1, "a", "2", 3), (2, "a", "1", 2), (3, "a", "1", 2)])
 
 
+@pytest.mark.extra
 def test_settings_of_a_session_blind_nobody(world: World, agent: Process) -> None:
     """F105: Hudi adds what a function has set in the session to the options of each read, also of
     those that the runtime makes to look keys up and for an `Update`.

@@ -48,6 +48,7 @@ def test_what_a_reader_asks_for_is_found(world: World, agent: Process, kind: str
     assert {where: {row.id for row in read.where(where).select("id").collect()} for where in QUERIES} == QUERIES
 
 
+@pytest.mark.extra
 def test_a_writer_finds_what_it_changes(world: World, agent: Process) -> None:
     """With statistics, too: a writer reads all files of the partitions that it asks for.
 

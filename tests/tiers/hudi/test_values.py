@@ -126,21 +126,20 @@ def test_a_record_has_a_key(world: World) -> None:
     )
 
 
-def test_an_insert_deletes_nothing(world: World, agent: Process) -> None:
+@pytest.mark.parametrize("operation", [pytest.param("insert", marks=pytest.mark.extra), "bulk_insert"])
+def test_an_insert_deletes_nothing(world: World, agent: Process, operation: str) -> None:
     """F108: a bulk insert writes such a row, and readers show it."""
-    table = world.table("inserted-deletes")
+    table = world.table(f"deletes-by-{operation.replace('_', '-')}")
     world.create(table, agent=AGENT, process=agent)
     good, bad = (1, "a", "good", 1, False), (2, "a", "gone", 1, True)
     schema = "id int, p string, v string, ts long, _hoodie_is_deleted boolean"
-    for operation in ("bulk_insert", "insert"):
-        writer = table.writer(
-            operation, operation=operation, python={"batches": [{"schema": schema, "rows": [good, bad]}]}
-        )
-        assert writer.wait() == 10, writer.log()[-4000:]
-        told = writer.termination()
-        assert (told["class"], told["commits"]) == ("BadData", 0), told
-        assert f"column _hoodie_is_deleted of record id='2' is 'true': {values.DELETE_RULE}" in told["message"], told
-    writer = table.writer("upsert", python={"batches": [{"schema": schema, "rows": [good, bad]}]})
+    batches = [{"schema": schema, "rows": [good, bad]}]
+    writer = table.writer("inserts", operation=operation, python={"batches": batches})
+    assert writer.wait() == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert (told["class"], told["commits"]) == ("BadData", 0), told
+    assert f"column _hoodie_is_deleted of record id='2' is 'true': {values.DELETE_RULE}" in told["message"], told
+    writer = table.writer("upsert", python={"batches": batches})
     assert writer.wait() == 0, writer.log()[-4000:]
     assert [row.id for row in world.spark().read.format("hudi").load(table.path).collect()] == [1]
 
@@ -192,7 +191,8 @@ def _program_of_rows(world: World, agent: Process, type: str, kind: str, **spec:
     return table, {way: said for way, said in told.items() if way not in good}
 
 
-@pytest.mark.parametrize("type", COSTLY_TYPES)
+@pytest.mark.extra
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
 def test_a_program_orders_each_row(world: World, agent: Process, type: str) -> None:
     """F212: by none of Hudi's ways to write can a program store a null in an ordering column, after
     which a MergeOnRead table could not be read.
@@ -238,7 +238,7 @@ def test_no_row_of_a_program_is_without_the_ordering_column(world: World, agent:
     table.audited([("insert", "a", "w", 2), ("upsert", "a", "v", 1)], schema=SCHEMA)
 
 
-@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+@pytest.mark.parametrize("type", COSTLY_TYPES)
 def test_a_program_merges_as_the_statement_says(world: World, agent: Process, type: str) -> None:
     """F282, F287, F288, F293, F294, F296, F297, F298, F314: what Hudi would leave out, or decide by
     other conditions, columns or partitions, is refused.
@@ -344,6 +344,7 @@ def test_a_program_inserts_by_no_wrong_name(world: World, agent: Process) -> Non
     table.audited([("k", "a", "x!", 4), ("n", "a", "w!", 3), ("m", "a", "late!", 5)], schema=SCHEMA)
 
 
+@pytest.mark.extra
 def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: World, agent: Process) -> None:
     """F212: rows of a program whose partition is `b//c` were committed and in no snapshot."""
     table, refused = _program_of_rows(world, agent, "CopyOnWrite", "partitions")
@@ -354,6 +355,7 @@ def test_a_program_writes_no_partition_that_its_path_does_not_preserve(world: Wo
     table.audited([("upsert", "a", "v", 1), ("bulk-insert", "a", "v", 1), ("null", None, "v", 1)], schema=SCHEMA)
 
 
+@pytest.mark.extra
 def test_each_partition_column_has_one_folder(world: World, agent: Process) -> None:
     """F284: a program's row of the partition `b/c` made a table with two partition columns
     unreadable.

@@ -10,6 +10,7 @@ import io.hudioperator.contract.TablePath;
 import io.hudioperator.protocol.TableStorage;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.common.config.LockConfiguration;
@@ -30,6 +31,9 @@ public final class EtcdLockProvider implements LockProvider<String> {
     private static final String FAILED_WRITES = "hoodie.clean.failed.writes.policy";
     private static final String BASE_PATH = "hoodie.base.path";
 
+    /** Hudi makes one for each write client, and hands it to all providers of that client. */
+    private final LockConfiguration client;
+
     private final TypedProperties props;
     private final StorageConfiguration<?> storageConf;
     private final Object entry = new Object(); // one thread waits at a time; close() and unlock() do not wait for it
@@ -38,6 +42,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     private boolean closed;
 
     public EtcdLockProvider(LockConfiguration lockConfiguration, StorageConfiguration<?> storageConf) {
+        this.client = lockConfiguration;
         this.props = lockConfiguration.getConfig();
         this.storageConf = storageConf;
     }
@@ -98,6 +103,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
             Thread.currentThread().interrupt();
             throw new HoodieLockException("interrupted while waiting for the lock", e);
         }
+        session.isFor(client);
         enter();
         return true;
     }
@@ -170,13 +176,13 @@ public final class EtcdLockProvider implements LockProvider<String> {
             CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
             String schema = props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "");
             CommitChecks.requireSchema(metaClient, props, schema, null);
-            String begun = session.reads().newest().instant;
-            if (session.isWriter() && session.instants().ownsPending(begun)) {
-                String merging = props.getString(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), schema);
-                ColumnsOfPrograms.require(metaClient, props, merging, begun, null);
+            Set<String> begun = session.instants().pendingOf(client);
+            String merging = props.getString(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), schema);
+            for (String instant : begun) {
+                ColumnsOfPrograms.require(metaClient, props, merging, instant, null);
             }
-            SnapshotCheck.inNonBlockingMode(metaClient, props, session);
-            session.commitsChecked();
+            SnapshotCheck.inNonBlockingMode(metaClient, props, session, begun);
+            session.commitsChecked(begun);
             good = true;
         } finally {
             if (!good) {

@@ -141,16 +141,24 @@ public final class SnapshotCheck {
     }
 
     /**
-     * The checks under the lock where Hudi does not check for conflicts. The lock cycle in which a
-     * write begins is not yet that of its commit.
+     * The checks under the lock where Hudi does not check for conflicts.
+     *
+     * @param begun the instants that this cycle may complete: what its write client has begun. None
+     *     in the cycle in which that client begins its write, whatever other clients of this process
+     *     have left pending (F378)
      */
-    public static void inNonBlockingMode(HoodieTableMetaClient metaClient, TypedProperties props, Session session) {
-        TableReads.Write write = session.reads().newest();
-        boolean begins = !session.instants().ownsPending(write.instant);
-        if (isolation(props) != Isolation.FRAME && (!begins || props.containsKey(BASE))) {
-            TypedProperties all = TypedProperties.copy(props);
-            all.setProperty(ISOLATION, Isolation.SERIALIZABLE.name());
-            since(metaClient, all, session, begins ? session.reads().write("") : write);
+    public static void inNonBlockingMode(
+            HoodieTableMetaClient metaClient, TypedProperties props, Session session, Set<String> begun) {
+        if (isolation(props) == Isolation.FRAME) {
+            return;
+        }
+        TypedProperties all = TypedProperties.copy(props);
+        all.setProperty(ISOLATION, Isolation.SERIALIZABLE.name());
+        if (begun.isEmpty() && props.containsKey(BASE)) {
+            since(metaClient, all, session, session.reads().write(""));
+        }
+        for (String instant : begun) {
+            since(metaClient, all, session, session.reads().write(instant));
         }
     }
 

@@ -29,7 +29,7 @@ public final class HeldLock {
     private final long gateRevision;
     private final InsertRule insertConflicts;
     private boolean restores;
-    private boolean commitsChecked;
+    private Object client;
     private boolean releasing;
 
     public HeldLock(long token, String clock, Gate gate) {
@@ -82,14 +82,19 @@ public final class HeldLock {
         return restores;
     }
 
-    /** {@code CommitChecks} hold in this cycle; the non-blocking mode requires nothing else. */
-    public synchronized void commitsChecked() {
-        commitsChecked = true;
+    /** The write client of Hudi that this cycle is for. */
+    public synchronized void isFor(Object writeClient) {
+        client = writeClient;
+    }
+
+    /** See {@link #isFor}; null when nobody has said it. */
+    public synchronized Object client() {
+        return client;
     }
 
     /** Whether this instant may be published as far as other writers are concerned (I9). */
     public synchronized boolean mayCommit(String instant) {
-        return checked.contains(instant) || nonBlocking && commitsChecked;
+        return checked.contains(instant);
     }
 
     public synchronized String clock() {
@@ -101,8 +106,9 @@ public final class HeldLock {
     }
 
     /**
-     * Records that Hudi has asked the conflict strategy about this instant in this cycle. Returns
-     * the gate's rule for inserts.
+     * Records that Hudi has asked the conflict strategy about this instant in this cycle or, in the
+     * non-blocking mode, that the provider has made the strategy's other checks. Returns the gate's
+     * rule for inserts.
      */
     public synchronized InsertRule conflictsChecked(String instant) {
         checked.add(instant);

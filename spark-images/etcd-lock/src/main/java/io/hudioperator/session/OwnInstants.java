@@ -10,7 +10,11 @@ import io.hudioperator.protocol.Liveness;
 import io.hudioperator.protocol.Publication;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
@@ -38,6 +42,9 @@ public final class OwnInstants {
     private final Object decision = new Object();
 
     private final Set<String> pending = ConcurrentHashMap.newKeySet();
+    /** The instants that each of Hudi's write clients has begun. */
+    private final Map<Object, Set<String>> ofClients = Collections.synchronizedMap(new WeakHashMap<>());
+
     private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
     private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
     private final LostExecutors lostExecutors = new LostExecutors();
@@ -78,6 +85,16 @@ public final class OwnInstants {
         return Collections.unmodifiableSet(pending);
     }
 
+    /**
+     * Those of {@link #pending} that this write client of Hudi has begun, in the order of time. Only
+     * a cycle of the lock that is for this client completes one of them.
+     */
+    public SortedSet<String> pendingOf(Object client) {
+        SortedSet<String> found = new TreeSet<>(ofClients.getOrDefault(client, Set.of()));
+        found.removeIf(instant -> !ownsPending(instant));
+        return found;
+    }
+
     /** This process has declared that it will not complete the instant. */
     public boolean hasGivenUp(String instant) {
         return givenUp.contains(instant);
@@ -112,6 +129,11 @@ public final class OwnInstants {
             protocol.recordInstant(lock.token, instant, action, RESTORE.equals(action) ? lock.gateRevision() : 0);
             lock.promised(instant);
             reads.begun(instant);
+            if (lock.client() != null) {
+                ofClients
+                        .computeIfAbsent(lock.client(), client -> ConcurrentHashMap.newKeySet())
+                        .add(instant);
+            }
             pending.add(instant);
         }
     }

@@ -372,6 +372,19 @@ public final class Session {
     }
 
     /**
+     * Says which of Hudi's write clients has acquired the lock that is held now. Hudi begins and
+     * completes an instant with the same client, in two lock cycles.
+     *
+     * @param client compared by identity, and not kept alive
+     */
+    public void isFor(Object client) {
+        HeldLock lock = held;
+        if (lock != null) {
+            lock.isFor(client);
+        }
+    }
+
+    /**
      * A writer's lock cycle in the non-blocking mode: {@link #commitsChecked} is required before
      * anything is published.
      */
@@ -380,11 +393,11 @@ public final class Session {
         return lock != null && lock.isNonBlocking() && me.isWriter();
     }
 
-    /** {@code CommitChecks} hold under the lock that is held now. */
-    public void commitsChecked() {
+    /** {@code CommitChecks} hold for these instants under the lock that is held now. */
+    public void commitsChecked(Set<String> begun) {
         HeldLock lock = held;
         if (lock != null) {
-            lock.commitsChecked();
+            begun.forEach(lock::conflictsChecked);
         }
     }
 

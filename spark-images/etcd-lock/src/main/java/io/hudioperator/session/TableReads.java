@@ -240,15 +240,6 @@ public final class TableReads {
         return found == null ? new Write(instant, Thread.currentThread().getId(), null, null) : found;
     }
 
-    /** The latest write of this thread. */
-    public synchronized Write newest() {
-        long thread = Thread.currentThread().getId();
-        return writes.descendingMap().values().stream()
-                .filter(w -> w.thread == thread)
-                .findFirst()
-                .orElseGet(() -> write(""));
-    }
-
     /**
      * Whether the write knows the commit with that instant although the commit completed after the
      * read.

@@ -11,13 +11,16 @@ import io.hudioperator.EtcdLockProvider;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.Session;
+import io.hudioperator.session.TableReads;
 import io.hudioperator.support.TestTable;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
@@ -51,14 +54,23 @@ class NonBlockingTest {
         table.close();
     }
 
-    private EtcdLockProvider provider(boolean guarded, Map<String, String> more) {
+    /** What all providers of one of Hudi's write clients have in common. */
+    private LockConfiguration client(Map<String, String> more) {
         Properties options = new Properties();
         options.setProperty("hoodie.base.path", table.folder.toString());
         options.setProperty("hoodie.write.lock.etcd.table_id", table.id);
         options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
         options.putAll(more);
-        return new EtcdLockProvider(
-                new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(guarded)));
+        return new LockConfiguration(options);
+    }
+
+    private static EtcdLockProvider provider(boolean guarded, LockConfiguration client) {
+        return new EtcdLockProvider(client, HadoopFSUtils.getStorageConf(TestTable.conf(guarded)));
+    }
+
+    /** Of a client of its own. */
+    private EtcdLockProvider provider(boolean guarded, Map<String, String> more) {
+        return provider(guarded, client(more));
     }
 
     private boolean lock(EtcdLockProvider provider) {
@@ -88,11 +100,20 @@ class NonBlockingTest {
     }
 
     private void commit(Map<String, String> more, Map<String, String> metadata) {
-        EtcdLockProvider provider = provider(true, more);
+        LockConfiguration client = client(more);
+        locked(client, this::request);
+        locked(client, () -> complete(metadata));
+    }
+
+    /** In a lock cycle of that client. */
+    private void locked(LockConfiguration client, Runnable what) {
+        EtcdLockProvider provider = provider(true, client);
         assertTrue(lock(provider));
-        request();
-        complete(metadata);
-        provider.unlock();
+        try {
+            what.run();
+        } finally {
+            provider.unlock();
+        }
     }
 
     @Test
@@ -106,11 +127,9 @@ class NonBlockingTest {
 
     @Test
     void theOptionAloneDoesNotSwitchConflictChecksOff() {
-        EtcdLockProvider provider = provider(true, Map.of());
-        assertTrue(lock(provider));
-        request();
-        assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of())));
-        provider.unlock();
+        LockConfiguration client = client(Map.of());
+        locked(client, this::request);
+        locked(client, () -> assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of()))));
         assertEquals("Pending", table.state(instant));
     }
 
@@ -174,6 +193,60 @@ class NonBlockingTest {
         EtcdLockProvider keeping = provider(true, Map.of("hoodie.metadata.enable", "true"));
         assertTrue(lock(keeping));
         keeping.unlock();
+    }
+
+    /** The checks were made for the instants of the client that has the lock. */
+    @Test
+    void onlyTheClientThatHasBegunAnInstantCompletesIt() {
+        table.concurrency("NonBlocking");
+        LockConfiguration client = client(Map.of());
+        locked(client, this::request);
+        locked(client(Map.of()), () -> assertCode(ErrorCode.OPTION, refusal(() -> complete(Map.of()))));
+        assertEquals("Pending", table.state(instant));
+        locked(client, () -> complete(Map.of()));
+        assertNull(table.instant(instant));
+    }
+
+    /**
+     * F378: a program that repeats a statement that was refused has an instant pending, of the
+     * statement's first run.
+     */
+    @Test
+    void aWriteIsNotComparedWithWhatARefusedOneHasRead() throws Exception {
+        table.concurrency("NonBlocking");
+        session.reads().readByStatement(new TableReads.Base("0", "0", Set.of()));
+        LockConfiguration refused = client(Map.of());
+        locked(refused, this::request);
+        anotherCommit();
+        assertCode(ErrorCode.SNAPSHOT_MOVED, assertThrows(HoodieException.class, () -> lock(provider(true, refused))));
+        assertNull(table.lock());
+        locked(client(Map.of()), () -> {});
+        assertEquals("Pending", table.state(instant));
+    }
+
+    /** A file group is written by somebody else. */
+    private void anotherCommit() throws Exception {
+        HoodieWriteStat stat = new HoodieWriteStat();
+        stat.setPartitionPath("p");
+        stat.setFileId("f");
+        HoodieCommitMetadata content = new HoodieCommitMetadata();
+        content.setOperationType(WriteOperationType.UPSERT);
+        content.addWriteStat("p", stat);
+        String other = TestTable.time(0);
+        LockConfiguration client = client(Map.of());
+        HoodieInstant begun = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", other);
+        locked(client, () -> {
+            metaClient.getActiveTimeline().createNewInstant(begun);
+            metaClient.getActiveTimeline().transitionRequestedToInflight(begun, Option.empty());
+        });
+        locked(
+                client,
+                () -> metaClient
+                        .getActiveTimeline()
+                        .saveAsComplete(
+                                metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "deltacommit", other),
+                                Option.of(content)));
+        session.reads().forget(other);
     }
 
     private static Throwable refusal(Runnable change) {

@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.model.WriteOperationType;
@@ -215,20 +216,22 @@ class SchemaMovedTest {
         commit(0, WriteOperationType.UPSERT, OLD);
         commit(1, WriteOperationType.UPSERT, NEW);
         table.concurrency("NonBlocking");
-        EtcdLockProvider begins = provider(options(null, OLD));
+        LockConfiguration client = client(options(null, OLD));
+        EtcdLockProvider begins = provider(client);
         assertTrue(begins.tryLock(5, TimeUnit.SECONDS));
         String time = TestTable.time(2);
         metaClient
                 .getActiveTimeline()
                 .createNewInstant(metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "deltacommit", time));
         begins.unlock();
-        refused(() -> lock(null));
+        refused(() -> provider(client).tryLock(5, TimeUnit.SECONDS));
         assertNull(table.lock());
-        Properties merge = options(null, NEW);
+        TypedProperties merge = client.getConfig();
+        merge.putAll(options(null, NEW));
         merge.setProperty(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), OLD);
-        refused(() -> provider(merge).tryLock(5, TimeUnit.SECONDS));
+        refused(() -> provider(client).tryLock(5, TimeUnit.SECONDS));
         merge.setProperty(HoodieWriteConfig.WRITE_SCHEMA_OVERRIDE.key(), NEW);
-        EtcdLockProvider good = provider(merge);
+        EtcdLockProvider good = provider(client);
         assertTrue(good.tryLock(5, TimeUnit.SECONDS));
         good.unlock();
     }
@@ -264,11 +267,15 @@ class SchemaMovedTest {
     }
 
     private EtcdLockProvider provider(String base) {
-        return provider(options(base, OLD));
+        return provider(client(options(base, OLD)));
     }
 
-    private EtcdLockProvider provider(Properties options) {
+    private static LockConfiguration client(Properties options) {
         options.setProperty("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL");
-        return new EtcdLockProvider(new LockConfiguration(options), HadoopFSUtils.getStorageConf(TestTable.conf(true)));
+        return new LockConfiguration(options);
+    }
+
+    private EtcdLockProvider provider(LockConfiguration client) {
+        return new EtcdLockProvider(client, HadoopFSUtils.getStorageConf(TestTable.conf(true)));
     }
 }
