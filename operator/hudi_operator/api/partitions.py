@@ -14,6 +14,24 @@ from functools import lru_cache
 from itertools import product
 
 SEPARATOR = "/"
+MOST_STARS = 5
+"""Number of ``*`` in a pattern: comparing two patterns takes time with the product of their stars."""
+MEANS_NOTHING = "[]{}!\\"
+"""Characters that other patterns give a meaning to, and these do not."""
+
+
+def problem(pattern: str) -> str:
+    """Why this is no pattern of partitions (value and rule); empty when it is one."""
+    if pattern.count("*") > MOST_STARS:
+        return f"{pattern!r} has more than five *"
+    if not all(pattern.split(SEPARATOR)):
+        return f"{pattern!r} is not a partition path: no '/' at the beginning or end, and none twice in a row"
+    if any(char in MEANS_NOTHING for char in pattern):
+        return (
+            f"{pattern!r}: patterns are made of * (any characters) and ? (one character) only; [ ] {{ }} ! and a "
+            "backslash mean nothing here"
+        )
+    return ""
 
 
 def normal(pattern: str, fields: Sequence[str]) -> str:

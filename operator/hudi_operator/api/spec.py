@@ -16,7 +16,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
-from hudi_operator.api import merging, pod_template, storage_options
+from hudi_operator.api import merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.fields import (
@@ -515,6 +515,9 @@ class WriterSpec:
             raise SpecError(f"spec.{found}")
         if spec.application is not None and (found := spec.application.problem()):
             raise SpecError(f"spec.application{found}")
+        for index, pattern in enumerate(spec.partitions):
+            if found := partitions.problem(pattern):
+                raise SpecError(f"spec.partitions[{index}]: {found}")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
         _check_pods(spec.driver, "spec.driver", "driver")

@@ -92,6 +92,13 @@ FAIRNESS = (
         f"{OVERLAPS}::test_who_declares_nothing_runs_alone",
     ),
     mutation(
+        "no-pattern-is-a-pattern",
+        "availability",
+        "a writer starts with patterns that `kubectl apply` refuses",
+        o("api/spec", "if found := partitions.problem(pattern):", "if found := '':"),
+        "tests/tiers/unit/api/test_partitions.py::test_what_is_no_pattern",
+    ),
+    mutation(
         "the-new-declaration-counts-at-once",
         "availability",
         "a declaration that was changed counts for the attempt that runs with the old one",

@@ -58,7 +58,6 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         {"image": "x:1", "merge": {**OWN, "custom": {**OWN["custom"], "className": "Own,Other"}}},
         ("spec.merge.custom.className", "'Own,Other' is not the name of a Java class with its package"),
     ),
-    ("empty", {"merge": {}}, ("spec.merge", "at least 1 properties")),
     ("word", {"merge": {"partialUpdates": "Never"}}, ("spec.merge.partialUpdates", '"Never"', '"IgnoreNulls"')),
     (
         "order",
@@ -109,6 +108,7 @@ def test_a_refusal_names_field_value_and_rule(
 @pytest.mark.parametrize(
     "spec",
     [
+        {"merge": {}},
         {"merge": {"mode": "EventTime"}},
         {"merge": {"mode": "CommitTime"}},
         {"image": "x:1", "merge": OWN, **SIDE_BY_SIDE},

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_operator.api import partitions
+from hudi_operator.api.spec import SpecError, WriterSpec
 
 TEXTS = ["".join(text) for length in range(7) for text in product("ab", repeat=length)]
 
@@ -49,3 +50,27 @@ def test_field_names_may_be_written_or_left_out() -> None:
     )
     assert partitions.normal("day=1*", ("day",)) == "1*"
     assert partitions.normal("city=x", ("day",)) == "city=x", "a value may have a '=' of its own"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("*a*a*a*a*a*", "has more than five *"),
+        ("/a", "is not a partition path: no '/' at the beginning or end"),
+        ("a/", "is not a partition path: no '/' at the beginning or end"),
+        ("a//b", "none twice in a row"),
+        *((f"2026-0{char}", "patterns are made of * (any characters) and ? (one character) only") for char in "[]{}!\\"),
+        ("a\nx=y}", "patterns are made of *"),
+    ],
+)
+def test_what_is_no_pattern(pattern: str, words: str) -> None:
+    """The operator refuses what `kubectl apply` refuses, also where the CRD's rules were not asked."""
+    assert words in partitions.problem(pattern)
+    writer = {"tableRef": {"name": "t"}, "partitions": ["ok", pattern]}
+    with pytest.raises(SpecError, match=r"spec\.partitions\[1\]"):
+        WriterSpec.from_object({"metadata": {"namespace": "n", "name": "w", "uid": "u"}, "spec": writer})
+
+
+@pytest.mark.parametrize("pattern", ["2026-01-*", "*", "de/2026-0?", "day=2026-01-01", "a b", "*a*a*a*a*"])
+def test_what_is_a_pattern(pattern: str) -> None:
+    assert partitions.problem(pattern) == ""

@@ -143,9 +143,9 @@ public final class SnapshotCheck {
     /**
      * The checks under the lock where Hudi does not check for conflicts.
      *
-     * @param begun the instants that this cycle may complete: what its write client has begun. None
-     *     in the cycle in which that client begins its write, whatever other clients of this process
-     *     have left pending (F378)
+     * @param begun the instants that this cycle may complete: what its write client has begun.
+     *     None in the cycle in which that client begins its write, whatever other clients of this
+     *     process have left pending (F378)
      */
     public static void inNonBlockingMode(
             HoodieTableMetaClient metaClient, TypedProperties props, Session session, Set<String> begun) {

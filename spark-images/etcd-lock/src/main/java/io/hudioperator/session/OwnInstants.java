@@ -86,8 +86,8 @@ public final class OwnInstants {
     }
 
     /**
-     * Those of {@link #pending} that this write client of Hudi has begun, in the order of time. Only
-     * a cycle of the lock that is for this client completes one of them.
+     * Those of {@link #pending} that this write client of Hudi has begun, in the order of time.
+     * Only a cycle of the lock that is for this client completes one of them.
      */
     public SortedSet<String> pendingOf(Object client) {
         SortedSet<String> found = new TreeSet<>(ofClients.getOrDefault(client, Set.of()));
