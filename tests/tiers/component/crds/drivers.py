@@ -14,6 +14,7 @@ from hudi_operator.manifests import configmaps, pods
 from hudi_operator.manifests import namespace as manifests
 from hudi_operator.model.config import OperatorConfig
 from tests.support import quick_yaml
+from tests.tiers.component.crds import asking
 from tests.tiers.component.crds.cluster import Cluster, JsonDict, table, writer
 
 CONFINED = {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
@@ -38,8 +39,8 @@ class Driver:
     executor: JsonDict
 
     def creates(self, obj: JsonDict) -> tuple[int, str]:
-        done = self.cluster.run("create", "--dry-run=server", "-f", "-", stdin=quick_yaml.dump(obj))
-        return done.returncode, done.stdout
+        code, said = asking.create(self.cluster.kubeconfig, obj)
+        return int(code not in (200, 201)), said
 
     def changed(self, change: Callable[[JsonDict], Any]) -> JsonDict:
         """The executor with a change."""

@@ -1,0 +1,72 @@
+"""Objects put to an API server as `kubectl create --dry-run=server` puts them, without a process
+for each: the tests of this folder ask for the answer to hundreds of objects.
+
+`kubectl` itself is asked by the tests that show what a user sees, and wherever an object is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+
+JsonDict = dict[str, Any]
+
+
+@functools.cache
+def _connection(kubeconfig: Path) -> client.ApiClient:
+    return config.new_client_from_config(str(kubeconfig))
+
+
+@functools.cache
+def _kinds(kubeconfig: Path, api_version: str) -> dict[str, tuple[str, bool]]:
+    """Name of the resource of each kind, and whether it lies in a namespace."""
+    code, found = _request(kubeconfig, "GET", _group(api_version), {})
+    assert code == 200, found
+    return {r["kind"]: (r["name"], r["namespaced"]) for r in found["resources"] if "/" not in r["name"]}
+
+
+def _group(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def _request(
+    kubeconfig: Path, method: str, path: str, headers: dict[str, str], body: JsonDict | None = None
+) -> tuple[int, JsonDict]:
+    connection = _connection(kubeconfig)
+    authorized = connection.configuration.auth_settings().values()
+    answer = connection.rest_client.pool_manager.request(
+        method,
+        connection.configuration.host + path,
+        headers={
+            "Content-Type": "application/json",
+            **{way["key"]: way["value"] for way in authorized},
+            **headers,
+        },
+        body=json.dumps(body).encode() if body is not None else None,
+        timeout=60,
+    )
+    return answer.status, json.loads(answer.data)
+
+
+def create(
+    kubeconfig: Path, obj: JsonDict, *, user: str = "", groups: tuple[str, ...] = (), validate: str = "Strict"
+) -> tuple[int, str]:
+    """The answer to a create that leaves nothing behind: HTTP's status, and kubectl's words.
+
+    ``validate`` is what kubectl's ``--validate`` is: Strict, Warn or Ignore.
+    """
+    plural, namespaced = _kinds(kubeconfig, obj["apiVersion"])[obj["kind"]]
+    where = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if namespaced else ""
+    path = f"{_group(obj['apiVersion'])}{where}/{plural}?dryRun=All&fieldValidation={validate}"
+    headers = {"Impersonate-User": user} if user else {}
+    assert len(groups) < 2, "a header of this client has one value"
+    if groups:
+        headers["Impersonate-Group"] = groups[0]
+    code, found = _request(kubeconfig, "POST", path, headers, obj)
+    if code < 300:
+        return code, f"{obj['kind'].lower()}/{found['metadata']['name']} created (server dry run)\n"
+    return code, f"Error from server ({found.get('reason')}): {found['message']}"
