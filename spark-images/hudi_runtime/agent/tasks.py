@@ -76,7 +76,7 @@ class Tasks:
         return self._restores.between(records)
 
     def timeline(self) -> tl.Timeline:
-        """The active timeline, listed now, and passed to the callback sender and to the catalog's."""
+        """The active timeline, listed now, and passed to the callback sender and the catalog."""
         listed = (
             self._context.table.timeline()
             if self._callback_sender is None
@@ -109,7 +109,7 @@ class Tasks:
         return not self.restoring and all(task.idle for task in self._in_order)
 
     def stop_telling(self) -> None:
-        """Stop sending callbacks and synchronizing a catalog: the next agent continues with both."""
+        """Stop sending callbacks and synchronizing a catalog: the next agent does both."""
         if self._callback_sender is not None:
             self._callback_sender.stop()
         if self._catalog_syncer is not None:

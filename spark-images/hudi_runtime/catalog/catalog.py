@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from pyspark.sql import SparkSession
+
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
 from hudi_contract.backoff import exponential
 from hudi_contract.keys import CATALOG, Kind
@@ -21,7 +23,6 @@ from hudi_runtime.catalog.hive import HiveMetastore, NotSynced
 from hudi_runtime.process.errors import record_message
 from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
-from pyspark.sql import SparkSession
 
 REPORT = Kind.REPORT.of(CATALOG)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
@@ -73,14 +74,14 @@ class CatalogSyncer:
         self._offered: tl.Timeline | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
-        self._stopped = False
+        self._stopped = threading.Event()
         # Used only by the thread from here on.
         self._known: CatalogReport | None = None
         self._retry_at = 0.0
 
     def consider(self, timeline: tl.Timeline) -> None:
         """Take a new listing."""
-        if self._stopped:
+        if self._stopped.is_set():
             return
         self._offered = timeline
         if self._thread is None:
@@ -90,11 +91,11 @@ class CatalogSyncer:
 
     def stop(self) -> None:
         """Begin nothing more. A running try ends by itself, and is not reported."""
-        self._stopped = True
+        self._stopped.set()
         self._wake.set()
 
     def _run(self) -> None:
-        while not self._stopped:
+        while not self._stopped.is_set():
             try:
                 self.step()
             except Exception as error:  # etcd does not answer, or the JVM is gone
@@ -108,7 +109,7 @@ class CatalogSyncer:
     def step(self) -> None:
         """Synchronize when the listing is newer than what was synchronized, and a try is due."""
         timeline = self._offered
-        if timeline is None or self._stopped or self._clock() < self._retry_at:
+        if timeline is None or self._stopped.is_set() or self._clock() < self._retry_at:
             return
         self._retry_at = 0.0
         known = self._load()
@@ -118,7 +119,7 @@ class CatalogSyncer:
         undone = any(i.action == "restore" and i.completion > known.completion_time for i in timeline.completed)
         try:
             with _AT_ONCE:
-                if self._stopped:
+                if self._stopped.is_set():
                     return
                 self._catalog.sync(everything=undone or not known.completion_time)
         except NotSynced as error:
@@ -148,9 +149,7 @@ class CatalogSyncer:
 
     def _failed(self, known: CatalogReport, error: NotSynced) -> None:
         failures = known.failures + 1
-        self._retry_at = self._clock() + exponential(
-            failures, first=FIRST_PAUSE_SECONDS, longest=LONGEST_PAUSE_SECONDS
-        )
+        self._retry_at = self._clock() + exponential(failures, first=FIRST_PAUSE_SECONDS, longest=LONGEST_PAUSE_SECONDS)
         message = record_message(str(error))
         if (error.reason, message) != (known.reason, known.message):
             print(
@@ -161,7 +160,7 @@ class CatalogSyncer:
         self._save(known.but(inc=self._inc, failures=failures, reason=error.reason, message=message))
 
     def _save(self, report: CatalogReport) -> None:
-        if self._stopped:
+        if self._stopped.is_set():
             return
         self._etcd.put(REPORT, report.to_json())
         self._known = report
@@ -171,9 +170,7 @@ def from_order(spark: SparkSession, order: AssignmentRecord, etcd: Etcd, *, inc:
     """The syncer that an assignment requests; None when it requests none."""
     if order.catalog is None:
         return None
-    return CatalogSyncer(
-        etcd, order.catalog, HiveMetastore(spark, order, order.catalog), label=order.table, inc=inc
-    )
+    return CatalogSyncer(etcd, order.catalog, HiveMetastore(spark, order, order.catalog), label=order.table, inc=inc)
 
 
 def forget(etcd: Etcd) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from hudi_runtime.callback import callback_http as http
 from hudi_runtime.callback.callback_http import Sender, Undelivered
 from hudi_runtime.process import addresses
 from tests.support.world.callback_parts import Receiver, receiver
