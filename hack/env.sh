@@ -19,6 +19,7 @@ IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/
 JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/jars/fetch-jars)
 KAFKA=$CACHE/kafka        # the broker that tests start (hack/jars/fetch-kafka)
 HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/jars/fetch-hdfs)
+HIVE=$CACHE/hive          # the Hive Metastore that tests start (hack/jars/fetch-hive)
 VENV=$CACHE/venv          # Python for development and tests (hack/setup/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig

@@ -51,6 +51,22 @@ class CallbackOrder(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CatalogOrder(Record):
+    """A Hive Metastore in which the table is listed."""
+
+    uris: tuple[str, ...]
+    """Of one metastore: `thrift://host:port`."""
+    database: str
+    table: str
+    timeout_seconds: Count
+
+    @property
+    def target(self) -> str:
+        """What a report is about: the metastore, database and table."""
+        return f"{','.join(self.uris)} {self.database}.{self.table}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AssignmentRecord(Record):
     """One table of an agent. A service that is absent does not run."""
 
@@ -72,6 +88,7 @@ class AssignmentRecord(Record):
     metadata_table: str = ""
     """Nonce of the requested metadata table."""
     callback: CallbackOrder | None = field(default=None, metadata=LEFT_OUT)
+    catalog: CatalogOrder | None = field(default=None, metadata=LEFT_OUT)
     services: Mapping[str, ServiceOrder] = field(default_factory=dict)
     """Keyed by a value of `Service`."""
     lock: Durations | None = None

@@ -87,8 +87,8 @@ class Kind(StrEnum):
 
 CREATE, FOREIGN, COUNTED, CALLBACK = "create", "foreign", "counted", "callback"
 """Names below ``done/`` that answer no request; the last one is used below ``report/`` as well."""
-TIMELINE = "timeline"
-"""Name below ``report/``."""
+TIMELINE, CATALOG = "timeline", "catalog"
+"""Names below ``report/``."""
 _ABANDONED, _ATTEMPT = "abandoned-", "attempt/"
 
 

@@ -29,6 +29,7 @@ _SAID = "set it in spec.services of the HudiTable"
 _DUPLICATES = "set it in spec.duplicates of the HudiWriter"
 _CLASS = "classes named by options could replace the guarded write path"
 EXTERNAL: Final = "the option reaches systems that the operator does not guard"
+_CATALOG = "writers do not synchronize catalogs, the table's agent does: set spec.catalog of the HudiTable"
 
 _TWICE = "one record for each key: a key that is twice in a batch would become two records (F93)"
 _STORED = "all writers of a table store and find its rows in one way (F93)"
@@ -117,9 +118,9 @@ OWNED: Final = (
     Rule("hoodie.*.impl", _CLASS),
     Rule("hoodie.*callback*", _CLASS),
     Rule("hoodie.*keygenerator*", _CLASS),
-    Rule("hoodie.datasource.hive_sync.*", EXTERNAL),
-    Rule("hoodie.datasource.meta.sync.*", EXTERNAL),
-    Rule("hoodie.meta.sync.*", EXTERNAL),
+    Rule("hoodie.datasource.hive_sync.*", _CATALOG),
+    Rule("hoodie.datasource.meta.sync.*", _CATALOG),
+    Rule("hoodie.meta.sync.*", _CATALOG),
     Rule("hoodie.metrics.*", EXTERNAL),
     Rule("hoodie.internal.*", _INTERNAL),
 )

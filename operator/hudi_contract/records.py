@@ -20,7 +20,7 @@ from hudi_contract import naming
 from hudi_contract import reports as rp
 from hudi_contract import requests as rq
 from hudi_contract import table_keys as tk
-from hudi_contract.keys import CALLBACK, CREATE, FOREIGN, TIMELINE, Kind, abandoned, attempt_report
+from hudi_contract.keys import CALLBACK, CATALOG, CREATE, FOREIGN, TIMELINE, Kind, abandoned, attempt_report
 from hudi_contract.requests import request_id
 from hudi_contract.settle import SettleRecord
 from hudi_contract.shape import JsonDict, Record, at, every_but, fields_of
@@ -106,6 +106,7 @@ _KINDS: Mapping[str, _Kind] = {
     ),
     Kind.REPORT.of(attempt_report("")): _Kind(rp.AttemptReport),
     Kind.REPORT.of(CALLBACK): _Kind(rp.CallbackReport),
+    Kind.REPORT.of(CATALOG): _Kind(rp.CatalogReport),
     **{Kind.DONE.of(name): kind for name, kind in _DONE.items()},
 }
 """By key, or by prefix (then the entry ends in ``/`` or ``-``)."""

@@ -176,6 +176,28 @@ class CallbackReport(CallbackPosition):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CatalogReport(Record):
+    """`report/catalog`, written by the agent after each try.
+
+    Deleted when the table has no catalog.
+    """
+
+    inc: str = ""
+    target: str = ""
+    """`CatalogOrder.target`."""
+    instant: Time = ""
+    """Requested time of the last synchronized change; empty: none yet."""
+    completion_time: Time = ""
+    """Its completion time."""
+    at_ms: Count = 0
+    """When it was synchronized; 0: never."""
+    failures: Count = 0
+    """Consecutive failures since then."""
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TerminationMessage(Record):
     """The content of `/dev/termination-log` (at most 4096 bytes)."""
 

@@ -14,10 +14,11 @@ The driver of one attempt (`writer`), the agent of a table (`agent`), and the au
         agent    the agent of any number of tables; adoption, bootstrap,
                  savepoints, restores, reports
     callback     sends a table's commits to a receiver; run by the agent
+    catalog      keeps a table's entry in a catalog; run by the agent
     audit        checks whether a table holds what it should; reads only
 
 Each package imports only from the packages above it in its own tower: `read`, `writer` and `api` do
-not import `settle`, `services`, `agent` and `callback`, and these do not import those
+not import `settle`, `services`, `agent`, `callback` and `catalog`, and these do not import those
 (import-linter). So no code that a driver runs can roll back, sweep, clean or archive.
 
 This package does not enforce safety. Lock, fence and publication checks live in the Java session

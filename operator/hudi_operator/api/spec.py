@@ -19,6 +19,7 @@ from hudi_contract.keys import HUDI_VERSION
 from hudi_operator.api import merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
+from hudi_operator.api.catalog import Catalog
 from hudi_operator.api.fields import (
     IMAGE,
     NAME,
@@ -256,6 +257,8 @@ class TableSpec:
     """None: the table shares an agent with others that have the same access to storage."""
     callback: Callback | None = record(Callback, at="commitCallback", optional=True)
     """None: commits are not delivered."""
+    catalog: Catalog | None = record(Catalog, optional=True)
+    """None: the table is in no catalog."""
     suspend: bool = flag(False)
     known_id: str = ""
     """Table id from status, for a table with an unreadable path; empty: it follows

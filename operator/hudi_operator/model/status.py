@@ -199,6 +199,22 @@ class CallbackStatus(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CatalogStatus(Record):
+    """The table's entry in a catalog (``status.catalog``)."""
+
+    database: str
+    table: str
+    last_instant: str = field(default="", metadata=LEFT_OUT)
+    """The change that the catalog shows; empty: none yet."""
+    last_completion_time: str = field(default="", metadata=LEFT_OUT)
+    last_sync_time: str = field(default="", metadata=LEFT_OUT)
+    failures: Count = 0
+    """In a row."""
+    message: str = field(default="", metadata=LEFT_OUT)
+    """Why the last try failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServiceStatus(Record):
     """A table service (an entry of ``status.services``)."""
 

@@ -13,7 +13,7 @@ from hudi_contract.words import Result
 from hudi_operator.model import conditions
 from hudi_operator.model.status import savepoint_entries, settling_entries
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent
-from hudi_operator.plan.requests import bootstrap, callbacks, restores
+from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, restores
 
 JsonDict = dict[str, Any]
 
@@ -26,6 +26,7 @@ _EVENTS = {
     ("ServicesHealthy", "False"): ("Warning", ""),
     ("BucketSafe", "False"): ("Warning", ""),
     (callbacks.CONDITION, "False"): ("Warning", "CallbackFailed"),
+    (catalogs.CONDITION, "False"): ("Warning", "CatalogSyncFailed"),
 }
 
 

@@ -31,7 +31,7 @@ from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
-from hudi_operator.plan.requests import bootstrap, callbacks, metadata_table, restores, savepoints
+from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import duplicates
 from hudi_operator.plan.writers.admission import Decision, Kind
 
@@ -77,6 +77,7 @@ def table_status(
             "restore": restores.status(view, adopted=gate.adopted(view)),
             "metadataTable": metadata_table.status(view),
             "commitCallback": callbacks.status(view),
+            "catalog": catalogs.status(view),
         }
         status.update({name: section.to_json() for name, section in sections.items() if section is not None})
         if doubts.undecided(view.etcd):
@@ -431,6 +432,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         table_services.healthy(view),
         bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
         *callbacks.delivered(view),
+        *catalogs.synced(view),
         *_bucket(view),
         duplicates.allowed(view),
         credentials.renewed(view),

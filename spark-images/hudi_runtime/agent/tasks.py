@@ -17,6 +17,8 @@ from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.callback import callback
 from hudi_runtime.callback.callback import CallbackSender
 from hudi_runtime.callback.callback_plan import Source
+from hudi_runtime.catalog import catalog
+from hudi_runtime.catalog.catalog import CatalogSyncer
 from hudi_runtime.process import spark as sp
 from hudi_runtime.services import triggers
 from hudi_runtime.services.service_actions import Actions
@@ -42,6 +44,7 @@ class Tasks:
         gauge = [self._gauge] if self._gauge is not None else []
         self._in_order: tuple[TableTask, ...] = (self._bootstrap, metadata_table, savepoints, self.services, *gauge)
         self._callback_sender = _callback_sender(context, order)
+        self._catalog_syncer = _catalog_syncer(context, order)
 
     # -- a pass: settle, restore, list, all others -------------------------------------------------
 
@@ -73,12 +76,15 @@ class Tasks:
         return self._restores.between(records)
 
     def timeline(self) -> tl.Timeline:
-        """The active timeline, listed now, and passed to the callback sender."""
-        return (
+        """The active timeline, listed now, and passed to the callback sender and the catalog."""
+        listed = (
             self._context.table.timeline()
             if self._callback_sender is None
             else self._callback_sender.look(self._context.table.timeline)
         )
+        if self._catalog_syncer is not None:
+            self._catalog_syncer.consider(listed)
+        return listed
 
     def consider(self, look: Observation) -> None:
         """Run all tasks except restores, in order.
@@ -103,9 +109,11 @@ class Tasks:
         return not self.restoring and all(task.idle for task in self._in_order)
 
     def stop_telling(self) -> None:
-        """Stop sending callbacks: the next agent continues with them."""
+        """Stop sending callbacks and synchronizing a catalog: the next agent does both."""
         if self._callback_sender is not None:
             self._callback_sender.stop()
+        if self._catalog_syncer is not None:
+            self._catalog_syncer.stop()
 
     def cancel_bootstrap(self) -> None:
         """Cancel the bootstrap: its result is no longer wanted."""
@@ -169,4 +177,11 @@ def _callback_sender(context: AgentContext, order: AssignmentRecord) -> Callback
     made = callback.from_order(order.callback, source, context.table, context.session.etcd, inc=context.session.inc)
     if made is None:
         callback.forget(context.session.etcd)
+    return made
+
+
+def _catalog_syncer(context: AgentContext, order: AssignmentRecord) -> CatalogSyncer | None:
+    made = catalog.from_order(context.spark, order, context.session.etcd, inc=context.session.inc)
+    if made is None:
+        catalog.forget(context.session.etcd)
     return made

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hudi_runtime.process.addresses import Address, forbidden
 from hudi_runtime.process.errors import first_line
 
 SECRET_FOLDER = Path("/etc/hudi/callback")
@@ -45,13 +46,6 @@ _OURS = frozenset(
         "user-agent",
     }
 )
-_METADATA = frozenset(
-    ipaddress.ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
-)
-"""Addresses of metadata services that are not link-local."""
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undelivered(Exception):
@@ -73,25 +67,6 @@ class Credentials:
 
     headers: tuple[tuple[str, str], ...] = ()
     ca: Path | None = None
-
-
-def forbidden(address: Address) -> bool:
-    """Whether requests to this address are forbidden."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inside = (
-            address.ipv4_mapped
-            or address.sixtofour
-            or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
-        )
-        if inside is not None:
-            return forbidden(inside)
-    return (
-        address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address.is_unspecified
-        or address in _METADATA
-    )
 
 
 def credentials(folder: Path) -> Credentials:

@@ -23,6 +23,7 @@ from tests.support.hostile.vocabulary import (
     SECRETS,
     SPARK,
     STORAGE,
+    THRIFT,
     URLS,
     ZONES,
 )
@@ -85,6 +86,14 @@ class Generator:
                 "tableServices": (True, False),
             })  # fmt: skip
             table["commitCallback"] = {"url": draw.one(URLS if draw.odd(0.3) else URLS[:3]), **more}
+        draw = Draw(self._seed, "catalog")
+        if draw.chance(0.1):
+            uris = [draw.one(THRIFT if draw.odd(0.3) else THRIFT[:3]) for _ in range(draw.one((1, 2)))]
+            more = draw.fields(0.3, {
+                "database": ("lake", "a.b") if draw.odd(0.3) else ("lake",),
+                "table": ("flights",), "timeoutSeconds": (5, 600),
+            })  # fmt: skip
+            table["catalog"] = {"hiveMetastore": {"uris": uris}, **more}
         draw = Draw(self._seed, "agent")
         if draw.chance(0.2):
             table["agent"] = pods(draw, "agent")

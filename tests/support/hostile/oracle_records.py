@@ -113,6 +113,14 @@ def assignment(table: JsonDict, target: TableSpec) -> JsonDict:
     if (said := spec.get("commitCallback")) is not None:
         assert found["callback"]["url"] == said["url"]
         _url(said["url"])
+    if (said := spec.get("catalog")) is not None:
+        assert found["catalog"]["uris"] == said["hiveMetastore"]["uris"]
+        for uri in said["hiveMetastore"]["uris"]:
+            host, _, port = uri.removeprefix("thrift://").rpartition(":")
+            assert re.fullmatch("[A-Za-z0-9][A-Za-z0-9.-]*", host), uri
+            assert host.lower() not in ("localhost", "metadata", "0"), uri
+            assert not host.startswith(("127.", "169.254.")), uri
+            assert 0 < int(port) < 65536, uri
     for kind, order in found["services"].items():
         _service(kind, order["options"], (spec.get("services") or {}).get(kind) or {})
     if (said := spec.get("bootstrap")) is not None and target.bootstrap is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hudi_contract import naming
 from hudi_contract.words import AgentError, GateState
-from hudi_operator.api import bootstrap, callback, metadata_table, options, paths, services
+from hudi_operator.api import bootstrap, callback, catalog, metadata_table, options, paths, services
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
@@ -116,6 +116,10 @@ def _callback_is_wrong(o: _Object) -> Stall | None:
     return _stall("InvalidSpec", callback.problem(o.table.callback))
 
 
+def _catalog_is_wrong(o: _Object) -> Stall | None:
+    return _stall("InvalidSpec", catalog.problem(o.table.catalog))
+
+
 def _option_is_not_allowed(o: _Object) -> Stall | None:
     return _stall("OptionNotAllowed", options.table_problem(o.table, o.config.option_patterns))
 
@@ -126,6 +130,7 @@ OBJECT: Chain[_Object, Stall] = Chain(
     _services_are_wrong,
     _bootstrap_is_wrong,
     _callback_is_wrong,
+    _catalog_is_wrong,
     _metadata_table_is_wrong,
     _option_is_not_allowed,
 )

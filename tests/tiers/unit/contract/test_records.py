@@ -30,6 +30,7 @@ KEYS = [
     "seen/i",
     "report/timeline",
     "report/callback",
+    "report/catalog",
     "report/attempt/ns.w-1",
     "done/restore-n",
     "done/savepoint-s",

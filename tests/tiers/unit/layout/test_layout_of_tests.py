@@ -67,6 +67,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "kubectl-hudi",
         "kafka",
         "hdfs",
+        "hive",
         "s3",
         "raw",
     }

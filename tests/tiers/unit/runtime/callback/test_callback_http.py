@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_runtime.callback import callback_http as http
 from hudi_runtime.callback.callback_http import Sender, Undelivered
+from hudi_runtime.process import addresses
 from tests.support.world.callback_parts import Receiver, receiver
 
 WORD = "s3cr3t-bearer-word"
@@ -123,7 +123,7 @@ def test_nobody_listens() -> None:
     ],
 )
 def test_addresses_that_nothing_is_sent_to(address: str) -> None:
-    assert http.forbidden(ipaddress.ip_address(address))
+    assert addresses.forbidden(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_addresses_that_nothing_is_sent_to(address: str) -> None:
     ],
 )
 def test_addresses_of_services_and_of_the_world(address: str) -> None:
-    assert not http.forbidden(ipaddress.ip_address(address))
+    assert not addresses.forbidden(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]"])

@@ -1,0 +1,8 @@
+/**
+ * Keeps the tables of a Hive Metastore as a Hudi table is, with Hudi's own tool.
+ *
+ * <p>It uses no other package, and no other package uses it; the agent's Python calls it. It only
+ * reads the table, changes nothing in a metastore but tables at this table's own location, and
+ * returns in time however the metastore behaves.
+ */
+package io.hudioperator.catalog;

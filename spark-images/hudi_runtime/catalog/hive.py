@@ -1,0 +1,120 @@
+"""One run of Hudi's tool for a Hive Metastore.
+
+The addresses are user input. The connection leaves from the agent's pod, in the user's own
+namespace and under its network policies, and never goes to this pod itself, to the node's own
+services or to a cloud's metadata service.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from hudi_contract.assignment import AssignmentRecord, CatalogOrder
+from hudi_runtime.process.addresses import Address, forbidden
+
+_EXTRACTOR = "org.apache.hudi.hive."
+
+
+class NotSynced(Exception):
+    """The catalog was not changed, or not completely. `reason` is one word."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidden) -> list[str]:
+    """The URIs with addresses in place of names: what was checked is what is connected to.
+
+    A name that cannot be resolved is left out as long as there is another.
+
+    Raises NotSynced when no name can be resolved, or an address is forbidden.
+    """
+    found: list[str] = []
+    for uri in uris:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", parts.port or 0
+        try:
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            continue
+        addresses = [str(where[0]).partition("%")[0] for *_, where in infos]
+        if any(refused(ipaddress.ip_address(address)) for address in addresses):
+            raise NotSynced(
+                "AddressRefused",
+                f"{host} is the address of a pod or node itself, or of a metadata service: nothing is sent there",
+            )
+        found += [f"thrift://{f'[{address}]' if ':' in address else address}:{port}" for address in addresses]
+    if not found:
+        names = ", ".join(urlsplit(uri).hostname or "" for uri in uris)
+        raise NotSynced("NameNotResolved", f"the name {names} cannot be resolved")
+    return list(dict.fromkeys(found))
+
+
+def options(order: AssignmentRecord, wanted: CatalogOrder, uris: Sequence[str], *, everything: bool) -> dict[str, str]:
+    """Options of Hudi's tool. `everything`: compare all partitions, not those of later commits."""
+    fields = order.partition_fields
+    extractor = (
+        "NonPartitionedExtractor"
+        if not fields
+        else "SinglePartPartitionValueExtractor"
+        if len(fields) == 1 and not order.hive_style_partitioning
+        else "MultiPartKeysValueExtractor"
+    )
+    sync = "hoodie.datasource.hive_sync"
+    return {
+        "hoodie.datasource.meta.sync.base.path": order.path,
+        f"{sync}.mode": "hms",
+        f"{sync}.metastore.uris": ",".join(uris),
+        f"{sync}.database": wanted.database,
+        f"{sync}.table": wanted.table,
+        f"{sync}.partition_fields": ",".join(fields),
+        f"{sync}.partition_extractor_class": f"{_EXTRACTOR}{extractor}",
+        f"{sync}.support_timestamp": "true",
+        f"{sync}.auto_create_database": "false",
+        f"{sync}.ignore_exceptions": "false",
+        "hoodie.meta.sync.incremental": "false" if everything else "true",
+        # Of a partition that was deleted, the metadata table and the storage say different things
+        # until it is cleaned.
+        "hoodie.meta.sync.metadata_file_listing": "false",
+    }
+
+
+class HiveMetastore:
+    """The table's entries in one metastore."""
+
+    def __init__(self, spark: SparkSession, order: AssignmentRecord, wanted: CatalogOrder) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
+        self._order = order
+        self._wanted = wanted
+
+    def sync(self, *, everything: bool) -> None:
+        """Synchronize now; returns within the order's time-out.
+
+        Raises NotSynced, with the metastore's or Hudi's words.
+        """
+        seconds = self._wanted.timeout_seconds
+        uris = checked(self._wanted.uris)
+        conf = self._jvm.org.apache.hadoop.conf.Configuration(self._hadoop)
+        for key, value in {
+            "hive.metastore.client.socket.timeout": f"{max(2, seconds // 2)}s",
+            "hive.metastore.connect.retries": "1",
+            "hive.metastore.failure.retries": "0",
+            "hive.metastore.sasl.enabled": "false",
+        }.items():
+            conf.set(key, value)
+        said = str(
+            self._jvm.io.hudioperator.catalog.HiveSync.run(
+                options(self._order, self._wanted, uris, everything=everything), conf, seconds * 1000
+            )
+        )
+        reason, _, message = said.partition("\n")
+        if reason:
+            raise NotSynced(reason, message)

@@ -1,0 +1,96 @@
+"""A Hive Metastore for tests, with a database of its own (Derby) and the S3 client of the image,
+from the jars of hack/jars/fetch-hive.
+
+It lets everybody in, at each address of this machine: an agent never connects to its own loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support import CACHE, ROOT
+from tests.support.harness.class_archive import S3_JARS
+from tests.support.harness.processes import until
+from tests.support.ports import free_ports
+
+LIBRARY = CACHE / "hive"
+
+
+def own_address() -> str:
+    """An address of this machine that is not its loopback. OSError when it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # nothing is sent
+        return str(probe.getsockname()[0])
+
+
+class HiveServer:
+    """Start with `start()`, again after `stop()`; what it holds stays in its folder."""
+
+    def __init__(self, folder: Path, store: Mapping[str, str]) -> None:
+        """``store``: Hadoop settings of the storage on which tables lie."""
+        self._folder = folder
+        self._store = dict(store)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.host = own_address()
+        (self._port,) = free_ports(1, self.host)
+        self.uri = f"thrift://{self.host}:{self._port}"
+
+    def start(self) -> None:
+        """Start it; returns when it answers."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._write("metastore-site.xml", self._settings())
+        self._write("core-site.xml", self._store)
+        jars = [str(self._folder), f"{LIBRARY}/*", *(str(CACHE / "jars" / jar) for jar in S3_JARS)]
+        options = ["-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", ":".join(jars)]
+        with (self._folder / "log").open("ab") as log:
+            command = ["java", *options, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self._port)]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
+        until("the metastore answers", self._answers, timeout=120)
+
+    def stop(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _answers(self) -> bool:
+        if self._process is not None and self._process.poll() is not None:
+            raise AssertionError(f"the metastore has ended\n{(self._folder / 'log').read_text()[-3000:]}")
+        with socket.socket() as probe:
+            return probe.connect_ex((self.host, self._port)) == 0
+
+    def _write(self, name: str, settings: Mapping[str, str]) -> None:
+        lines = [f"<property><name>{key}</name><value>{value}</value></property>" for key, value in settings.items()]
+        (self._folder / name).write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self._folder / 'database'};create=true",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+            "datanucleus.schema.autoCreateAll": "true",
+            "metastore.schema.verification": "false",
+            "metastore.warehouse.dir": str(self._folder / "warehouse"),
+            "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
+            "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+        }
+
+    def query(self, folder: Path, *statements: str) -> list[list[list[Any]]]:
+        """Rows of each statement, by a Spark of its own that knows tables from this metastore."""
+        settings = {"hive.metastore.uris": self.uri, **self._store}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.support.harness.hive_reader"],
+            input=json.dumps({"settings": settings, "statements": statements, "folder": str(folder)}),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        found: list[list[list[Any]]] = json.loads(done.stdout.splitlines()[-1])
+        return found

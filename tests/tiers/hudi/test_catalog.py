@@ -1,0 +1,157 @@
+"""A Hive Metastore shows the table as it is: a real metastore, agent and writers, and Spark SQL
+that knows the table from the metastore alone.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.harness.archived_table import OPTIONS
+from tests.support.harness.hive_server import HiveServer, own_address
+from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+
+WIDER = "id int, p string, v string, ts long, extra double"
+
+
+@pytest.fixture
+def metastore(world: World, tmp_path: Path) -> Iterator[HiveServer]:
+    server = HiveServer(tmp_path / "metastore", world.s3_settings())
+    server.start()
+    yield server
+    server.stop()
+
+
+def _report(table: Table, agent: Process, wanted: Any) -> dict[str, Any]:
+    found: dict[str, Any] = until(
+        "the catalog's report", lambda: (r := table.get("report/catalog") or {}) and wanted(r) and r, alive=agent
+    )
+    return found
+
+
+def _last(table: Table) -> str:
+    last = table.timeline().last_completed
+    assert last is not None
+    return last.completion
+
+
+def _shown(table: Table, agent: Process) -> dict[str, Any]:
+    """Wait until the catalog shows the table's last commit."""
+    wanted = _last(table)
+    return _report(table, agent, lambda r: r["completionTime"] >= wanted and not r["failures"])
+
+
+def _write(table: Table, number: int, content: list[Any], **more: Any) -> None:
+    writer = table.writer("writer", python={"batches": [{"rows": content, **more}]}, run=number)
+    assert writer.wait() == 0, writer.log()[-4000:]
+
+
+@pytest.mark.extra
+def test_a_metastore_shows_what_was_committed(
+    world: World, agent: Process, metastore: HiveServer, tmp_path: Path
+) -> None:
+    catalog = {"hiveMetastore": {"uris": [metastore.uri]}, "timeoutSeconds": 30}
+    table = world.table("listed-one", type="MergeOnRead", catalog=catalog)
+    world.create(table, agent=AGENT, process=agent)
+    _write(table, 1, [*rows(range(3), "a", "one", 1), *rows(range(3, 6), "b", "one", 1)])
+    first = _shown(table, agent)
+    assert first["target"] == f"{metastore.uri} default.listed_one"
+    names, partitions, content, optimized = metastore.query(
+        tmp_path / "reader",
+        "SHOW TABLES",
+        "PARTITIONS listed_one",
+        "SELECT id, p, v FROM listed_one ORDER BY id",
+        "SELECT count(*) FROM listed_one_ro",
+    )
+    assert {name for _, name, _ in names} == {"listed_one", "listed_one_ro", "listed_one_rt"}
+    assert [text for (text,) in partitions] == ["p=a", "p=b"]
+    assert content == [[n, "a" if n < 3 else "b", "one"] for n in range(6)]
+    assert optimized == [[6]]
+
+    metastore.stop()
+    _write(table, 2, [(*row, 0.5) for row in rows(range(2, 8), "a", "two", 2)], schema=WIDER)
+    away = _report(table, agent, lambda r: r["failures"] >= 2)
+    assert (away["reason"], away["completionTime"]) == ("ConnectionFailed", first["completionTime"])
+    assert table.report()["lastInstant"], "the agent goes on"
+    metastore.start()
+    _shown(table, agent)
+    content, partitions = metastore.query(
+        tmp_path / "reader", "SELECT id, v, extra FROM listed_one WHERE p = 'a' ORDER BY id", "PARTITIONS listed_one"
+    )
+    assert content == [[0, "one", None], [1, "one", None], *([n, "two", 0.5] for n in range(2, 8))]
+    assert [text for (text,) in partitions] == ["p=a", "p=b"]
+
+
+@pytest.mark.extra
+def test_partitions_go_and_other_tables_stay(
+    world: World, agent: Process, metastore: HiveServer, tmp_path: Path
+) -> None:
+    def listed(name: str, **more: Any) -> Table:
+        catalog = {"hiveMetastore": {"uris": [metastore.uri]}, "timeoutSeconds": 30, **more}
+        table = world.table(name, catalog=catalog)
+        world.create(table, agent=AGENT, process=agent)
+        return table
+
+    def partitions(name: str) -> list[str]:
+        (found,) = metastore.query(tmp_path / "reader", f"PARTITIONS {name}")
+        return [text for (text,) in found]
+
+    table = listed("gone")
+    _write(table, 1, [*rows([1], "a", "x", 1), *rows([2], "b", "x", 1), *rows([3], "c", "x", 1)])
+    _shown(table, agent)
+    assert partitions("gone") == ["p=a", "p=b", "p=c"]
+    # A commit that drops a partition, as partition expiry makes it; here of another writer.
+    options = {
+        **OPTIONS,
+        "hoodie.table.name": "gone",
+        "hoodie.keep.min.commits": "30",
+        "hoodie.keep.max.commits": "40",
+        "hoodie.clean.automatic": "false",
+        "hoodie.datasource.write.operation": "delete_partition",
+        "hoodie.datasource.write.partitions.to.delete": "b",
+    }
+    frame = world.spark().createDataFrame(rows([2], "b", "x", 1), "id int, p string, v string, ts long")
+    frame.write.format("hudi").options(**options).mode("append").save(table.path)
+    assert (table.folder / "b").exists(), "its folder is still there"
+    _shown(table, agent)
+    assert partitions("gone") == ["p=a", "p=c"]
+    # Under another name everything is compared, not only what has changed since.
+    assert table.spec.catalog is not None
+    table.spec = replace(table.spec, catalog=replace(table.spec.catalog, table="again"))
+    table.assign(AGENT)
+    wanted = f"{metastore.uri} default.again"
+    _report(table, agent, lambda r: r["target"] == wanted and r["instant"])
+    assert partitions("again") == ["p=a", "p=c"]
+
+    other = listed("other", table="gone")
+    _write(other, 1, rows([1], "a", "y", 1))
+    taken = _report(other, agent, lambda r: r["failures"])
+    assert (taken["reason"], taken["instant"]) == ("TableTaken", "")
+    assert f"table gone exists in the metastore with the location {table.path}" in taken["message"]
+    nowhere = listed("nowhere", database="nowhere")
+    _write(nowhere, 1, rows([1], "a", "y", 1))
+    assert _report(nowhere, agent, lambda r: r["failures"])["reason"] == "DatabaseMissing"
+    assert partitions("gone") == ["p=a", "p=c"]
+
+
+def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) -> None:
+    """Nobody answers at the port; commits, reports and a second table go on meanwhile."""
+    host = own_address()
+    with socket.create_server((host, 0)) as silent:
+        uri = f"thrift://{host}:{silent.getsockname()[1]}"
+        table = world.table("hanging", catalog={"hiveMetastore": {"uris": [uri]}, "timeoutSeconds": 6})
+        world.create(table, agent=AGENT, process=agent)
+        _write(table, 1, rows([1], "a", "x", 1))
+        until("the agent has seen the commit", lambda: table.report().get("lastInstant"), alive=agent)
+        beside = world.table("beside", catalog={"hiveMetastore": {"uris": ["thrift://127.0.0.1:9083"]}})
+        world.create(beside, agent=AGENT, process=agent)
+        hung = _report(table, agent, lambda r: r["failures"])
+        assert hung["reason"] in ("Timeout", "ConnectionFailed")
+        assert (hung["instant"], table.pending()) == ("", set())
+        until("another try", lambda: (table.get("report/catalog") or {})["failures"] >= 2, alive=agent)
+        assert (beside.get("report/catalog") or {})["failures"] == 0, "a table without a commit is not tried"

@@ -1,0 +1,1 @@
+"""Tests of catalogs: when they are synchronized, and at which addresses."""
