@@ -15,7 +15,7 @@ from itertools import product
 
 SEPARATOR = "/"
 MOST_STARS = 5
-"""Number of ``*`` in a pattern: comparing two patterns takes time with the product of their stars."""
+"""Number of ``*`` in a pattern: two patterns are compared in the product of their stars."""
 MEANS_NOTHING = "[]{}!\\"
 """Characters that other patterns give a meaning to, and these do not."""
 
