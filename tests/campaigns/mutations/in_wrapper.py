@@ -549,6 +549,24 @@ COMMITS = (
         t("NonBlockingTest.aWriteIsNotComparedWithWhatARefusedOneHasRead"),
     ),
     mutation(
+        "failed-statements-are-in-the-way",
+        "F379",
+        "a statement is compared with what one has read that failed before its write began",
+        j("TableReads", "        ofThisThread().statement = null;\n"),
+        t("SnapshotMovedTest.whatAFailedStatementHasReadIsNotInTheRowsOfTheNextOne"),
+    ),
+    mutation(
+        "statements-forget-what-programs-have-read",
+        "F379 F88",
+        "a statement that begins forgets what its program has read",
+        j(
+            "TableReads",
+            "        ofThisThread().statement = null;\n",
+            "        ofThisThread().statement = null;\n        reads.clear();\n",
+        ),
+        t("SnapshotMovedTest.aStatementThatBeginsForgetsNothingThatTheProgramHasRead"),
+    ),
+    mutation(
         "non-blocking-past-the-wrapper",
         "I3",
         "in the non-blocking mode nobody asks for the storage wrapper",

@@ -190,6 +190,14 @@ public final class TableReads {
         }
     }
 
+    /**
+     * This thread begins a statement that writes. What an earlier one has read that failed before
+     * its write began is not in this one's rows (F379).
+     */
+    public synchronized void statementBegins() {
+        ofThisThread().statement = null;
+    }
+
     /** A statement that writes has read rows of the table in this thread. */
     public synchronized void readByStatement(Base base) {
         OfThread mine = ofThisThread();

@@ -162,7 +162,10 @@ public final class StatementRules {
         }
         if (plan instanceof Command) {
             judge((LogicalPlan) plan);
-            byStatement = byStatement || WRITES.contains(plan.getClass().getSimpleName());
+            if (!byStatement && WRITES.contains(plan.getClass().getSimpleName())) {
+                OpenSessions.all().forEach(session -> session.reads().statementBegins());
+                byStatement = true;
+            }
         }
         if (plan instanceof LogicalRelation) {
             read(((LogicalRelation) plan).relation(), byStatement);

@@ -277,6 +277,33 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
 
+    /** F379: a statement fails before its write begins, and the program runs it again. */
+    @Test
+    void whatAFailedStatementHasReadIsNotInTheRowsOfTheNextOne() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.statementBegins();
+        reads.readByStatement(now());
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        reads.statementBegins();
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    /** What a program itself has read before is in its hands, whatever a statement does. */
+    @Test
+    void aStatementThatBeginsForgetsNothingThatTheProgramHasRead() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(now());
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        reads.statementBegins();
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
     /**
      * F88: rows that a thread pool has read are written by a thread that has read something else
      * later.
