@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from hudi_contract.assignment import CallbackOrder
+from hudi_operator.api.addresses import MOST_PORT, NEVER, NOTHING_IS_SENT, PORT
 from hudi_operator.api.fields import NAME, flag, number, text
 
 WHERE = "spec.commitCallback"
@@ -22,10 +23,9 @@ _URL = (
 )
 _WITH_PORT = re.compile("https?://[^/?]*:([0-9]+)(?:[/?].*)?")
 _IN_BRACKETS = re.compile(r"https?://\[([^]]*)].*")
-_MOST_PORT = 65_535
 _OF_THE_CLUSTER = re.compile("http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?")
 _NEVER = re.compile(
-    "https?://((.*[.])?localhost|127[.].*|0[.].*|0|169[.]254[.].*|metadata|metadata[.]google[.]internal"
+    f"https?://({NEVER}"
     r"|\[::1?]|\[fe[89ab][0-9a-f]:.*]|\[.*:(127|169[.]254)[.].*])(:[0-9]+)?([/?].*)?",
     re.IGNORECASE,
 )
@@ -67,13 +67,13 @@ def problem(wanted: Callback | None) -> str:
     except ValueError:
         return f"{WHERE}.url: what stands in brackets is no IPv6 address"
     port = _WITH_PORT.fullmatch(wanted.url)
-    if port is not None and not 0 < int(port[1]) <= _MOST_PORT:
-        return f"{WHERE}.url: its port must be between 1 and {_MOST_PORT}"
+    if port is not None and not 0 < int(port[1]) <= MOST_PORT:
+        return f"{WHERE}.url: {PORT}"
     if wanted.url.startswith("http:") and not _OF_THE_CLUSTER.fullmatch(wanted.url):
         return (
             f"{WHERE}.url: http is for Services of the cluster (http://NAME.NAMESPACE.svc or .svc.cluster.local); "
             "use https"
         )
     if _NEVER.fullmatch(wanted.url):
-        return f"{WHERE}.url: nothing is sent to loopback, link-local and metadata addresses"
+        return f"{WHERE}.url: {NOTHING_IS_SENT}"
     return ""

@@ -6,16 +6,13 @@ import re
 from dataclasses import dataclass
 
 from hudi_contract.assignment import CatalogOrder
+from hudi_operator.api.addresses import MOST_PORT, NEVER, NOTHING_IS_SENT, PORT
 from hudi_operator.api.fields import number, record, text, texts
 
 WHERE = "spec.catalog"
 _URI = "^thrift://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}$"
 _NAME = "^[a-z0-9_]+$"
-_MOST_PORT = 65_535
-_NEVER = re.compile(
-    "thrift://((.*[.])?localhost|127[.].*|0[.].*|0|169[.]254[.].*|metadata|metadata[.]google[.]internal):[0-9]+",
-    re.IGNORECASE,
-)
+_NEVER = re.compile(f"thrift://({NEVER}):[0-9]+", re.IGNORECASE)
 _OTHER = re.compile("[^a-z0-9_]")
 
 
@@ -52,8 +49,8 @@ def problem(wanted: Catalog | None) -> str:
     """
     for at, uri in enumerate(wanted.hive_metastore.uris if wanted is not None else ()):
         where = f"{WHERE}.hiveMetastore.uris[{at}]"
-        if not 0 < int(uri.rpartition(":")[2]) <= _MOST_PORT:
-            return f"{where}: its port must be between 1 and {_MOST_PORT}"
+        if not 0 < int(uri.rpartition(":")[2]) <= MOST_PORT:
+            return f"{where}: {PORT}"
         if _NEVER.fullmatch(uri):
-            return f"{where}: nothing is sent to loopback, link-local and metadata addresses"
+            return f"{where}: {NOTHING_IS_SENT}"
     return ""

@@ -29,6 +29,11 @@ def condition(kind: str, value: bool, reason: str, message: str = "") -> Conditi
     return Condition(kind, "True" if value else "False", reason, message)
 
 
+def reported(reason: str, *, otherwise: str) -> str:
+    """A reason that a pod has reported, where it has the form of one."""
+    return reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else otherwise
+
+
 def rfc3339(ms: int) -> str:
     """Unix milliseconds in Kubernetes' time format (seconds, UTC)."""
     return datetime.fromtimestamp(ms / 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

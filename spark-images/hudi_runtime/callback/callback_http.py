@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import ipaddress
 import re
 import socket
 import ssl
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from hudi_runtime.process.addresses import Address, forbidden
+from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved
 from hudi_runtime.process.errors import first_line
 
 SECRET_FOLDER = Path("/etc/hudi/callback")
@@ -216,20 +215,13 @@ class Sender:
         )
 
     def _connect(self, deadline: float) -> socket.socket:
-        """Connect to an address that was checked.
-
-        The name may resolve to another address the next time.
-        """
+        """Connect to an address that was checked."""
         try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise Undelivered("NameNotResolved", f"the name {self._host} cannot be resolved") from error
-        addresses = [str(where[0]) for *_, where in found]
-        if any(self._refused(ipaddress.ip_address(address.partition("%")[0])) for address in addresses):
-            raise Undelivered(
-                "AddressRefused",
-                f"{self._host} is the address of a pod or node itself, or of a metadata service: nothing is sent there",
-            )
+            found = resolved(self._host, self._port, refused=self._refused)
+        except NotResolved as error:
+            raise Undelivered("NameNotResolved", str(error)) from error
+        except Refused as error:
+            raise Undelivered("AddressRefused", str(error)) from error
         failure: OSError = TimeoutError()
         for family, kind, protocol, _, where in found:
             if time.monotonic() >= deadline:

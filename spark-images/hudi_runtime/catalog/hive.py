@@ -7,8 +7,6 @@ services or to a cloud's metadata service.
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +14,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
-from hudi_runtime.process.addresses import Address, forbidden
+from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved, text
 
 _EXTRACTOR = "org.apache.hudi.hive."
 
@@ -41,15 +39,11 @@ def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidd
         parts = urlsplit(uri)
         host, port = parts.hostname or "", parts.port or 0
         try:
-            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
+            addresses = [text(info) for info in resolved(host, port, refused=refused)]
+        except NotResolved:
             continue
-        addresses = [str(where[0]).partition("%")[0] for *_, where in infos]
-        if any(refused(ipaddress.ip_address(address)) for address in addresses):
-            raise NotSynced(
-                "AddressRefused",
-                f"{host} is the address of a pod or node itself, or of a metadata service: nothing is sent there",
-            )
+        except Refused as error:
+            raise NotSynced("AddressRefused", str(error)) from error
         found += [f"thrift://{f'[{address}]' if ':' in address else address}:{port}" for address in addresses]
     if not found:
         names = ", ".join(urlsplit(uri).hostname or "" for uri in uris)

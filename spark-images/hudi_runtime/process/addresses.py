@@ -1,8 +1,11 @@
-"""Addresses to which nothing is sent on a user's word."""
+"""Where something is sent on a user's word: names are resolved, and their addresses checked."""
 
 from __future__ import annotations
 
 import ipaddress
+import socket
+from collections.abc import Callable
+from typing import Any
 
 _METADATA = frozenset(
     ipaddress.ip_address(text)
@@ -11,6 +14,14 @@ _METADATA = frozenset(
 """Addresses of metadata services that are not link-local."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class NotResolved(Exception):
+    """The name has no address now."""
+
+
+class Refused(Exception):
+    """The name has an address to which nothing is sent."""
 
 
 def forbidden(address: Address) -> bool:
@@ -30,3 +41,24 @@ def forbidden(address: Address) -> bool:
         or address.is_unspecified
         or address in _METADATA
     )
+
+
+def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbidden) -> list[tuple[Any, ...]]:
+    """What ``socket.getaddrinfo`` returns for TCP.
+
+    Connect to these: the name may resolve to another address the next time.
+
+    Raises NotResolved and, when one of the addresses is ``refused``, Refused.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise NotResolved(f"the name {host} cannot be resolved") from error
+    if any(refused(ipaddress.ip_address(text(info))) for info in found):
+        raise Refused(f"{host} is the address of a pod or node itself, or of a metadata service: nothing is sent there")
+    return list(found)
+
+
+def text(info: tuple[Any, ...]) -> str:
+    """The address of an entry of `resolved`, without the zone of a link-local one."""
+    return str(info[-1][0]).partition("%")[0]

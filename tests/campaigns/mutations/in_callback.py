@@ -112,7 +112,7 @@ TELLING = (
         "sent-to-this-pod-itself",
         AVAILABILITY,
         "events are sent to loopback, link-local and metadata addresses",
-        a("callback/callback_http", "if any(self._refused(", "if all(self._refused("),
+        a("process/addresses", "if any(refused(", "if all(refused("),
         f"{HTTP}::test_one_bad_address_among_good_ones_is_enough",
     ),
 )

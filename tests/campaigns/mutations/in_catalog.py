@@ -17,8 +17,8 @@ LISTING = (
         "a catalog may be at an address of the agent's own pod, of its node or of a cloud's metadata",
         a(
             "catalog/hive",
-            "if any(refused(ipaddress.ip_address(address)) for address in addresses):",
-            "if not addresses:",
+            "resolved(host, port, refused=refused)",
+            "resolved(host, port, refused=lambda address: False)",
         ),
         f"{SYNCER}::test_what_is_connected_to_are_the_addresses_that_were_checked",
     ),

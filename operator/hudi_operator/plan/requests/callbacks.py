@@ -53,8 +53,7 @@ def delivered(view: View) -> list[Condition]:
     since = f" since {shown.undelivered_since}" if shown.undelivered_since else ""
     waiting = f"{shown.undelivered} commits wait{since}"
     if shown.message:
-        reason = report.reason
-        known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "NotDelivered"
+        known = conditions.reported(report.reason, otherwise="NotDelivered")
         return [condition(CONDITION, False, known, f"{shown.message} ({shown.failures} failures in a row); {waiting}")]
     lost = (
         f"; {shown.archived_undelivered} were archived before delivery and reported as lost"

@@ -41,8 +41,12 @@ def status(view: View) -> CatalogStatus | None:
         last_completion_time=report.completion_time,
         last_sync_time=conditions.rfc3339(report.at_ms) if report.at_ms else "",
         failures=report.failures,
-        message=report.message[:512],
+        message=_message(report),
     )
+
+
+def _message(report: CatalogReport) -> str:
+    return report.message[:512]
 
 
 def synced(view: View) -> list[Condition]:
@@ -50,16 +54,14 @@ def synced(view: View) -> list[Condition]:
     order = _order(view)
     if order is None:
         return []
-    report, shown = _report(view, order), status(view)
+    report = _report(view, order)
     where = f"{order.database}.{order.table} in the Hive Metastore at {', '.join(order.uris)}"
-    if report is None or shown is None:
+    if report is None:
         return [Condition(CONDITION, "Unknown", "NotReported", f"the agent has not begun yet: {where}")]
     if report.failures:
-        reason = report.reason
-        known = reason if reason.isalnum() and len(reason) <= 64 and reason[0].isalpha() else "SyncFailed"
-        after = f"; it shows the table as of instant {shown.last_instant}" if shown.last_instant else ""
-        text = f"{where}: {shown.message} ({shown.failures} failures in a row){after}"
-        return [condition(CONDITION, False, known, text)]
-    if not shown.last_instant:
+        after = f"; it shows the table as of instant {report.instant}" if report.instant else ""
+        text = f"{where}: {_message(report)} ({report.failures} failures in a row){after}"
+        return [condition(CONDITION, False, conditions.reported(report.reason, otherwise="SyncFailed"), text)]
+    if not report.instant:
         return [Condition(CONDITION, "Unknown", "NothingCommitted", f"the table has no commit yet: {where}")]
-    return [condition(CONDITION, True, "Synced", f"{where} shows the table as of instant {shown.last_instant}")]
+    return [condition(CONDITION, True, "Synced", f"{where} shows the table as of instant {report.instant}")]

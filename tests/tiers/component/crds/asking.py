@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kubernetes import client, config
+from urllib3 import HTTPHeaderDict
 
 JsonDict = dict[str, Any]
 
@@ -24,7 +25,7 @@ def _connection(kubeconfig: Path) -> client.ApiClient:
 @functools.cache
 def _kinds(kubeconfig: Path, api_version: str) -> dict[str, tuple[str, bool]]:
     """Name of the resource of each kind, and whether it lies in a namespace."""
-    code, found = _request(kubeconfig, "GET", _group(api_version), {})
+    code, found = _request(kubeconfig, "GET", _group(api_version), [])
     assert code == 200, found
     return {r["kind"]: (r["name"], r["namespaced"]) for r in found["resources"] if "/" not in r["name"]}
 
@@ -34,18 +35,16 @@ def _group(api_version: str) -> str:
 
 
 def _request(
-    kubeconfig: Path, method: str, path: str, headers: dict[str, str], body: JsonDict | None = None
+    kubeconfig: Path, method: str, path: str, headers: list[tuple[str, str]], body: JsonDict | None = None
 ) -> tuple[int, JsonDict]:
     connection = _connection(kubeconfig)
     authorized = connection.configuration.auth_settings().values()
     answer = connection.rest_client.pool_manager.request(
         method,
         connection.configuration.host + path,
-        headers={
-            "Content-Type": "application/json",
-            **{way["key"]: way["value"] for way in authorized},
-            **headers,
-        },
+        headers=HTTPHeaderDict(
+            [("Content-Type", "application/json"), *((way["key"], way["value"]) for way in authorized), *headers]
+        ),
         body=json.dumps(body).encode() if body is not None else None,
         timeout=60,
     )
@@ -62,10 +61,8 @@ def create(
     plural, namespaced = _kinds(kubeconfig, obj["apiVersion"])[obj["kind"]]
     where = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if namespaced else ""
     path = f"{_group(obj['apiVersion'])}{where}/{plural}?dryRun=All&fieldValidation={validate}"
-    headers = {"Impersonate-User": user} if user else {}
-    assert len(groups) < 2, "a header of this client has one value"
-    if groups:
-        headers["Impersonate-Group"] = groups[0]
+    headers = [("Impersonate-User", user)] if user else []
+    headers += [("Impersonate-Group", group) for group in groups]
     code, found = _request(kubeconfig, "POST", path, headers, obj)
     if code < 300:
         return code, f"{obj['kind'].lower()}/{found['metadata']['name']} created (server dry run)\n"

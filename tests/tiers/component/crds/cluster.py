@@ -88,7 +88,7 @@ class Cluster:
 
     def refused(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
         """Why the API server refuses objects; what `kubectl apply` prints where one is there."""
-        if len(objects) == 1 and len(groups) < 2:
+        if len(objects) == 1:
             code, said = asking.create(self.kubeconfig, objects[0], user=user, groups=groups)
             if code not in (200, 201, 409):
                 return said
@@ -305,7 +305,7 @@ def driver_account(cluster: Cluster, namespace: str) -> str:
     return f"system:serviceaccount:{namespace}:hudi-driver"
 
 
-def create(cluster: Cluster, obj: JsonDict, user: str) -> tuple[int, str]:
-    """`kubectl create --dry-run=server` in somebody's name."""
-    code, said = asking.create(cluster.kubeconfig, obj, user=user)
+def create(cluster: Cluster, obj: JsonDict, user: str = "", *, validate: str = "Strict") -> tuple[int, str]:
+    """`kubectl create --dry-run=server` in somebody's name: its exit code, and what it prints."""
+    code, said = asking.create(cluster.kubeconfig, obj, user=user, validate=validate)
     return int(code not in (200, 201)), said

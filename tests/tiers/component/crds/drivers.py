@@ -14,8 +14,7 @@ from hudi_operator.manifests import configmaps, pods
 from hudi_operator.manifests import namespace as manifests
 from hudi_operator.model.config import OperatorConfig
 from tests.support import quick_yaml
-from tests.tiers.component.crds import asking
-from tests.tiers.component.crds.cluster import Cluster, JsonDict, table, writer
+from tests.tiers.component.crds.cluster import Cluster, JsonDict, create, table, writer
 
 CONFINED = {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -39,8 +38,7 @@ class Driver:
     executor: JsonDict
 
     def creates(self, obj: JsonDict) -> tuple[int, str]:
-        code, said = asking.create(self.cluster.kubeconfig, obj)
-        return int(code not in (200, 201)), said
+        return create(self.cluster, obj)
 
     def changed(self, change: Callable[[JsonDict], Any]) -> JsonDict:
         """The executor with a change."""

@@ -11,8 +11,7 @@ from tests.support.hostile.attacks import ATTACKS, merged, writer_spec
 from tests.support.hostile.grammar import Generator
 from tests.support.hostile.launch import made, refusal
 from tests.support.hostile.vocabulary import PREFIX
-from tests.tiers.component.crds import asking
-from tests.tiers.component.crds.cluster import Cluster
+from tests.tiers.component.crds.cluster import Cluster, create
 
 BY_THE_OPERATOR = (
     "not below a prefix",
@@ -42,8 +41,8 @@ def refused(cluster: Cluster, one: dict[str, Any], validate: str = "Strict") -> 
     """What the API server says; empty when it would accept the object."""
     sent = {"apiVersion": "hudioperator.io/v1alpha1", **one}
     sent["metadata"] = {"namespace": "default", "name": one["metadata"]["name"]}
-    code, said = asking.create(cluster.kubeconfig, sent, validate=validate)
-    return said if code >= 300 else ""
+    code, said = create(cluster, sent, validate=validate)
+    return said if code else ""
 
 
 def test_attacks_are_refused_at_apply(light_cluster: Cluster) -> None:
