@@ -281,10 +281,11 @@ class SnapshotMovedTest {
     @Test
     void whatAFailedStatementHasReadIsNotInTheRowsOfTheNextOne() {
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another"); // begins a write of this thread
         TableReads reads = session.reads();
         reads.statementBegins();
-        reads.readByStatement(now());
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        reads.readByStatement(before);
         reads.statementBegins();
         reads.readByStatement(now());
         reads.begun(NOW);
@@ -295,9 +296,10 @@ class SnapshotMovedTest {
     @Test
     void aStatementThatBeginsForgetsNothingThatTheProgramHasRead() {
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads reads = session.reads();
-        reads.read(now());
+        TableReads.Base before = now();
         commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(before);
         reads.statementBegins();
         reads.readByStatement(now());
         reads.begun(NOW);
