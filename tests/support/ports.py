@@ -3,26 +3,59 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import random
 import socket
+import tempfile
+from pathlib import Path
+from typing import IO
 
-FIRST, LAST = 20000, 29999
+FIRST, LAST = 20000, 27999
 """Outgoing connections take their ports from 32768 on (`ip_local_port_range`): a port from there
 that is free now may be some client's when the server that it is meant for begins to listen, seconds
-later. `hack/cluster/light-cluster` draws from the same range, the crash campaign from one below.
+later. `hack/cluster/light-cluster` draws from 28000 to 28999, tests in Java from 29000 to 29999,
+the crash campaign from a range below.
 """
 _DRAWN = random.SystemRandom()
+_ours: set[int] = set()
+
+
+@functools.cache
+def _draws() -> IO[bytes]:
+    """A file with a byte for each port; who has drawn a port holds a lock on its byte.
+
+    Locks of this kind are the process's, and end with it. It must be opened once: closing any
+    other handle of it would give them up.
+    """
+    return (Path(tempfile.gettempdir()) / "hudi-operator-test-ports").open("ab")
+
+
+def _is_ours(port: int) -> bool:
+    """Draw a port for this process: no other draw, here or in another process, has it then."""
+    if port in _ours:
+        return False
+    try:
+        fcntl.lockf(_draws(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _ours.add(port)
+    return True
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports of an address of this machine on which nobody listens right now."""
+    """Ports of an address of this machine on which nobody listens right now.
+
+    None is drawn twice while this process lives: its server may begin to listen much later.
+    """
     with contextlib.ExitStack() as held:
         found: list[int] = []
         while len(found) < count:
-            with contextlib.suppress(OSError):
-                server = socket.create_server((host, _DRAWN.randint(FIRST, LAST)))
-                held.enter_context(server)
-                found.append(server.getsockname()[1])
+            port = _DRAWN.randint(FIRST, LAST)
+            if _is_ours(port):
+                with contextlib.suppress(OSError):
+                    held.enter_context(socket.create_server((host, port)))
+                    found.append(port)
         return found
 
 

@@ -164,11 +164,14 @@ public final class EtcdServer implements AutoCloseable {
                 "these tests need a real etcd: set HUDI_OPERATOR_ETCD or put etcd on PATH; looked at " + candidates);
     }
 
-    /** A port on which nobody listens; not of those that outgoing connections take (from 32768). */
+    /**
+     * A port on which nobody listens; not of those that outgoing connections take (from 32768), or
+     * that tests in Python draw (up to 28999).
+     */
     public static int freePort() throws IOException {
         while (true) {
             try (ServerSocket socket =
-                    new ServerSocket(ThreadLocalRandom.current().nextInt(20_000, 30_000))) {
+                    new ServerSocket(ThreadLocalRandom.current().nextInt(29_000, 30_000))) {
                 return socket.getLocalPort();
             } catch (BindException taken) {
                 // another one
