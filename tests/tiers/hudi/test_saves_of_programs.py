@@ -98,6 +98,7 @@ def test_programs_delete_nothing_where_it_would_come_back(world: World, agent: P
     table.audited([], only=ALL)
 
 
+@pytest.mark.extra
 def test_no_two_records_of_a_program_are_one(world: World, agent: Process) -> None:
     """F377: a key of several columns that reads like another one, two zeros, and an empty text as
     partition, which has the folder of null.
