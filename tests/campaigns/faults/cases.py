@@ -368,6 +368,8 @@ CASES = (
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_less_than_the_bound",
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_more_than_the_bound",
             f"{UNIT}/plan/test_table_plan.py::test_a_fast_clock_is_fenced",
+            f"{COMPONENT}/test_etcd_faults.py::test_a_host_whose_clock_is_ahead_moves_no_clock",
+            f"{JAVA}/timeline/ClockAheadTest.java::anInstantIsNotBegun",
             f"{JAVA}/protocol/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/protocol/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),

@@ -10,6 +10,7 @@ from tests.campaigns.mutations.mutation import Edit, mutation
 
 _TESTS = "tests/tiers/component/operator/test_identities.py"
 _WITHDRAWN = "tests/tiers/component/operator/test_withdrawn.py"
+_FAULTS = "tests/tiers/component/operator/test_etcd_faults.py"
 _GO = "tests/tiers/component/operator/test_gateway_rules.py::test_go"
 
 
@@ -533,6 +534,67 @@ IDENTITIES = (
         "F350",
         "a transaction writes to a table for which its right is not compared",
         g("rules", 'if table != "" && at != table {', "if false {"),
+        _GO,
+    ),
+    mutation(
+        "any-time-moves-the-clock",
+        "F382 I10",
+        "a host whose clock is ahead moves the table's clock, and every other one waits until that time has come",
+        g("rules", '	case "clock":\n		return r.clock(ctx, s, table, put)\n'),
+        _GO,
+        f"{_FAULTS}::test_a_host_whose_clock_is_ahead_moves_no_clock",
+    ),
+    mutation(
+        "the-gateways-clock-is-right",
+        "F382",
+        "a gateway whose clock is behind ends every writer",
+        g("clock", "err != nil || !later(time, server.Add(skew))", "err != nil"),
+        _GO,
+    ),
+    mutation(
+        "the-api-servers-clock-is-right",
+        "F382",
+        "an API server whose clock is behind ends every writer",
+        g(
+            "clock",
+            '	if !later(time, own.Add(skew)) {\n		return "", "", false\n	}\n',
+        ),
+        _GO,
+    ),
+    mutation(
+        "a-silent-api-server-says-no",
+        "F382",
+        "while the API server is away a gateway whose clock is behind ends every writer",
+        g("clock", "err != nil || !later(time, server.Add(skew))", "err == nil && !later(time, server.Add(skew))"),
+        _GO,
+    ),
+    mutation(
+        "an-old-date-is-good-enough",
+        "F382",
+        "a gateway that was paused ends every writer: both clocks that it knows are behind",
+        g("clock", "now.Sub(c.asked) >= apiTimeFor", "now.Sub(c.asked) >= 600*apiTimeFor"),
+        _GO,
+    ),
+    mutation(
+        "every-table-allows-a-minute",
+        "F382",
+        "the bound of the table's own clock is not that of its HudiTable",
+        g(
+            "clock",
+            "			return gate.Lock.MaxClockSkewSeconds, nil\n",
+            "			return maxSkewSeconds, nil\n",
+        ),
+        _GO,
+    ),
+    mutation(
+        "a-clock-has-any-name",
+        "F382",
+        "a value that says one time to the gateway and another one to everybody else moves the clock",
+        g(
+            "clock",
+            'json.Unmarshal(fields["value"], &promised) != nil',
+            "json.Unmarshal(put.Value, &struct{ Value *string }{&promised}) != nil",
+        ),
         _GO,
     ),
 )

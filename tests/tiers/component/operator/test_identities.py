@@ -590,7 +590,7 @@ def test_tokens_of_a_real_api_server(cluster: Cluster, etcd: Etcd, operator: Dec
     try:
         operator.admit(OWN, pod, "writer")
         client = gateway.client(token(*bound))
-        client.put(OWN.of(Kind.CLOCK), {"value": "1"})
+        client.put(OWN.of(Kind.CLOCK), {"value": INSTANT})
         refused(lambda: client.get(OTHER.of(Kind.GATE)))
         refused(lambda: gateway.client(token(*bound[:2])).get(OWN.of(Kind.GATE)), UNAUTHENTICATED)
         refused(lambda: gateway.client(token(bound[2])).get(OWN.of(Kind.GATE)), UNAUTHENTICATED)
