@@ -10,7 +10,6 @@ from tests.campaigns.mutations.mutation import Edit, mutation
 
 _TESTS = "tests/tiers/component/operator/test_identities.py"
 _WITHDRAWN = "tests/tiers/component/operator/test_withdrawn.py"
-_FAULTS = "tests/tiers/component/operator/test_etcd_faults.py"
 _GO = "tests/tiers/component/operator/test_gateway_rules.py::test_go"
 
 
@@ -542,7 +541,6 @@ IDENTITIES = (
         "a host whose clock is ahead moves the table's clock, and every other one waits until that time has come",
         g("rules", '	case "clock":\n		return r.clock(ctx, s, table, put)\n'),
         _GO,
-        f"{_FAULTS}::test_a_host_whose_clock_is_ahead_moves_no_clock",
     ),
     mutation(
         "the-gateways-clock-is-right",

@@ -42,9 +42,9 @@ public final class DefiniteTxn {
     }
 
     /**
-     * {@link #of} for a transaction that moves the table's clock. The gateway refuses a time that is
-     * ahead of everybody's (F382). A request of the same transaction that had no answer before may
-     * still be applied: it leaves a record without a file, or a time that nothing has.
+     * {@link #of} for a transaction that moves the table's clock. The gateway refuses a time that
+     * is ahead of everybody's (F382). A request of the same transaction that had no answer before
+     * may still be applied: it leaves a record without a file, or a time that nothing has.
      */
     Txn.Result promising(String name, Txn txn) throws TimelineRefusedException {
         try {
