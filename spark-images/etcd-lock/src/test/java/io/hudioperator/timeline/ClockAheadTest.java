@@ -35,7 +35,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The gateway refuses a time that is ahead of everybody's: nothing is left half done (F382, I10). */
+/** The gateway refuses a time that is ahead of all others: nothing is left half done (F382). */
 class ClockAheadTest {
     private final TestTable table = new TestTable();
     private final Session session = table.session("ns.a");
