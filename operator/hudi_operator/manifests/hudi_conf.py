@@ -21,6 +21,7 @@ CONFLICT_STRATEGY = "io.hudioperator.FencedConflictResolutionStrategy"
 EARLY_DETECTION = "io.hudioperator.EarlyConflictDetection"
 WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
 ROW_WRITE_SUPPORT = "io.hudioperator.InsertedRowWriteSupport"
+WRITE_STATUS = "io.hudioperator.FailFastWriteStatus"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
@@ -72,6 +73,8 @@ def common_defaults() -> dict[str, str]:
         "hoodie.avro.write.support.class": WRITE_SUPPORT,
         # A bulk insert stores no deletes, and no dates of another calendar (F108, F170).
         "hoodie.parquet.spark.row.write.support.class": ROW_WRITE_SUPPORT,
+        # UPDATE and DELETE in SQL would succeed when a row was not written, without commit (F380).
+        "hoodie.writestatus.class": WRITE_STATUS,
         # MERGE INTO writes whole rows: Hudi's incremental query cannot read a log file with some
         # columns of a row (F213).
         "hoodie.spark.sql.merge.into.partial.updates": "false",

@@ -375,6 +375,26 @@ VALUES = (
         "tests/tiers/unit/manifests/test_held_values.py::test_everybody_writes_dates_as_they_are_and_says_so",
     ),
     mutation(
+        "a-failed-row-is-noted",
+        "F380",
+        "a row that cannot be written is noted beside the others, as Hudi does it",
+        j(
+            "FailFastWriteStatus",
+            "        throw failure(row.getRecordKey(), row.getPartitionPath(), cause);\n",
+            "        super.markFailure(row, cause, metadata);\n",
+        ),
+        "tests/tiers/hudi/test_deletes_of_programs.py::test_a_record_has_one_key_whatever_its_type",
+    ),
+    mutation(
+        "hudis-own-write-status",
+        "F380",
+        "writers use Hudi's class, which notes a failed row",
+        Edit(
+            "operator/hudi_operator/manifests/hudi_conf.py", '        "hoodie.writestatus.class": WRITE_STATUS,\n', ""
+        ),
+        "tests/tiers/unit/manifests/test_held_values.py::test_a_row_that_cannot_be_written_fails_the_write",
+    ),
+    mutation(
         "a-program-inserts-deletes",
         "F108",
         "an insert of a program leaves out rows that are marked as deletes, whose records stay",

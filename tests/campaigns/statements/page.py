@@ -69,6 +69,10 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Statements on the table while the session, or the table's name in the catalog, has
   `hoodie.datasource.query.type`, a time to read from, or `as.of.instant` (`HUDIOP-OPTION`): they would
   not read the table as it is.
+* Writes of a program that has read rows of the table itself (`spark.read`, a query), when another
+  writer has committed to them since: a write conflict, and again one for each further write, until
+  the program reads again. What it keeps in variables is as old as its last read. A program that
+  repeats a refused write repeats its reads, too (`tests/tiers/hudi/test_reads.py`).
 
 A program manages the checkpoint of its own stream. If the checkpoint is lost, or an old copy of it
 is used, `foreachBatch` receives rows again; if two streams share a checkpoint, each receives a part

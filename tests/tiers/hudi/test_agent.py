@@ -7,6 +7,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.plan.agent import agents
 from hudi_runtime.agent import adoption
@@ -63,6 +65,7 @@ def test_rolls_back_exactly_the_dead_writers_instant(world: World, agent: Proces
     assert report.get("owners").findings == (f"{foreign} commit: no record in etcd: it is foreign",)
 
 
+@pytest.mark.extra
 def test_next_agent_finishes_a_rollback(world: World) -> None:
     """I6, F9, F18: an agent killed between plan and finish leaves a pending rollback with a fresh
     heartbeat; the next one finishes it.

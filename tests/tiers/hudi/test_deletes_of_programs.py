@@ -75,7 +75,8 @@ def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) ->
     def save(ids: str, *types: str, operation: str = "upsert", v: str = "x") -> str:
         keys = (("id / 2", "d"), ("id / 4", "n"), ("1", "p"))
         named = ", ".join(f"CAST({value} AS {type}) AS {name}" for (value, name), type in zip(keys, types, strict=True))
-        return program.run(f"save({f'SELECT {named}, {v!r} AS v, id AS ts FROM range({ids})'!r}, {operation!r})")
+        query = f"SELECT {named}, {v!r} AS v, id AS ts, array(nullif({v!r}, 'z')) AS tags FROM range({ids})"
+        return program.run(f"save({query!r}, {operation!r})")
 
     assert not save("1, 5", "DOUBLE", "DECIMAL(10,2)", "INT")
     for types, name in (
@@ -103,6 +104,11 @@ def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) ->
     assert not program.sql("DELETE FROM t WHERE d = 1")
     found = world.spark().read.format("hudi").load(table.path).select("d", "n", "v").collect()
     assert sorted((row.d, str(row.n), row.v) for row in found) == [(1.5, "0.75", "x"), (2.0, "1.00", "new")]
+    # F380: Parquet's old form of lists holds no null, so that this row cannot be written.
+    old_lists = "parquet.avro.write-old-list-structure"
+    assert not program.run(f"spark.sparkContext._jsc.hadoopConfiguration().set({old_lists!r}, 'true')")
+    said = program.sql("UPDATE t SET tags = array('y', NULL) WHERE d = 2")
+    assert "Array contains a null element at 1" in said, said
     program.end()
     table.audited([], only=("unique", "origin", "files", "stray", "owners", "metadata", "late"))
 

@@ -64,6 +64,7 @@ def test_two_writers_of_one_file_group_both_commit(world: World, agent: Process)
     own_rows.same(table.folder, expected)
 
 
+@pytest.mark.extra
 def test_a_killed_writer_is_rolled_back_beside_the_others(world: World, agent: Process) -> None:
     """I7: exactly the dead writer's log files go, from the file group that another writer has
     committed to meanwhile; its next attempt commits once.

@@ -20,7 +20,7 @@ from tests.support.harness.local import AGENT, Process, Table, World, until
 from tests.support.harness.refused_values import SCHEMA
 from tests.support.harness.restore_requests import ask, ended, keep
 
-STEPS = int(os.environ.get("RANDOM_STEPS", "60"))
+STEPS = int(os.environ.get("RANDOM_STEPS", "40"))
 TABLES: dict[str, dict[str, Any]] = {
     "cow": {"type": "CopyOnWrite"},
     "mor": {"type": "MergeOnRead"},

@@ -13,7 +13,7 @@ from tests.support.harness import own_rows
 from tests.support.harness.local import Process, Table, World, committed, rows, until
 
 PARTITIONS = "abcd"
-COMMITS = 10
+COMMITS = 6
 
 
 @pytest.fixture(scope="module")

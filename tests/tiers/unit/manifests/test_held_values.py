@@ -43,6 +43,10 @@ def test_everybody_writes_arrays_that_may_hold_null() -> None:
         assert settings["spark.hadoop.parquet.avro.write-old-list-structure"] == "false"
 
 
+def test_a_row_that_cannot_be_written_fails_the_write() -> None:
+    assert hudi_conf.common_defaults()["hoodie.writestatus.class"] == "io.hudioperator.FailFastWriteStatus"
+
+
 def test_no_file_names_a_class_to_its_reader() -> None:
     """F323: what it does to Parquet's reader is shown by ParquetClassesTest."""
     for settings in (spark_conf.spark_defaults(table(), WRITER, 1, CONFIG), spark_conf.agent_defaults(table(), CONFIG)):

@@ -51,7 +51,6 @@ public final class CompactedAway {
     private final HoodieTableMetaClient metaClient;
     private final HoodieStorage storage;
     private final boolean anyMerger;
-    private final Map<HoodieWriteStat, Set<String>> written = new HashMap<>();
 
     public CompactedAway(HoodieTableMetaClient metaClient) {
         this.metaClient = metaClient;
@@ -106,7 +105,7 @@ public final class CompactedAway {
         for (HoodieWriteStat stat : InsertConflicts.read(metaClient, instant).getWriteStats()) {
             String group = name(stat.getPartitionPath(), stat.getFileId());
             if (stat.getNumDeletes() > 0 && logs.containsKey(group)) {
-                Set<String> keys = new HashSet<>(writtenBy(logs.get(group)));
+                Set<String> keys = writtenBy(logs.get(group));
                 KeyColumn.forEach(storage, new StoragePath(metaClient.getBasePath(), stat.getPath()), keys::remove);
                 if (!keys.isEmpty()) {
                     found.add(group);
@@ -138,15 +137,14 @@ public final class CompactedAway {
                 new StoragePath(file).getName());
     }
 
-    /** Keys of the rows in the log files of one part of the commit. */
+    /**
+     * Keys of the rows in the log files of one part of the commit. They are read again for each
+     * compaction: no more than the keys of one file group are in memory.
+     */
     private Set<String> writtenBy(HoodieDeltaWriteStat stat) throws IOException {
-        Set<String> keys = written.get(stat);
-        if (keys == null) {
-            keys = new HashSet<>();
-            for (StoragePath file : files(stat)) {
-                forEachRow(file, keys::add);
-            }
-            written.put(stat, keys);
+        Set<String> keys = new HashSet<>();
+        for (StoragePath file : files(stat)) {
+            forEachRow(file, keys::add);
         }
         return keys;
     }
