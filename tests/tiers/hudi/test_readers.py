@@ -90,7 +90,8 @@ def test_a_commit_is_seen_whole_or_not_at_all(
     before it is read, and when it has arrived, the whole state after it.
     """
     world, name, agent = tended
-    table = world.table(f"whole-{kind.lower()}", type=kind, endpoint=proxy.url)
+    patient = {"fs.s3a.connection.timeout": "240000"}  # the PUT is not sent again while readers look
+    table = world.table(f"whole-{kind.lower()}", type=kind, endpoint=proxy.url, s3_options=patient)
     world.create(table, agent=name, process=agent)
     world.spark()
     writer = table.writer("writer", python={"batches": [batch(number) for number in range(COMMITS + 1)]})
