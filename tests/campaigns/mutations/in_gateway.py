@@ -105,6 +105,7 @@ IDENTITIES = (
         "what stands in the branch for the other outcome is let through",
         g("rules", "return table, r.branch(ctx, s, txn.Failure, nil)", "return table, nil"),
         f"{_TESTS}::test_no_key_of_another_table",
+        f"{_TESTS}::test_a_role_puts_the_keys_that_the_contract_gives_it",
     ),
     mutation(
         "tokens-for-others-are-accepted",

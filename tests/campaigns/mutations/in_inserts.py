@@ -131,7 +131,24 @@ KEYS = (
         "I13 F324",
         "log files that were looked at before the lock are not looked at again, whatever was found",
         j("KeysAhead", "between(logs, compaction).isEmpty()) {\n", "between(logs, compaction) != null) {\n"),
-        f"{AWAY}::test_a_compaction_completes_while_the_key_comes_back",
+        t("LogsAheadTest.aRemovedKeyThatIsFoundWithoutTheLockIsAConflict"),
+    ),
+    mutation(
+        "late-log-files-are-read-under-the-lock",
+        "availability",
+        "log files are compared with compactions that completed after the last look while the lock is held",
+        j(
+            "KeysAhead",
+            "            throw new InsertConflicts.OutOfTime(); // whole log files would be read\n",
+        ),
+        t("LogsAheadTest.theLockIsNotHeldWhileLogFilesAreRead"),
+    ),
+    mutation(
+        "log-files-are-compared-under-the-lock-only",
+        "availability",
+        "log files are compared with compactions by the conflict strategy alone, while the lock is held",
+        j("KeysAhead", "            found |= comparesLogs(metaClient) && compareLogs(mine, nanos);\n"),
+        t("LogsAheadTest.theLockIsNotHeldWhileLogFilesAreRead"),
     ),
     mutation(
         "nothing-is-compared-before-the-lock",

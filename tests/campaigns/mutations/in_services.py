@@ -256,21 +256,16 @@ PROGRESS = (
         "a-rewritten-file-is-the-same",
         "I9",
         "a file that was rewritten counts as processed",
-        a(
-            "read/manifests",
-            "class SourceFile:\n"
-            '    """One input file. A file that was rewritten (other size or time) is another file."""\n'
-            "\n"
-            "    path: str\n"
-            "    size: int\n"
-            "    modified: int\n",
-            (
-                "class SourceFile:\n"
-                '    """One input file."""\n'
-                "\n"
-                "    path: str\n"
-                "    size: int = field(compare=False)\n"
-                "    modified: int = field(compare=False)\n"
+        (
+            a(
+                "read/manifests",
+                "from dataclasses import dataclass, replace",
+                "from dataclasses import dataclass, field, replace",
+            ),
+            a(
+                "read/manifests",
+                "    path: str\n    size: int\n    modified: int\n",
+                "    path: str\n    size: int = field(compare=False)\n    modified: int = field(compare=False)\n",
             ),
         ),
         f"{RUNTIME}/read/test_progress.py::test_a_rewritten_file_is_another_file",

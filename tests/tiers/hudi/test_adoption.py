@@ -166,6 +166,8 @@ def test_what_does_not_fit_is_refused_by_name_and_value(world: World) -> None:
     assert "table has a bucket index" in refusal(bucket, agent, "TableMismatch")["error"]["message"]
     assert "no Hudi table at" in refusal(missing, agent, "TableNotFound")["error"]["message"]
     assert not list(missing.folder.rglob("*")), "the probe of the store has left something"
+    for table in (keyed, bucket):
+        table.audited(rows(range(3), "a", "stock", 1), only=CHECKS)
     properties = keyed.folder / ".hoodie" / "hoodie.properties"
     properties.write_text(properties.read_text() + "hoodie.write.concurrency.mode=SINGLE_WRITER\n")
     hostile = "hoodie.write.concurrency.mode: the operator sets 'OPTIMISTIC_CONCURRENCY_CONTROL', table 'SINGLE_WRITER'"

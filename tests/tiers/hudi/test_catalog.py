@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.hive_server import HiveServer, own_address
-from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
 
 WIDER = "id int, p string, v string, ts long, extra double"
 
@@ -85,6 +85,11 @@ def test_a_metastore_shows_what_was_committed(
     )
     assert content == [[0, "one", None], [1, "one", None], *([n, "two", 0.5] for n in range(2, 8))]
     assert [text for (text,) in partitions] == ["p=a", "p=b"]
+    first_rows = [*rows(range(2), "a", "one", 1), *rows(range(3, 6), "b", "one", 1)]
+    table.audited(
+        [*((*row, None) for row in first_rows), *((*row, 0.5) for row in rows(range(2, 8), "a", "two", 2))],
+        schema=WIDER,
+    )
 
 
 @pytest.mark.extra
@@ -137,6 +142,10 @@ def test_partitions_go_and_other_tables_stay(
     _write(nowhere, 1, rows([1], "a", "y", 1))
     assert _report(nowhere, agent, lambda r: r["failures"])["reason"] == "DatabaseMissing"
     assert partitions("gone") == ["p=a", "p=c"]
+    foreign = [check for check in TITLES if check != "owners"]
+    table.audited([*rows([1], "a", "x", 1), *rows([3], "c", "x", 1)], only=foreign)
+    for one in (other, nowhere):
+        one.audited(rows([1], "a", "y", 1))
 
 
 def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) -> None:
@@ -155,3 +164,4 @@ def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) ->
         assert (hung["instant"], table.pending()) == ("", set())
         until("another try", lambda: (table.get("report/catalog") or {})["failures"] >= 2, alive=agent)
         assert (beside.get("report/catalog") or {})["failures"] == 0, "a table without a commit is not tried"
+        table.audited(rows([1], "a", "x", 1))

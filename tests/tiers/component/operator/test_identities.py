@@ -167,6 +167,7 @@ def test_no_key_of_another_table(operator: Decisions, driver: Client, agent: Cli
     refused(lambda: client.put(key, value(kind, VICTIM, "writer")))
     refused(lambda: client.txn(rpc.delete(key)))
     refused(lambda: client.txn(failure=(put(key, {}),), compare=(rpc.exists(OWN.of(Kind.GATE)),)))
+    refused(lambda: client.txn(failure=(rpc.get(key),)))
     refused(lambda: client.txn(rpc.get(OWN.of(Kind.GATE)), compare=(rpc.exists(key),)))
     assert operator.read(key) == before
 
@@ -199,6 +200,8 @@ def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: 
     else:
         refused(lambda: client.put(key, told))
         refused(lambda: client.txn(rpc.delete(key)))
+        refused(lambda: client.txn(failure=(put(key, told),)))
+        refused(lambda: client.txn(failure=(rpc.delete(key),)))
 
 
 def test_the_contract_divides_the_keys() -> None:

@@ -81,11 +81,15 @@ def test_a_pod_of_an_attempts_name_is_not_the_attempt(world: World, labelled: bo
 
 
 def test_a_registration_of_another_pod_stops_nobody(world: World) -> None:
-    """Whatever stands in etcd: a pod elsewhere, or without a mark of ours, is not touched."""
+    """Whatever stands in etcd: a pod without a mark of ours is not touched, nor is one elsewhere,
+    though it is a driver of a table of this name there.
+    """
     world.start_operator()
     table_id, _, _ = world.running_table()
     elsewhere = in_the_way(world, lookalike({"metadata": {"name": "theirs"}}))
-    marked = lookalike({"metadata": {"name": "far-away"}}, labels={"app.kubernetes.io/managed-by": "hudi-operator"})
+    labels = {**naming.MANAGED, naming.LABEL_TABLE: "flights"}
+    labels |= {naming.LABEL_ROLE: naming.ROLE_DRIVER, naming.LABEL_DRIVER: "far-away"}
+    marked = lookalike({"metadata": {"name": "far-away"}}, labels=labels)
     world.cluster.request("POST", "/api/v1/namespaces/default/pods", marked)
     far = world.cluster.request("GET", "/api/v1/namespaces/default/pods/far-away")
     assert far is not None

@@ -216,22 +216,27 @@ def test_a_commit_lists_its_own_files_and_now_and_then_those_of_others() -> None
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["committed", "not committed", "next attempt"])), max_size=30)
+    st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from(["committed", "not committed", "no rows", "next attempt"])),
+        max_size=30,
+    )
 )
 def test_whatever_is_interrupted_where_each_committed_file_is_known(steps: list[tuple[int, str]]) -> None:
-    attempts, expected, next_file = Attempts(), set[SourceFile](), 0
+    attempts, expected, waiting, next_file = Attempts(), set[SourceFile](), set[SourceFile](), 0
     manifests, done = attempts.begin()
     for number, how in steps:
         chunk = files_of(range(next_file, next_file + number))
         next_file += number
         if how == "committed":
             done = attempts.commit(manifests, done, chunk)
-            expected |= set(chunk)
-        elif how == "not committed":  # its manifest is there, and an attempt begins that knows nothing of it
-            attempts.write(manifests, done, chunk)
-            manifests, done = attempts.begin()
+            expected, waiting = expected | waiting | set(chunk), set()
+        elif how == "no rows":  # known to this attempt alone, until it commits
+            done = pg.advance(done, chunk)
+            waiting |= set(chunk)
         else:
-            manifests, done = attempts.begin()
+            if how == "not committed":  # its manifest is there, and an attempt begins that knows nothing of it
+                attempts.write(manifests, done, chunk)
+            (manifests, done), waiting = attempts.begin(), set()
         assert set(attempts.begin()[1].files) == expected
 
 

@@ -62,6 +62,7 @@ public final class KeysAhead {
     private final TypedProperties props;
     private final StorageConfiguration<?> conf;
     private final long patience;
+    private final Set<String> whole;
     private final Set<String> done = new HashSet<>();
     private final Map<String, HoodieCommitMetadata> files = new HashMap<>();
     private HoodieTableMetaClient metaClient; // null: nothing is compared ahead
@@ -73,10 +74,16 @@ public final class KeysAhead {
 
     /** @param patience how long {@link #remain} compares, in nanoseconds */
     KeysAhead(Session session, TypedProperties props, StorageConfiguration<?> conf, long patience) {
+        this(session, props, conf, patience, WHOLE);
+    }
+
+    /** @param whole schemes of stores in which nobody sees a part of a file */
+    KeysAhead(Session session, TypedProperties props, StorageConfiguration<?> conf, long patience, Set<String> whole) {
         this.session = session;
         this.props = props;
         this.conf = conf;
         this.patience = patience;
+        this.whole = whole;
     }
 
     /**
@@ -133,9 +140,9 @@ public final class KeysAhead {
         return session.insertRule() == InsertRule.KEY;
     }
 
-    private static boolean comparesLogs(HoodieTableMetaClient metaClient) {
+    private boolean comparesLogs(HoodieTableMetaClient metaClient) {
         return metaClient.getTableType() == HoodieTableType.MERGE_ON_READ
-                && WHOLE.contains(metaClient.getStorage().getScheme());
+                && whole.contains(metaClient.getStorage().getScheme());
     }
 
     /** Returns whether there was anything that had not been compared. */
