@@ -58,7 +58,7 @@ def _play(parts: Parts, place: Path, cases: dict[str, dict[str, Any]]) -> dict[s
     with ThreadPoolExecutor(len(runs)) as side_by_side:
         outcomes = dict(zip(cases, side_by_side.map(lambda run: _outcome(run, reference), runs), strict=True))
     for name, outcome in outcomes.items():
-        print(f"{outcome.seconds:.1f} s, {outcome.restarts} restarts: {name}")
+        print(f"{outcome.seconds:.1f} s, {outcome.restarts} restarts: {name}, effects: {outcome.effects}")
         assert not outcome.deviations, name
     return outcomes
 
