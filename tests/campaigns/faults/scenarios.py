@@ -300,6 +300,9 @@ MANY_A = [rows(range(first, first + 2), "a", "A", 2) for first in (70, 72, 74)]
 MANY_B = [rows(range(first, first + 2), "a", "B", 2) for first in (80, 82, 84)]
 
 
+MANY_SECONDS = 600.0
+
+
 def archive_version_times_out(side: Side) -> Result:
     """The PUT of `history/_version_`, which A (who archives: a writer of stock Hudi, our agent)
     sends under the lock, is held; A's client gives up after 2 s, A lives on. B writes, and the
@@ -317,11 +320,12 @@ def archive_version_times_out(side: Side) -> Result:
         lambda line: held.arrived.is_set() and not held.deliver.is_set() and s3proxy.archive_version(line)
     )
     a = side.write("a", *MANY_A, services=True, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
-    until("the archived timeline's version is sent", held.arrived.is_set, alive=side.agent or a)
+    sent = "the archived timeline's version is sent"
+    until(sent, held.arrived.is_set, alive=side.agent or a, timeout=MANY_SECONDS)
     begin, notes = time.monotonic(), []
     if side.table is not None:
         assert side.agent is not None
-        assert a.wait() == 0, a.log()[-3000:]
+        assert a.wait(MANY_SECONDS) == 0, a.log()[-3000:]
         time.sleep(max(0.0, begin + 2 + DRAIN_SECONDS / 2 - time.monotonic()))
         lock = side.table.get("lock")
         assert lock is not None, "the lock was released while a file that was sent under it had no answer"
@@ -332,11 +336,11 @@ def archive_version_times_out(side: Side) -> Result:
         )
         notes.append(deliver())
     else:
-        a.wait()
+        a.wait(MANY_SECONDS)
         notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'an error, after its commit'}")
     refused.stop()
     b = side.write("b", *MANY_B, services=True)
-    assert b.wait() == 0, b.log()[-3000:]
+    assert b.wait(MANY_SECONDS) == 0, b.log()[-3000:]
     if side.table is not None:
         await_archived(side)
     else:

@@ -161,7 +161,8 @@ class Side:
 def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None, archives: bool = False) -> Side:
     """Everything that a scenario needs, with one committed write in the table.
 
-    `archives`: the table is archived after a few commits.
+    `archives`: the table is archived after a few commits, with us by an agent that alone has the
+    `s3_options`.
     """
     world = World(folder)
     world.start()
@@ -176,12 +177,13 @@ def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None, 
         side.stock = Stock(world, "stock", endpoint=proxy.url, zookeeper=zookeeper, options=options)
     else:
         services = {"services": ARCHIVE | {"compaction": {"enabled": False}}} if archives else {}
-        table = world.table(setup, endpoint=proxy.url, s3_options=s3_options, **services)
+        impatient = world.table(setup, endpoint=proxy.url, s3_options=s3_options)
+        table = world.table(setup, endpoint=proxy.url, **services) if archives else impatient
         table.below = METADATA if archives else {}
         table.mode = "LeaseOnly" if setup == "lease-only" else "PodTermination"
         table.drain = DRAIN_SECONDS
         side.table = table
-        side.agent = world.agent(AGENT, storage=table)
+        side.agent = world.agent(AGENT, storage=impatient)
         world.create(table, agent=AGENT, process=side.agent)
     seed = side.write("seed", SEED)
     assert seed.wait() == 0, seed.log()[-3000:]
