@@ -160,9 +160,11 @@ CASES = (
             "faults::inside-the-drain",
             "faults::client-times-out",
             "faults::other-file-times-out",
+            "faults::archive-version-times-out",
             f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
         ),
-        "nobody is killed in `client-times-out` and `other-file-times-out`: there the client gives the request up",
+        "nobody is killed in `client-times-out`, `other-file-times-out` and `archive-version-times-out`: there the "
+        "client gives the request up; a late `hoodie.properties` on a real store",
     ),
     Case(
         9,
@@ -277,7 +279,7 @@ CASES = (
     ),
     Case(
         18,
-        "the API server is down for a minute while a writer dies",
+        "the API server is frozen (SIGSTOP) for a minute while a writer dies",
         "nothing is proven and the lock stays; settling catches up",
         "I11",
         (

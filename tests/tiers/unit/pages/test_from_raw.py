@@ -97,6 +97,14 @@ def test_what_was_never_seen_is_told_with_what_its_number_allows() -> None:
     assert f"| {none_of(990)} |" in lock_load.page()
 
 
+def test_a_rate_of_a_few_events_is_told_with_what_so_little_time_allows() -> None:
+    assert [round(end, 2) for end in starvation.interval(1)] == [0.03, 5.57]
+    assert [round(end, 2) for end in starvation.interval(3)] == [0.62, 8.77]
+    assert [round(end, 1) for end in starvation.interval(100)] == [81.4, 121.6]
+    rates = [line.split(" | ")[5] for line in starvation.page().splitlines() if line.startswith("| 2 %")]
+    assert rates == ["60 (12 to 175)", "< 60", "< 60"]
+
+
 def test_new_rounds_of_kills_stand_beside_earlier_ones() -> None:
     one = {
         "commit": "abc",
