@@ -784,8 +784,7 @@ class InsertConflictsTest {
             System.out.println("COST " + line);
             String file = System.getenv("INSERT_CONFLICTS_COSTS");
             if (file != null) {
-                Files.writeString(
-                        Path.of(file), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                Files.writeString(Path.of(file), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
             }
         }
     }
