@@ -33,7 +33,7 @@ reads the base files that the rows name (`_hoodie_file_name`).
 that the reader reports that it does not support the type, or (pandas) that the newest rows are in log files; it shows nothing about the value.
 
 A value that a table cannot hold is refused with class `BadData` (a type with `SchemaMismatch`) before a row reaches Hudi: nothing of the batch is
-committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file if Spark knows it.
+committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file, or Kafka's topic, partition and offset, if Spark knows it.
 """  # noqa: E501 - text of a page or program
 READERS = ("Spark", "hudi-rs", "pandas", "the run")
 NOTHING = "**No case has been run yet: what follows is what the campaign looks at, and shows nothing.**\n"
