@@ -62,7 +62,7 @@ TABLE = (
 RACING = (*range(1, 9), 10, 11, 12)
 """Records that the program has read before another writer changes them, one for each way."""
 SECONDS = 2100
-"""The program runs more than a hundred statements; on a busy machine of 2 cores it takes many minutes."""
+"""The program runs more than a hundred statements: on a busy machine of 2 cores, many minutes."""
 
 
 def listed() -> dict[str, Any]:
