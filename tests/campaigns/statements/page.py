@@ -95,8 +95,9 @@ executor (`tests/tiers/hudi/test_statements.py`, which also counts the expected 
 table, without the checks `stray`, `unique` and `incremental`). The table is a CopyOnWrite table with
 a Simple index; no other kind was run with the whole list. What shows log files, compactions,
 statistics of columns and rollbacks was run on a MergeOnRead table of another writer, which has them.
-"error" is an error of Hudi or Spark themselves; the note says why. "not run" means that the newest
-run of that mode did not contain the row.
+"error" is an error of Hudi or Spark themselves; the note says why. "not reached": the run gave it
+none of the arguments, the index or the type of table that it asks for. "not run": the newest run of
+that mode did not contain the row.
 """
 UNLISTED = """\
 ## Refused without an entry
@@ -133,6 +134,12 @@ def text(entry: dict[str, Any] | None) -> str:
     return "conflict" if "onflict" in entry["message"] or "HUDIOP-SNAPSHOT" in entry["message"] else "error"
 
 
+def of(name: str, seen: Mapping[str, Any]) -> str:
+    """`text` of a row of the list."""
+    told = text(seen.get(name))
+    return "not reached" if told == "error" and name in rows.REACHED else told
+
+
 def table(
     title: str, entries: dict[str, dict[str, str]], seen: dict[str, dict[str, Any]], prefix: str = ""
 ) -> list[str]:
@@ -146,7 +153,7 @@ def table(
     for name, entry in entries.items():
         what = entry.get("statement") or entry.get("save") or f"`CALL {name}`"
         outcomes = " | ".join(
-            ", ".join(dict.fromkeys(text(seen[mode].get(part)) for part in (prefix + name, *ALSO.get(name, ()))))
+            ", ".join(dict.fromkeys(of(part, seen[mode]) for part in (prefix + name, *ALSO.get(name, ()))))
             for mode in MODES
         )
         lines.append(f"| {what} | {entry['verdict']} | {entry.get('note') or entry.get('instead', '')} | {outcomes} |")

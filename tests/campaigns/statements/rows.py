@@ -76,4 +76,21 @@ STREAMS = "two streaming queries with foreachBatch"
 AT_ONCE: Mapping[str, str] = dict.fromkeys((*THREADS, STREAMS), "")
 """What one program does several times at once."""
 
+SHOWN = (
+    "CompactionShowHoodieTableCommand",
+    "CompactionShowHoodiePathCommand",
+    "CALL show_compaction",
+    "CALL show_file_status",
+    "CALL show_fs_path_detail",
+    "CALL show_logfile_metadata",
+    "CALL show_logfile_records",
+    "CALL show_metadata_table_column_stats",
+    "CALL show_rollback_detail",
+)
+"""Of the list, what shows something only where there is something: that it has run is seen by its
+rows.
+"""
+REACHED = (*SHOWN, "CALL show_metadata_column_stats_overlap")
+"""What asks for an argument, a type of table or an index: with an error it has done nothing yet."""
+
 EVERY = (*REFUSED, *WAYS, *RACES, *AT_ONCE)

@@ -27,18 +27,6 @@ from tests.support.harness.local import AGENT, Process, Table, World, rows, unti
 
 APP = Path(__file__).with_name("apps") / "statements_app.py"
 CODE = Path(__file__).with_name("apps") / "update_code.py"
-SHOWN = (
-    "CompactionShowHoodieTableCommand",
-    "CompactionShowHoodiePathCommand",
-    "CALL show_compaction",
-    "CALL show_file_status",
-    "CALL show_fs_path_detail",
-    "CALL show_logfile_metadata",
-    "CALL show_logfile_records",
-    "CALL show_metadata_table_column_stats",
-    "CALL show_rollback_detail",
-)
-"""What shows something only where there is something: that it has run is seen by its rows."""
 FAIL = {
     "errorifexists/": "already exists",
     "ignore/": "Failed to write to Hudi",
@@ -156,7 +144,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
         assert message in found[name].get("message", ""), (name, found[name])
     for name in set(named.WAYS).difference(TABLE, FAIL):
         assert not found[name]["failed"], (name, found[name])
-    for name in SHOWN:
+    for name in named.SHOWN:
         assert found[name].get("rows", 0) > 0, (name, found[name])
     assert not wrong, wrong
 
