@@ -5,13 +5,16 @@ that knows the table from the metastore alone.
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.hive_server import HiveServer, own_address
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
@@ -60,7 +63,7 @@ def test_a_metastore_shows_what_was_committed(
     world.create(table, agent=AGENT, process=agent)
     _write(table, 1, [*rows(range(3), "a", "one", 1), *rows(range(3, 6), "b", "one", 1)])
     first = _shown(table, agent)
-    assert first["target"] == f"{metastore.uri} default.listed_one"
+    assert first["target"] == f"{metastore.uri} default.listed_one {table.spec.ref.uid}"
     names, partitions, content, optimized = metastore.query(
         tmp_path / "reader",
         "SHOW TABLES",
@@ -124,7 +127,7 @@ def test_partitions_go_and_other_tables_stay(
     assert table.spec.catalog is not None
     table.spec = replace(table.spec, catalog=replace(table.spec.catalog, table="again"))
     table.assign(AGENT)
-    wanted = f"{metastore.uri} default.again"
+    wanted = f"{metastore.uri} default.again {table.spec.ref.uid}"
     _report(table, agent, lambda r: r["target"] == wanted and r["instant"])
     assert partitions("again") == ["p=a", "p=c"]
 
@@ -139,11 +142,75 @@ def test_partitions_go_and_other_tables_stay(
     assert partitions("gone") == ["p=a", "p=c"]
 
 
+def _partition(table: Table, world: World, name: str, number: int, **options: str) -> None:
+    """A commit of a writer without our rules."""
+    more = {"hoodie.table.name": table.spec.table_name, "hoodie.clean.automatic": "false", **options}
+    frame = world.spark().createDataFrame(rows([number], name, "x", 1), "id int, p string, v string, ts long")
+    frame.write.format("hudi").options(**{**OPTIONS, **more}).mode("append").save(table.path)
+
+
+@pytest.mark.extra
+def test_values_with_a_slash_are_partitions_of_their_own(
+    world: World, agent: Process, metastore: HiveServer, tmp_path: Path
+) -> None:
+    catalog = {"hiveMetastore": {"uris": [metastore.uri]}, "timeoutSeconds": 30}
+    table = world.table("slashes", catalog=catalog)
+    world.create(table, agent=AGENT, process=agent)
+    _write(table, 1, [*rows([1], "a/b", "x", 1), *rows([2], "a-b", "x", 1), *rows([3], "a/c", "x", 1)])
+    _shown(table, agent)
+    query = ("PARTITIONS slashes", "SELECT id, p FROM slashes ORDER BY id")
+    partitions, content = metastore.query(tmp_path / "reader", *query)
+    assert [text for (text,) in partitions] == ["p=a%2Fb", "p=a%2Fc", "p=a-b"]
+    assert content == [[1, "a/b"], [2, "a-b"], [3, "a/c"]]
+    dropped = {
+        "hoodie.datasource.write.operation": "delete_partition",
+        "hoodie.datasource.write.partitions.to.delete": "a/b",
+    }
+    _partition(table, world, "a/b", 1, **dropped)
+    _shown(table, agent)
+    partitions, content = metastore.query(tmp_path / "reader", *query)
+    assert [text for (text,) in partitions] == ["p=a%2Fc", "p=a-b"]
+    assert content == [[2, "a-b"], [3, "a/c"]]
+
+
+@contextmanager
+def _server(said: bytes) -> Iterator[str]:
+    """Answers the first call of each connection with this, and nothing after it."""
+    with socket.create_server((own_address(), 0)) as server:
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    held.append(connection)
+                    connection.settimeout(10)
+                    with suppress(OSError):
+                        connection.recv(1000)
+                        connection.sendall(said)
+
+        threading.Thread(target=serve, daemon=True).start()
+        host, port = server.getsockname()
+        yield f"thrift://{host}:{port}"
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in held:
+            connection.close()
+
+
+def test_a_port_of_another_protocol_ends_no_agent(world: World, agent: Process) -> None:
+    """Hive's client takes the first bytes for a length and asks for 1.2 GB."""
+    with _server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as uri:
+        table = world.table("wrong-port", catalog={"hiveMetastore": {"uris": [uri]}, "timeoutSeconds": 10})
+        world.create(table, agent=AGENT, process=agent)
+        _write(table, 1, rows([1], "a", "x", 1))
+        refused = _report(table, agent, lambda r: r["failures"] >= 2)
+        assert refused["reason"] == "ConnectionFailed"
+        assert f"{uri} answers, but is no Hive Metastore" in refused["message"]
+
+
 def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) -> None:
-    """Nobody answers at the port; commits, reports and a second table go on meanwhile."""
-    host = own_address()
-    with socket.create_server((host, 0)) as silent:
-        uri = f"thrift://{host}:{silent.getsockname()[1]}"
+    """It answers once and never again; commits, reports and a second table go on meanwhile."""
+    with _server(next(iter(ANSWERS))) as uri:
         table = world.table("hanging", catalog={"hiveMetastore": {"uris": [uri]}, "timeoutSeconds": 6})
         world.create(table, agent=AGENT, process=agent)
         _write(table, 1, rows([1], "a", "x", 1))
@@ -152,6 +219,7 @@ def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) ->
         world.create(beside, agent=AGENT, process=agent)
         hung = _report(table, agent, lambda r: r["failures"])
         assert hung["reason"] in ("Timeout", "ConnectionFailed")
+        assert "does not answer as a Hive Metastore" not in hung["message"]
         assert (hung["instant"], table.pending()) == ("", set())
         until("another try", lambda: (table.get("report/catalog") or {})["failures"] >= 2, alive=agent)
         assert (beside.get("report/catalog") or {})["failures"] == 0, "a table without a commit is not tried"
