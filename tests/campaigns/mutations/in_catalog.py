@@ -167,7 +167,7 @@ LISTING = (
         "a-restore-undoes-no-partition",
         AVAILABILITY,
         "after a restore the catalog keeps partitions of the commits that were undone",
-        a("catalog/catalog", "everything=undone or not known.completion_time", "everything=not known.completion_time"),
+        a("catalog/catalog", "everything = undone or not", "everything = not"),
         f"{SYNCER}::test_after_a_restore_everything_is_compared",
     ),
     mutation(
