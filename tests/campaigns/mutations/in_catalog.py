@@ -9,6 +9,7 @@ from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 SYNCER = f"{RUNTIME}/catalog/test_catalog.py"
+SLASHES = "tests/tiers/hudi/test_catalog.py::test_values_with_a_slash_are_partitions_of_their_own"
 STATUS = "tests/tiers/unit/plan/requests/test_catalog_status.py"
 
 LISTING = (
@@ -110,6 +111,38 @@ LISTING = (
         f"{SYNCER}::test_the_report_of_a_successor_is_not_overwritten",
     ),
     mutation(
+        "an-earlier-try-is-past-its-limit",
+        "F389",
+        "a try that is still within its limit is said to be past it",
+        j("Runs", "return limit - now > 0", "return limit - now > Long.MAX_VALUE - 1"),
+        t("CatalogRunsTest.anEarlierTryOfTheNameIsWaitedForUntilItsLimit"),
+    ),
+    mutation(
+        "any-number-of-threads-is-held",
+        "F390",
+        "metastores of many tables hold any number of the agent's threads",
+        j("Runs", "limit == null && running.size() >= mostThreads", "limit == null && mostThreads < 0"),
+        t("CatalogRunsTest.notTooManyThreadsAreHeld"),
+    ),
+    mutation(
+        "a-slash-is-dropped-by-name",
+        "F386",
+        "a partition is dropped from a catalog by its name, in which a slash separates columns",
+        j(
+            "LivingPartitions",
+            "        List<String> dropped = described(paths);\n",
+            "        super.dropPartitions(table, paths);\n        List<String> dropped = List.of();\n",
+        ),
+        SLASHES,
+    ),
+    mutation(
+        "partition-columns-are-not-compared",
+        "F391",
+        "a catalog's entry with other partition columns is taken for the table's own",
+        j("HiveSync", "                ((LivingPartitions) syncClient).compareColumns(name);\n"),
+        SLASHES,
+    ),
+    mutation(
         "an-earlier-try-is-a-failure",
         "F389",
         "a try that has not ended when the assignment changes makes the next one a failure",
@@ -149,7 +182,11 @@ LISTING = (
         "a-failed-catalog-is-forgotten",
         AVAILABILITY,
         "a try that failed counts as done",
-        a("catalog/catalog", "            self._failed(known, error)\n            return\n", "            pass\n"),
+        a(
+            "catalog/catalog",
+            "            self._failed(known, error)\n            return\n",
+            "            left_out = ()\n",
+        ),
         f"{SYNCER}::test_a_failure_is_repeated_with_pauses",
     ),
     mutation(

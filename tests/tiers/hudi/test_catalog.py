@@ -30,6 +30,15 @@ def metastore(world: World, tmp_path: Path) -> Iterator[HiveServer]:
     server.stop()
 
 
+@pytest.fixture
+def plain_metastore(tmp_path: Path) -> Iterator[HiveServer]:
+    """For tables on local files."""
+    server = HiveServer(tmp_path / "metastore", {})
+    server.start()
+    yield server
+    server.stop()
+
+
 def _report(table: Table, agent: Process, wanted: Any) -> dict[str, Any]:
     found: dict[str, Any] = until(
         "the catalog's report", lambda: (r := table.get("report/catalog") or {}) and wanted(r) and r, alive=agent
@@ -142,35 +151,46 @@ def test_partitions_go_and_other_tables_stay(
     assert partitions("gone") == ["p=a", "p=c"]
 
 
-def _partition(table: Table, world: World, name: str, number: int, **options: str) -> None:
-    """A commit of a writer without our rules."""
-    more = {"hoodie.table.name": table.spec.table_name, "hoodie.clean.automatic": "false", **options}
-    frame = world.spark().createDataFrame(rows([number], name, "x", 1), "id int, p string, v string, ts long")
-    frame.write.format("hudi").options(**{**OPTIONS, **more}).mode("append").save(table.path)
+def _slashed(table: str, **options: str) -> list[Any]:
+    return ["write", [table, [[1, "a/b", "x", 1], [2, "a-b", "x", 1], [3, "c", "x", 1]]], options]
 
 
-@pytest.mark.extra
-def test_values_with_a_slash_are_partitions_of_their_own(
-    world: World, agent: Process, metastore: HiveServer, tmp_path: Path
-) -> None:
-    catalog = {"hiveMetastore": {"uris": [metastore.uri]}, "timeoutSeconds": 30}
-    table = world.table("slashes", catalog=catalog)
-    world.create(table, agent=AGENT, process=agent)
-    _write(table, 1, [*rows([1], "a/b", "x", 1), *rows([2], "a-b", "x", 1), *rows([3], "a/c", "x", 1)])
-    _shown(table, agent)
-    query = ("PARTITIONS slashes", "SELECT id, p FROM slashes ORDER BY id")
-    partitions, content = metastore.query(tmp_path / "reader", *query)
-    assert [text for (text,) in partitions] == ["p=a%2Fb", "p=a%2Fc", "p=a-b"]
-    assert content == [[1, "a/b"], [2, "a-b"], [3, "a/c"]]
-    dropped = {
+def test_values_with_a_slash_are_partitions_of_their_own(plain_metastore: HiveServer, tmp_path: Path) -> None:
+    """F386; with tables of others, whose partitions our writers would have refused."""
+    named = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+    two = {"hoodie.datasource.write.partitionpath.field": "p,q", "hoodie.datasource.write.keygenerator.type": "COMPLEX"}
+    merging = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    drop = {
         "hoodie.datasource.write.operation": "delete_partition",
         "hoodie.datasource.write.partitions.to.delete": "a/b",
     }
-    _partition(table, world, "a/b", 1, **dropped)
-    _shown(table, agent)
-    partitions, content = metastore.query(tmp_path / "reader", *query)
-    assert [text for (text,) in partitions] == ["p=a%2Fc", "p=a-b"]
-    assert content == [[2, "a-b"], [3, "a/c"]]
+    found = plain_metastore.sync(
+        tmp_path / "tables",
+        _slashed("one", **merging),
+        ["sync", ["one"], {"everything": True, "by": ["p"]}],
+        ["partitions", ["one_ro"], {}],
+        ["write", ["one", [[4, "d/e", "x", 2]]], merging],
+        _slashed("one", **merging, **drop),
+        ["sync", ["one"], {"everything": False, "by": ["p"]}],
+        ["partitions", ["one"], {}],
+        ["sync", ["one"], {"everything": True, "by": []}],
+        _slashed("named", **named),
+        ["sync", ["named"], {"everything": True, "by": ["p"], "named": True}],
+        ["partitions", ["named"], {}],
+        _slashed("two", **two),
+        ["sync", ["two"], {"everything": True, "by": ["p", "q"]}],
+        ["partitions", ["two"], {}],
+    )
+    said = [value for value in found if value != ""]
+    first, names, second, less, other, third, of_named, left_out, of_two = said
+    assert (first, second, third) == ([], [], [])
+    assert names == {"a/b": "a/b", "a-b": "a-b", "c": "c"}
+    assert less == {"d/e": "d/e", "a-b": "a-b", "c": "c"}
+    assert other["reason"] == "TableTaken"
+    assert "with the partition columns [p], and this table has []" in other["message"]
+    assert of_named == {"a/b": "p=a/b", "a-b": "p=a-b", "c": "p=c"}
+    assert left_out == ["a/b/x"]
+    assert of_two == {"a-b, x": "a-b/x", "c, x": "c/x"}
 
 
 @contextmanager

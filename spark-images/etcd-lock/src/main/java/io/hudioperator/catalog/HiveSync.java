@@ -5,9 +5,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -22,8 +19,8 @@ public final class HiveSync {
     private static final int MOST_NAMES = 5;
     /** Threads of all tables, with those that a metastore holds beyond their limit. */
     private static final int MOST_THREADS = 8;
-    /** When the runs whose thread has not ended are past their limit, by table and catalog. */
-    private static final Map<String, Long> RUNNING = new ConcurrentHashMap<>();
+
+    private static final Runs RUNS = new Runs(MOST_THREADS, HiveSync::explained);
 
     private HiveSync() {}
 
@@ -42,41 +39,8 @@ public final class HiveSync {
      */
     public static String run(String target, Map<String, String> options, Configuration hadoop, long timeoutMillis)
             throws InterruptedException {
-        String key = options.get(BASE_PATH) + " " + target;
-        long now = System.nanoTime();
-        Long limit = RUNNING.get(key);
-        if (limit == null && RUNNING.size() >= MOST_THREADS) {
-            return "Timeout\n" + MOST_THREADS + " tries of this agent are held by their metastores";
-        }
-        if (limit == null) {
-            limit = RUNNING.putIfAbsent(key, now + TimeUnit.MILLISECONDS.toNanos(timeoutMillis));
-        }
-        if (limit != null) {
-            return limit - now > 0
-                    ? "Busy\nan earlier try has not ended"
-                    : "Timeout\nthe metastore still holds an earlier try, which is past its time limit";
-        }
-        AtomicReference<String> outcome = new AtomicReference<>();
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        outcome.set("\n" + sync(options, hadoop));
-                    } catch (Throwable error) { // NOPMD - an Error is told as well, not lost in a thread
-                        outcome.set(explained(error));
-                    } finally {
-                        RUNNING.remove(key);
-                    }
-                },
-                "catalog");
-        thread.setDaemon(true);
-        thread.start();
-        thread.join(timeoutMillis);
-        String said = outcome.get();
-        if (said == null) {
-            thread.interrupt();
-            return "Timeout\nnot done within " + timeoutMillis / 1000 + " s";
-        }
-        return said;
+        String name = options.get(BASE_PATH) + " " + target;
+        return RUNS.run(name, () -> "\n" + sync(options, hadoop), timeoutMillis);
     }
 
     private static String sync(Map<String, String> options, Configuration hadoop) {
@@ -115,13 +79,6 @@ public final class HiveSync {
         Throwable before = causes.get(Math.max(0, causes.size() - 2));
         String detail = root.getClass().getSimpleName() + ": " + root.getMessage();
         return reason + "\n" + (before == root ? detail : before.getMessage() + ": " + detail).replace('\n', ' ');
-    }
-
-    /** The metastore has another table of that name. */
-    static final class OtherTable extends RuntimeException {
-        OtherTable(String message) {
-            super(message);
-        }
     }
 
     /** Changes tables at the table's own location only. */

@@ -53,8 +53,8 @@ final class LivingPartitions extends HoodieHiveSyncClient {
         List<String> wanted =
                 columns.stream().map(name -> name.toLowerCase(Locale.ROOT)).collect(Collectors.toList());
         if (!there.equals(wanted)) {
-            throw new HiveSync.OtherTable("table " + table + " exists in the metastore with the partition columns "
-                    + there + ", and this table has " + wanted + ": drop it there, or choose another name");
+            throw new OtherTable("table " + table + " exists in the metastore with the partition columns " + there
+                    + ", and this table has " + wanted + ": drop it there, or choose another name");
         }
     }
 
