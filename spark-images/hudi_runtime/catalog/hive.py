@@ -119,5 +119,5 @@ class HiveMetastore:
         )
         reason, _, message = said.partition("\n")
         if reason:
-            raise (Busy if reason == "Busy" else NotSynced)(reason, message)
+            raise (Busy if reason == "busy" else NotSynced)(reason, message)
         return tuple(message.splitlines())

@@ -70,7 +70,7 @@ class Steps:
             return {"reason": error.reason, "message": str(error)}
 
     def partitions(self, table: str) -> dict[str, str]:
-        """Names and folders."""
+        """Values, and folders below the table's."""
         catalog = self._spark._jsparkSession.sharedState().externalCatalog().unwrapped()
         jvm = self._spark._jvm
         found = catalog.listPartitions("default", table, jvm.scala.Option.empty())
@@ -79,7 +79,7 @@ class Steps:
         for at in range(int(found.size())):
             one = found.apply(at)
             values = [str(one.spec().apply(column)) for column in str(columns).split(",")]
-            made[", ".join(values)] = str(one.location().getPath()).removeprefix(f"{self._folder}/{table}/")
+            made[", ".join(values)] = str(one.location().getPath()).removeprefix(f"{self._folder}/").partition("/")[2]
         return made
 
     def _path(self, table: str) -> str:

@@ -169,7 +169,7 @@ def test_a_try_that_ends_its_agent_is_repeated_with_pauses() -> None:
 
 def test_an_earlier_try_of_this_process_is_waited_for() -> None:
     world = World()
-    world.calls.refusals = [Busy("Busy", "an earlier try has not ended")]
+    world.calls.refusals = [Busy("busy", "an earlier try has not ended")]
     world.list(commit(1))
     assert (world.report.failures, world.report.begun, world.report.instant) == (0, 0, "")
     world.now += 5.1

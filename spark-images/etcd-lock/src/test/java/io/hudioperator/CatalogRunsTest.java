@@ -63,7 +63,7 @@ class CatalogRunsTest {
             }
         });
         begun.await();
-        assertEquals("Busy\nan earlier try has not ended", runs.run("a", () -> "done", 60_000));
+        assertEquals("busy\nan earlier try has not ended", runs.run("a", () -> "done", 60_000));
         assertEquals("done", runs.run("b", () -> "done", 60_000));
         assertEquals("Timeout\nnot done within 3 s", first.get());
         assertEquals(HELD, runs.run("a", () -> "done", 60_000));

@@ -33,9 +33,9 @@ public final class HiveSync {
      * @param timeoutMillis the limit of the whole run. A thread that waits for the metastore even
      *     after it is left behind; until it ends, each further run answers {@code Timeout}.
      * @return a reason (one word) and, after a line feed, what is wrong, in words of this class, of
-     *     Hudi or of the metastore. {@code Busy}: an earlier run of this table is within its limit.
-     *     When it is done the reason is empty, and the first paths of partitions follow, one a line,
-     *     that it has met and that no entry can describe.
+     *     Hudi or of the metastore. {@code busy}: an earlier run of this table is within its limit.
+     *     When it is done the reason is empty, and the first paths of partitions follow, one a
+     *     line, that it has met and that no entry can describe.
      */
     public static String run(String target, Map<String, String> options, Configuration hadoop, long timeoutMillis)
             throws InterruptedException {

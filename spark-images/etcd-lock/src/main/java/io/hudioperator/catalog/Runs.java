@@ -25,8 +25,8 @@ public final class Runs {
     /**
      * Run it, and wait until it is done or past its limit.
      *
-     * @return what it returns, or the explanation of what it throws; {@code Busy} or {@code Timeout},
-     *     a line feed and what is wrong when it was not run, or is not done
+     * @return what it returns, or the explanation of what it throws; {@code busy} or
+     *     {@code Timeout}, a line feed and what is wrong when it was not run, or is not done
      */
     public String run(String name, Callable<String> work, long timeoutMillis) throws InterruptedException {
         long now = System.nanoTime();
@@ -39,7 +39,7 @@ public final class Runs {
         }
         if (limit != null) {
             return limit - now > 0
-                    ? "Busy\nan earlier try has not ended"
+                    ? "busy\nan earlier try has not ended"
                     : "Timeout\nthe metastore still holds an earlier try, which is past its time limit";
         }
         AtomicReference<String> outcome = new AtomicReference<>();
