@@ -59,11 +59,13 @@ class CatalogOrder(Record):
     database: str
     table: str
     timeout_seconds: Count
+    uid: str = ""
+    """uid of the HudiTable: another one is synchronized from the start."""
 
     @property
     def target(self) -> str:
-        """What a report is about: the metastore, database and table."""
-        return f"{','.join(self.uris)} {self.database}.{self.table}"
+        """What a report is about: the metastore, database and table, and the HudiTable."""
+        return f"{','.join(self.uris)} {self.database}.{self.table} {self.uid}"
 
 
 @dataclass(frozen=True, kw_only=True)

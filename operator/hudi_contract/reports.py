@@ -177,7 +177,7 @@ class CallbackReport(CallbackPosition):
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogReport(Record):
-    """`report/catalog`, written by the agent after each try.
+    """`report/catalog`, written by the agent before and after each try.
 
     Deleted when the table has no catalog.
     """
@@ -193,6 +193,14 @@ class CatalogReport(Record):
     """When it was synchronized; 0: never."""
     failures: Count = 0
     """Consecutive failures since then."""
+    begun: Count = field(default=0, metadata=LEFT_OUT)
+    """Consecutive tries that have begun and not ended: one that is running, and those with which
+    their agent has ended.
+    """
+    left_out: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """The first partitions that are known to be missing there: their path has not one value for
+    each column.
+    """
     reason: str = ""
     message: str = ""
 

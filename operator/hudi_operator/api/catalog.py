@@ -18,7 +18,7 @@ _OTHER = re.compile("[^a-z0-9_]")
 
 @dataclass(frozen=True)
 class HiveMetastore:
-    """The addresses of one Hive Metastore; one that answers is used."""
+    """The addresses of one Hive Metastore; those that answer are used."""
 
     uris: tuple[str, ...] = texts(required=True, at_least=1, at_most=5, length=(10, 253), matches=_URI)
 
@@ -32,13 +32,14 @@ class Catalog:
     table: str = text(at_least=1, at_most=128, matches=_NAME)
     timeout_seconds: int = number(60, at_least=5, at_most=600)
 
-    def order(self, table_name: str) -> CatalogOrder:
-        """The catalog in the agent's assignment."""
+    def order(self, table_name: str, uid: str) -> CatalogOrder:
+        """The catalog in the agent's assignment. ``uid``: of the HudiTable."""
         return CatalogOrder(
             uris=self.hive_metastore.uris,
             database=self.database,
             table=self.table or _OTHER.sub("_", table_name.lower()),
             timeout_seconds=self.timeout_seconds,
+            uid=uid,
         )
 
 

@@ -195,7 +195,7 @@ class Agent:
         timer.daemon = True
         timer.start()
         for table_id in [table_id for table_id, assignment in self._assignments.items() if assignment.fence_stands()]:
-            self._assignments.pop(table_id).cancel_service()
+            self._assignments.pop(table_id).cease()
         end = time.monotonic() + HAND_OVER_SECONDS
         while self._assignments and time.monotonic() < end and sp.jvm_exit_code() is None:
             for table_id in [

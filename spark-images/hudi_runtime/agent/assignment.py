@@ -250,6 +250,12 @@ class Assignment:
             if gone:
                 self._tasks.cancel_bootstrap()
 
+    def cease(self) -> None:
+        """Do nothing more at the table: the operator has ended this incarnation."""
+        if self._tasks is not None:
+            self._tasks.stop_telling()
+        self.cancel_service()
+
     def cancel_service(self) -> None:
         """Ask running work to end."""
         if self._tasks is not None:

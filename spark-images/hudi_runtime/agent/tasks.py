@@ -181,7 +181,10 @@ def _callback_sender(context: AgentContext, order: AssignmentRecord) -> Callback
 
 
 def _catalog_syncer(context: AgentContext, order: AssignmentRecord) -> CatalogSyncer | None:
-    made = catalog.from_order(context.spark, order, context.session.etcd, inc=context.session.inc)
+    inc = context.session.inc
+    made = catalog.from_order(
+        context.spark, order, context.session.etcd, inc=inc, fenced=lambda: context.keys.fenced(inc)
+    )
     if made is None:
         catalog.forget(context.session.etcd)
     return made

@@ -2,11 +2,13 @@
 
 The agent passes each listing of the timeline and never waits: a separate thread synchronizes. What
 was synchronized is in `report/catalog`, and the next agent goes on from there. A try that is
-repeated does no harm.
+repeated does no harm. Each try is noted there before it begins, so that one that ends the agent's
+process is repeated with pauses as well. Who has lost the report to another agent reads it again.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
 import time
@@ -19,7 +21,7 @@ from hudi_contract.assignment import AssignmentRecord, CatalogOrder
 from hudi_contract.backoff import exponential
 from hudi_contract.keys import CATALOG, Kind
 from hudi_contract.reports import CatalogReport
-from hudi_runtime.catalog.hive import HiveMetastore, NotSynced
+from hudi_runtime.catalog.hive import Busy, HiveMetastore, NotSynced
 from hudi_runtime.process.errors import record_message
 from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
@@ -27,6 +29,8 @@ from hudi_runtime.table import timeline as tl
 REPORT = Kind.REPORT.of(CATALOG)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 """After one failure, and at most."""
+MOST_LEFT_OUT = 5
+"""Partitions that are named."""
 _AT_ONCE = threading.BoundedSemaphore(4)
 """Tries of this process that run at the same time, so that hanging catalogs of many tables do not
 take the JVM's memory.
@@ -36,8 +40,17 @@ take the JVM's memory.
 class Catalog(Protocol):
     """What is kept in step with the table."""
 
-    def sync(self, *, everything: bool) -> None:
-        """Synchronize, in bounded time. Raises NotSynced."""
+    def sync(self, *, everything: bool) -> tuple[str, ...]:
+        """Synchronize, in bounded time.
+
+        Returns the first partitions that it has met and that the catalog cannot describe.
+
+        Raises NotSynced.
+        """
+
+
+class _Moved(Exception):
+    """Another agent has written the report."""
 
 
 def newest(timeline: tl.Timeline) -> tl.Instant | None:
@@ -62,21 +75,29 @@ class CatalogSyncer:
         *,
         label: str,
         inc: str = "",
+        fenced: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
     ) -> None:
-        """``label``: namespace and name of the HudiTable, for the log."""
+        """``label``: namespace and name of the HudiTable, for the log.
+
+        ``fenced``: whether etcd has the fence of this incarnation.
+        """
         self._etcd = etcd
         self._wanted = wanted
         self._catalog = catalog
         self._label = label
         self._inc = inc
+        self._fenced = fenced
         self._clock = clock
+        self._chance = chance
         self._offered: tl.Timeline | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         # Used only by the thread from here on.
         self._known: CatalogReport | None = None
+        self._revision = 0
         self._retry_at = 0.0
 
     def consider(self, timeline: tl.Timeline) -> None:
@@ -112,16 +133,33 @@ class CatalogSyncer:
         if timeline is None or self._stopped.is_set() or self._clock() < self._retry_at:
             return
         self._retry_at = 0.0
+        try:
+            self._try(timeline)
+        except _Moved:
+            self._known = None
+            self._retry_at = self._clock() + FIRST_PAUSE_SECONDS
+
+    def _try(self, timeline: tl.Timeline) -> None:
         known = self._load()
+        if self._clock() < self._retry_at:
+            return
         last = newest(timeline)
         if last is None or (last.completion <= known.completion_time and not known.failures):
             return
         undone = any(i.action == "restore" and i.completion > known.completion_time for i in timeline.completed)
+        everything = undone or not known.completion_time
         try:
             with _AT_ONCE:
+                if self._fenced():
+                    self._stopped.set()
+                self._save(known.but(inc=self._inc, begun=known.begun + 1))
                 if self._stopped.is_set():
                     return
-                self._catalog.sync(everything=undone or not known.completion_time)
+                left_out = self._catalog.sync(everything=everything)
+        except Busy:
+            self._retry_at = self._clock() + FIRST_PAUSE_SECONDS
+            self._save(known.but(inc=self._inc, begun=0))
+            return
         except NotSynced as error:
             self._failed(known, error)
             return
@@ -134,18 +172,35 @@ class CatalogSyncer:
                 instant=last.requested,
                 completion_time=last.completion,
                 at_ms=now_ms(),
+                left_out=tuple(dict.fromkeys((*(() if everything else known.left_out), *left_out)))[:MOST_LEFT_OUT],
             )
         )
 
     def _load(self) -> CatalogReport:
         """What was synchronized with this catalog; written when there was nothing."""
         if self._known is None:
-            found = read(self._etcd.get(REPORT), CatalogReport)
+            entry = self._etcd.get(REPORT)
+            found, self._revision = read(entry, CatalogReport), entry.mod_revision if entry is not None else 0
             if found.target != self._wanted.target:
-                found = CatalogReport(inc=self._inc, target=self._wanted.target)
-                self._etcd.put(REPORT, found.to_json())
-            self._known = found
-        return self._known
+                self._save(CatalogReport(inc=self._inc, target=self._wanted.target))
+            elif found.begun and found.inc != self._inc:
+                self._interrupted(found)
+            else:
+                self._known = found
+        return self._known or CatalogReport()
+
+    def _interrupted(self, found: CatalogReport) -> None:
+        """Wait: an agent before this one was stopped during a try, or the try has ended it.
+
+        Tries of several tables were interrupted together, and must not be repeated
+        together for ever: the pause is random.
+        """
+        pause = exponential(found.begun, first=FIRST_PAUSE_SECONDS, longest=LONGEST_PAUSE_SECONDS)
+        self._retry_at = self._clock() + pause * (0.5 + self._chance() / 2)
+        self._known = found
+        if found.begun > 1:
+            message = f"the last {found.begun} tries did not end: their agents were stopped, or ended"
+            self._save(found.but(inc=self._inc, failures=found.failures + 1, reason="Interrupted", message=message))
 
     def _failed(self, known: CatalogReport, error: NotSynced) -> None:
         failures = known.failures + 1
@@ -157,20 +212,25 @@ class CatalogSyncer:
                 file=sys.stderr,
                 flush=True,
             )
-        self._save(known.but(inc=self._inc, failures=failures, reason=error.reason, message=message))
+        self._save(known.but(inc=self._inc, begun=0, failures=failures, reason=error.reason, message=message))
 
     def _save(self, report: CatalogReport) -> None:
         if self._stopped.is_set():
             return
-        self._etcd.put(REPORT, report.to_json())
-        self._known = report
+        revision = self._etcd.cas(REPORT, report.to_json(), self._revision)
+        if revision is None:
+            raise _Moved
+        self._known, self._revision = report, revision
 
 
-def from_order(spark: SparkSession, order: AssignmentRecord, etcd: Etcd, *, inc: str) -> CatalogSyncer | None:
+def from_order(
+    spark: SparkSession, order: AssignmentRecord, etcd: Etcd, *, inc: str, fenced: Callable[[], bool]
+) -> CatalogSyncer | None:
     """The syncer that an assignment requests; None when it requests none."""
     if order.catalog is None:
         return None
-    return CatalogSyncer(etcd, order.catalog, HiveMetastore(spark, order, order.catalog), label=order.table, inc=inc)
+    metastore = HiveMetastore(spark, order, order.catalog)
+    return CatalogSyncer(etcd, order.catalog, metastore, label=order.table, inc=inc, fenced=fenced)
 
 
 def forget(etcd: Etcd) -> None:

@@ -1,12 +1,13 @@
 """One run of Hudi's tool for a Hive Metastore.
 
 The addresses are user input. The connection leaves from the agent's pod, in the user's own
-namespace and under its network policies, and never goes to this pod itself, to the node's own
-services or to a cloud's metadata service.
+namespace and under its network policies. It never goes to a loopback or link-local address or to a
+cloud's metadata service; other addresses of pods and nodes are allowed.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,9 +15,11 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
+from hudi_runtime.catalog import probe
 from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved, text
 
-_EXTRACTOR = "org.apache.hudi.hive."
+_NOT_PARTITIONED = "org.apache.hudi.hive.NonPartitionedExtractor"
+_VALUES = "io.hudioperator.catalog.PartitionValues$"
 
 
 class NotSynced(Exception):
@@ -25,6 +28,10 @@ class NotSynced(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class Busy(NotSynced):
+    """Not tried: an earlier try of this process is still within its time limit."""
 
 
 def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidden) -> list[str]:
@@ -54,13 +61,8 @@ def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidd
 def options(order: AssignmentRecord, wanted: CatalogOrder, uris: Sequence[str], *, everything: bool) -> dict[str, str]:
     """Options of Hudi's tool. `everything`: compare all partitions, not those of later commits."""
     fields = order.partition_fields
-    extractor = (
-        "NonPartitionedExtractor"
-        if not fields
-        else "SinglePartPartitionValueExtractor"
-        if len(fields) == 1 and not order.hive_style_partitioning
-        else "MultiPartKeysValueExtractor"
-    )
+    named, several = "Named" if order.hive_style_partitioning else "", "Levels" if len(fields) > 1 else "Whole"
+    extractor = f"{_VALUES}{named}{several}" if fields else _NOT_PARTITIONED
     sync = "hoodie.datasource.hive_sync"
     return {
         "hoodie.datasource.meta.sync.base.path": order.path,
@@ -69,7 +71,7 @@ def options(order: AssignmentRecord, wanted: CatalogOrder, uris: Sequence[str], 
         f"{sync}.database": wanted.database,
         f"{sync}.table": wanted.table,
         f"{sync}.partition_fields": ",".join(fields),
-        f"{sync}.partition_extractor_class": f"{_EXTRACTOR}{extractor}",
+        f"{sync}.partition_extractor_class": extractor,
         f"{sync}.support_timestamp": "true",
         f"{sync}.auto_create_database": "false",
         f"{sync}.ignore_exceptions": "false",
@@ -89,13 +91,16 @@ class HiveMetastore:
         self._order = order
         self._wanted = wanted
 
-    def sync(self, *, everything: bool) -> None:
-        """Synchronize now; returns within the order's time-out.
+    def sync(self, *, everything: bool) -> tuple[str, ...]:
+        """Synchronize now; returns within the order's time-out. See `Catalog.sync`.
 
         Raises NotSynced, with the metastore's or Hudi's words.
         """
         seconds = self._wanted.timeout_seconds
-        uris = checked(self._wanted.uris)
+        end = time.monotonic() + seconds
+        uris, wrong = probe.answering(checked(self._wanted.uris), seconds=seconds / 2)
+        if not uris:
+            raise NotSynced("ConnectionFailed", "; ".join(wrong))
         conf = self._jvm.org.apache.hadoop.conf.Configuration(self._hadoop)
         for key, value in {
             "hive.metastore.client.socket.timeout": f"{max(2, seconds // 2)}s",
@@ -106,9 +111,13 @@ class HiveMetastore:
             conf.set(key, value)
         said = str(
             self._jvm.io.hudioperator.catalog.HiveSync.run(
-                options(self._order, self._wanted, uris, everything=everything), conf, seconds * 1000
+                self._wanted.target,
+                options(self._order, self._wanted, uris, everything=everything),
+                conf,
+                int(max(1.0, end - time.monotonic()) * 1000),
             )
         )
         reason, _, message = said.partition("\n")
         if reason:
-            raise NotSynced(reason, message)
+            raise (Busy if reason == "busy" else NotSynced)(reason, message)
+        return tuple(message.splitlines())

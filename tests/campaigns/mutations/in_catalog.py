@@ -5,12 +5,150 @@ shown.
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, a
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 SYNCER = f"{RUNTIME}/catalog/test_catalog.py"
+SLASHES = "tests/tiers/hudi/test_catalog.py::test_values_with_a_slash_are_partitions_of_their_own"
 STATUS = "tests/tiers/unit/plan/requests/test_catalog_status.py"
 
 LISTING = (
+    mutation(
+        "a-catalog-of-another-protocol",
+        "F385",
+        "an address is used although what answers there is no metastore",
+        a("catalog/probe", "            wrong.append(said)\n", "            found.append(uri)\n"),
+        f"{SYNCER}::test_nobody_at_the_port_and_another_that_answers",
+    ),
+    mutation(
+        "any-answer-is-a-metastores",
+        "F385",
+        "an answer of another protocol is taken for a metastore's",
+        a("catalog/probe", "if found in ANSWERS:", "if found:"),
+        f"{SYNCER}::test_hives_client_meets_only_what_has_answered_like_a_metastore",
+    ),
+    mutation(
+        "a-try-is-not-noted",
+        "F385",
+        "a try is not noted before it begins: an agent that it ends is followed by one that repeats it at once",
+        a("catalog/catalog", "                self._save(known.but(inc=self._inc, begun=known.begun + 1))\n"),
+        f"{SYNCER}::test_a_try_that_ends_its_agent_is_repeated_with_pauses",
+    ),
+    mutation(
+        "an-interrupted-try-is-repeated-at-once",
+        "F385",
+        "an agent does not wait after a try that has ended the one before it",
+        a("catalog/catalog", "            elif found.begun and found.inc != self._inc:", "            elif not found:"),
+        f"{SYNCER}::test_a_try_that_ends_its_agent_is_repeated_with_pauses",
+    ),
+    mutation(
+        "hudi-takes-values-from-paths",
+        "F386",
+        "the value of a single partition column is taken from its path by Hudi's class, without its slashes",
+        a(
+            "catalog/hive",
+            'extractor = f"{_VALUES}{named}{several}" if fields else _NOT_PARTITIONED',
+            'extractor = "org.apache.hudi.hive.SinglePartPartitionValueExtractor" if fields else _NOT_PARTITIONED',
+        ),
+        f"{SYNCER}::test_options_of_the_tool",
+    ),
+    mutation(
+        "a-named-value-is-split",
+        "F386",
+        "in Hive style a value ends at a slash",
+        j("PartitionValues", "return withoutNames(whole(path));", "return withoutNames(levels(path));"),
+        t("PartitionValuesTest.inHiveStyleTheValueFollowsTheName"),
+    ),
+    mutation(
+        "what-is-left-out-is-not-told",
+        "F386",
+        "a catalog without some partitions is said to show the table",
+        Edit(
+            "operator/hudi_operator/plan/requests/catalogs.py",
+            "    if report.left_out:\n        text",
+            "    if not report:\n        text",
+        ),
+        f"{STATUS}::test_status_and_condition",
+    ),
+    mutation(
+        "a-table-that-was-made-again-is-synchronized",
+        "F387",
+        "what an agent has synchronized for a HudiTable counts for the one that was made again in its place",
+        Edit(
+            "operator/hudi_contract/assignment.py",
+            "{self.database}.{self.table} {self.uid}",
+            "{self.database}.{self.table} u",
+        ),
+        f"{SYNCER}::test_another_agent_goes_on_and_another_catalog_begins_anew",
+    ),
+    mutation(
+        "where-it-is-fenced-it-tells",
+        "F388",
+        "an agent goes on with the catalog and the callbacks of a table at which it was fenced",
+        a(
+            "agent/assignment",
+            "            self._tasks.stop_telling()\n        self.cancel_service()",
+            "            pass\n        self.cancel_service()",
+        ),
+        f"{RUNTIME}/agent/test_assignment.py::test_where_it_was_fenced_nothing_is_told_any_more",
+    ),
+    mutation(
+        "a-fenced-agent-begins-a-try",
+        "F388",
+        "an agent does not look for its fence before it synchronizes a catalog",
+        a("catalog/catalog", "                if self._fenced():", "                if not self:"),
+        f"{SYNCER}::test_a_fenced_agent_does_not_begin",
+    ),
+    mutation(
+        "the-report-of-a-successor-is-overwritten",
+        "F388",
+        "an agent writes its report over that of another one",
+        a(
+            "catalog/catalog",
+            "self._etcd.cas(REPORT, report.to_json(), self._revision)",
+            "self._etcd.put(REPORT, report.to_json())",
+        ),
+        f"{SYNCER}::test_the_report_of_a_successor_is_not_overwritten",
+    ),
+    mutation(
+        "an-earlier-try-is-past-its-limit",
+        "F389",
+        "a try that is still within its limit is said to be past it",
+        j("Runs", "return limit - now > 0", "return limit - now > Long.MAX_VALUE - 1"),
+        t("CatalogRunsTest.anEarlierTryOfTheNameIsWaitedForUntilItsLimit"),
+    ),
+    mutation(
+        "any-number-of-threads-is-held",
+        "F390",
+        "metastores of many tables hold any number of the agent's threads",
+        j("Runs", "limit == null && running.size() >= mostThreads", "limit == null && mostThreads < 0"),
+        t("CatalogRunsTest.notTooManyThreadsAreHeld"),
+    ),
+    mutation(
+        "a-slash-is-dropped-by-name",
+        "F386",
+        "a partition is dropped from a catalog by its name, in which a slash separates columns",
+        j(
+            "LivingPartitions",
+            "        List<String> dropped = described(paths);\n",
+            "        super.dropPartitions(table, paths);\n        List<String> dropped = List.of();\n",
+        ),
+        SLASHES,
+    ),
+    mutation(
+        "partition-columns-are-not-compared",
+        "F391",
+        "a catalog's entry with other partition columns is taken for the table's own",
+        j("HiveSync", "                ((LivingPartitions) syncClient).compareColumns(name);\n"),
+        SLASHES,
+    ),
+    mutation(
+        "an-earlier-try-is-a-failure",
+        "F389",
+        "a try that has not ended when the assignment changes makes the next one a failure",
+        a("catalog/catalog", "        except Busy:", "        except ZeroDivisionError:"),
+        f"{SYNCER}::test_an_earlier_try_of_this_process_is_waited_for",
+    ),
     mutation(
         "a-catalog-on-this-pod",
         AVAILABILITY,
@@ -44,7 +182,11 @@ LISTING = (
         "a-failed-catalog-is-forgotten",
         AVAILABILITY,
         "a try that failed counts as done",
-        a("catalog/catalog", "            self._failed(known, error)\n            return\n", "            pass\n"),
+        a(
+            "catalog/catalog",
+            "            self._failed(known, error)\n            return\n",
+            "            left_out = ()\n",
+        ),
         f"{SYNCER}::test_a_failure_is_repeated_with_pauses",
     ),
     mutation(
@@ -62,7 +204,7 @@ LISTING = (
         "a-restore-undoes-no-partition",
         AVAILABILITY,
         "after a restore the catalog keeps partitions of the commits that were undone",
-        a("catalog/catalog", "everything=undone or not known.completion_time", "everything=not known.completion_time"),
+        a("catalog/catalog", "everything = undone or not", "everything = not"),
         f"{SYNCER}::test_after_a_restore_everything_is_compared",
     ),
     mutation(
@@ -71,8 +213,8 @@ LISTING = (
         "a stopped try still reports, over the report of the next agent",
         a(
             "catalog/catalog",
-            "        if self._stopped.is_set():\n            return\n        self._etcd.put(",
-            "        self._etcd.put(",
+            "        if self._stopped.is_set():\n            return\n        revision = ",
+            "        revision = ",
         ),
         f"{SYNCER}::test_who_looks_at_the_table_never_waits_and_a_stopped_one_reports_nothing",
     ),

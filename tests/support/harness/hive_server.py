@@ -83,14 +83,23 @@ class HiveServer:
     def query(self, folder: Path, *statements: str) -> list[list[list[Any]]]:
         """Rows of each statement, by a Spark of its own that knows tables from this metastore."""
         settings = {"hive.metastore.uris": self.uri, **self._store}
+        job = {"settings": settings, "statements": statements, "folder": str(folder)}
+        found: list[list[list[Any]]] = self._run("hive_reader", job)
+        return found
+
+    def sync(self, folder: Path, *steps: list[Any]) -> list[Any]:
+        """What each step of `hive_sync` returned, on tables in this folder."""
+        found: list[Any] = self._run("hive_sync", {"folder": str(folder), "uri": self.uri, "steps": steps})
+        return found
+
+    def _run(self, module: str, job: Mapping[str, Any]) -> Any:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.support.harness.hive_reader"],
-            input=json.dumps({"settings": settings, "statements": statements, "folder": str(folder)}),
+            [sys.executable, "-m", f"tests.support.harness.{module}"],
+            input=json.dumps(job),
             capture_output=True,
             text=True,
             cwd=ROOT,
-            timeout=240,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr[-4000:]
-        found: list[list[list[Any]]] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        return json.loads(done.stdout.splitlines()[-1])

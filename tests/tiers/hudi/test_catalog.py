@@ -5,13 +5,16 @@ that knows the table from the metastore alone.
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.hive_server import HiveServer, own_address
 from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
@@ -22,6 +25,15 @@ WIDER = "id int, p string, v string, ts long, extra double"
 @pytest.fixture
 def metastore(world: World, tmp_path: Path) -> Iterator[HiveServer]:
     server = HiveServer(tmp_path / "metastore", world.s3_settings())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def plain_metastore(tmp_path: Path) -> Iterator[HiveServer]:
+    """For tables on local files."""
+    server = HiveServer(tmp_path / "metastore", {})
     server.start()
     yield server
     server.stop()
@@ -60,7 +72,7 @@ def test_a_metastore_shows_what_was_committed(
     world.create(table, agent=AGENT, process=agent)
     _write(table, 1, [*rows(range(3), "a", "one", 1), *rows(range(3, 6), "b", "one", 1)])
     first = _shown(table, agent)
-    assert first["target"] == f"{metastore.uri} default.listed_one"
+    assert first["target"] == f"{metastore.uri} default.listed_one {table.spec.ref.uid}"
     names, partitions, content, optimized = metastore.query(
         tmp_path / "reader",
         "SHOW TABLES",
@@ -129,7 +141,7 @@ def test_partitions_go_and_other_tables_stay(
     assert table.spec.catalog is not None
     table.spec = replace(table.spec, catalog=replace(table.spec.catalog, table="again"))
     table.assign(AGENT)
-    wanted = f"{metastore.uri} default.again"
+    wanted = f"{metastore.uri} default.again {table.spec.ref.uid}"
     _report(table, agent, lambda r: r["target"] == wanted and r["instant"])
     assert partitions("again") == ["p=a", "p=c"]
 
@@ -148,11 +160,86 @@ def test_partitions_go_and_other_tables_stay(
         one.audited(rows([1], "a", "y", 1))
 
 
+def _slashed(table: str, **options: str) -> list[Any]:
+    return ["write", [table, [[1, "a/b", "x", 1], [2, "a-b", "x", 1], [3, "c", "x", 1]]], options]
+
+
+def test_values_with_a_slash_are_partitions_of_their_own(plain_metastore: HiveServer, tmp_path: Path) -> None:
+    """F386; with tables of others, whose partitions our writers would have refused."""
+    named = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+    two = {"hoodie.datasource.write.partitionpath.field": "p,q", "hoodie.datasource.write.keygenerator.type": "COMPLEX"}
+    merging = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    drop = {
+        "hoodie.datasource.write.operation": "delete_partition",
+        "hoodie.datasource.write.partitions.to.delete": "a/b",
+    }
+    found = plain_metastore.sync(
+        tmp_path / "tables",
+        _slashed("one", **merging),
+        ["sync", ["one"], {"everything": True, "by": ["p"]}],
+        ["partitions", ["one_ro"], {}],
+        ["write", ["one", [[4, "d/e", "x", 2]]], merging],
+        _slashed("one", **merging, **drop),
+        ["sync", ["one"], {"everything": False, "by": ["p"]}],
+        ["partitions", ["one"], {}],
+        ["sync", ["one"], {"everything": True, "by": []}],
+        _slashed("named", **named),
+        ["sync", ["named"], {"everything": True, "by": ["p"], "named": True}],
+        ["partitions", ["named"], {}],
+        _slashed("two", **two),
+        ["sync", ["two"], {"everything": True, "by": ["p", "q"]}],
+        ["partitions", ["two"], {}],
+    )
+    said = [value for value in found if value != ""]
+    first, names, second, less, other, third, of_named, left_out, of_two = said
+    assert (first, second, third) == ([], [], [])
+    assert names == {"a/b": "a/b", "a-b": "a-b", "c": "c"}
+    assert less == {"d/e": "d/e", "a-b": "a-b", "c": "c"}
+    assert other["reason"] == "TableTaken"
+    assert "with the partition columns [p], and this table has []" in other["message"]
+    assert of_named == {"a/b": "p=a/b", "a-b": "p=a-b", "c": "p=c"}
+    assert left_out == ["a/b/x"]
+    assert of_two == {"a-b, x": "a-b/x", "c, x": "c/x"}
+
+
+@contextmanager
+def _server(said: bytes) -> Iterator[str]:
+    """Answers the first call of each connection with this, and nothing after it."""
+    with socket.create_server((own_address(), 0)) as server:
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    held.append(connection)
+                    connection.settimeout(10)
+                    with suppress(OSError):
+                        connection.recv(1000)
+                        connection.sendall(said)
+
+        threading.Thread(target=serve, daemon=True).start()
+        host, port = server.getsockname()
+        yield f"thrift://{host}:{port}"
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in held:
+            connection.close()
+
+
+def test_a_port_of_another_protocol_ends_no_agent(world: World, agent: Process) -> None:
+    """Hive's client takes the first bytes for a length and asks for 1.2 GB."""
+    with _server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as uri:
+        table = world.table("wrong-port", catalog={"hiveMetastore": {"uris": [uri]}, "timeoutSeconds": 10})
+        world.create(table, agent=AGENT, process=agent)
+        _write(table, 1, rows([1], "a", "x", 1))
+        refused = _report(table, agent, lambda r: r["failures"] >= 2)
+        assert refused["reason"] == "ConnectionFailed"
+        assert f"{uri} answers, but is no Hive Metastore" in refused["message"]
+
+
 def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) -> None:
-    """Nobody answers at the port; commits, reports and a second table go on meanwhile."""
-    host = own_address()
-    with socket.create_server((host, 0)) as silent:
-        uri = f"thrift://{host}:{silent.getsockname()[1]}"
+    """It answers once and never again; commits, reports and a second table go on meanwhile."""
+    with _server(next(iter(ANSWERS))) as uri:
         table = world.table("hanging", catalog={"hiveMetastore": {"uris": [uri]}, "timeoutSeconds": 6})
         world.create(table, agent=AGENT, process=agent)
         _write(table, 1, rows([1], "a", "x", 1))
@@ -161,6 +248,7 @@ def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) ->
         world.create(beside, agent=AGENT, process=agent)
         hung = _report(table, agent, lambda r: r["failures"])
         assert hung["reason"] in ("Timeout", "ConnectionFailed")
+        assert "does not answer as a Hive Metastore" not in hung["message"]
         assert (hung["instant"], table.pending()) == ("", set())
         until("another try", lambda: (table.get("report/catalog") or {})["failures"] >= 2, alive=agent)
         assert (beside.get("report/catalog") or {})["failures"] == 0, "a table without a commit is not tried"

@@ -18,7 +18,7 @@ CONDITION = "CatalogSynced"
 
 def _order(view: View) -> CatalogOrder | None:
     wanted = view.table.catalog
-    return None if wanted is None else wanted.order(view.table.table_name)
+    return None if wanted is None else wanted.order(view.table.table_name, view.table.ref.uid)
 
 
 def _report(view: View, order: CatalogOrder) -> CatalogReport | None:
@@ -46,7 +46,16 @@ def status(view: View) -> CatalogStatus | None:
 
 
 def _message(report: CatalogReport) -> str:
-    return report.message[:512]
+    return (report.message or _left_out(report))[:512]
+
+
+def _left_out(report: CatalogReport) -> str:
+    if not report.left_out:
+        return ""
+    return (
+        f"partitions are left out whose path has not one value for each partition column, among them "
+        f"{', '.join(report.left_out)}"
+    )
 
 
 def synced(view: View) -> list[Condition]:
@@ -62,6 +71,11 @@ def synced(view: View) -> list[Condition]:
         after = f"; it shows the table as of instant {report.instant}" if report.instant else ""
         text = f"{where}: {_message(report)} ({report.failures} failures in a row){after}"
         return [condition(CONDITION, False, conditions.reported(report.reason, otherwise="SyncFailed"), text)]
+    if report.begun and not report.instant:
+        return [Condition(CONDITION, "Unknown", "Synchronizing", f"the first try has begun: {where}")]
     if not report.instant:
         return [Condition(CONDITION, "Unknown", "NothingCommitted", f"the table has no commit yet: {where}")]
+    if report.left_out:
+        text = f"{where} shows the table as of instant {report.instant}, but {_left_out(report)}"
+        return [condition(CONDITION, False, "PartitionsLeftOut", text)]
     return [condition(CONDITION, True, "Synced", f"{where} shows the table as of instant {report.instant}")]

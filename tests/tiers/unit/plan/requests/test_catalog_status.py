@@ -22,7 +22,7 @@ URI = "thrift://metastore.catalogs.svc:9083"
 METADATA = {"namespace": "lake", "name": "Orders.2026-x", "uid": "u", "resourceVersion": "1", "generation": 1}
 REPORT = {
     "inc": "agent",
-    "target": f"{URI} default.orders_2026_x",
+    "target": f"{URI} default.orders_2026_x u",
     "instant": "20260101000000000",
     "completionTime": "20260101000000500",
     "atMs": 1767225600000,
@@ -61,13 +61,14 @@ def test_a_table_without_a_catalog_shows_nothing() -> None:
 
 def test_the_agent_is_told_of_it() -> None:
     order = agents.assignment(TableSpec.from_object(table(URI)), 0)["catalog"]
-    assert order == {"uris": [URI], "database": "default", "table": "orders_2026_x", "timeoutSeconds": 60}
+    assert order == {"uris": [URI], "database": "default", "table": "orders_2026_x", "timeoutSeconds": 60, "uid": "u"}
     named = TableSpec.from_object(table(URI, database="lake", table="mine", timeoutSeconds=5))
     assert agents.assignment(named, 0)["catalog"] == {
         "uris": [URI],
         "database": "lake",
         "table": "mine",
         "timeoutSeconds": 5,
+        "uid": "u",
     }
 
 
@@ -76,6 +77,7 @@ def test_status_and_condition() -> None:
     assert condition(view(None, URI)) == ("Unknown", "NotReported", f"the agent has not begun yet: {where}")
     first = {"inc": "agent", "target": REPORT["target"]}
     assert condition(view(first, URI))[:2] == ("Unknown", "NothingCommitted")
+    assert condition(view(first | {"begun": 1}, URI))[1:] == ("Synchronizing", f"the first try has begun: {where}")
     good = view(REPORT, URI)
     assert condition(good) == ("True", "Synced", f"{where} shows the table as of instant 20260101000000000")
     shown = catalogs.status(good)
@@ -96,6 +98,17 @@ def test_status_and_condition() -> None:
         f"{where}: no answer (3 failures in a row); it shows the table as of instant 20260101000000000",
     )
     assert condition(view({**failing, "reason": "a b\n"}, URI))[1] == "SyncFailed"
+    less = view({**REPORT, "leftOut": ["a/b/c", "d"]}, URI)
+    missing = "partitions are left out whose path has not one value for each partition column, among them a/b/c, d"
+    assert condition(less) == (
+        "False",
+        "PartitionsLeftOut",
+        f"{where} shows the table as of instant 20260101000000000, but {missing}",
+    )
+    told = catalogs.status(less)
+    assert told is not None
+    assert (told.message, told.failures) == (missing, 0)
+    assert condition(view({**REPORT, "target": REPORT["target"] + "2"}, URI))[1] == "NotReported", "of an earlier table"
     assert condition(view(REPORT, URI, table="other"))[1] == "NotReported", "what another catalog shows"
 
 

@@ -94,8 +94,8 @@ class Assigned:
     def fence_stands(self) -> bool:
         return self.fenced
 
-    def cancel_service(self) -> None:
-        self.said.append("cancelled")
+    def cease(self) -> None:
+        self.said.append("ceased")
 
     def close(self) -> bool:
         self.said.append("closed")
@@ -179,10 +179,10 @@ def test_the_fence_of_one_table_lets_the_others_end_what_they_are_at(monkeypatch
     run.start()
     run.join(0.5)
     assert run.is_alive(), "the other table is cut off"
-    assert made["t1"].said == ["cancelled"]
+    assert made["t1"].said == ["ceased"]
     assert made["t2"].said == []
     assert last_resorts == [module.HAND_OVER_SECONDS + module.HAND_OVER_CLOSE_SECONDS]
     made["t2"].idle = True
     run.join(10)
     assert not run.is_alive()
-    assert (made["t1"].said, made["t2"].said) == (["cancelled"], ["closed"])
+    assert (made["t1"].said, made["t2"].said) == (["ceased"], ["closed"])

@@ -381,6 +381,20 @@ def test_between_two_agents_of_a_restore_nothing_is_begun(world: World) -> None:
     assert world.report["foreign"] == []
 
 
+def test_where_it_was_fenced_nothing_is_told_any_more(world: World) -> None:
+    """Neither a receiver of callbacks nor a catalog: the next agent does both."""
+    world.step()
+    tasks = world.assignment._tasks
+    assert tasks is not None
+    sender: Any = SimpleNamespace(stop=lambda: world.calls.append("stop callbacks"))
+    syncer: Any = SimpleNamespace(stop=lambda: world.calls.append("stop catalog"))
+    tasks._callback_sender, tasks._catalog_syncer = sender, syncer
+    world.calls.clear()
+    world.assignment.cease()
+    assert world.calls[:2] == ["stop callbacks", "stop catalog"]
+    assert "cancel services" in world.calls
+
+
 @pytest.mark.parametrize("why", ["retired", "stopping"])
 def test_who_leaves_begins_nothing(world: World, why: str) -> None:
     world.step()

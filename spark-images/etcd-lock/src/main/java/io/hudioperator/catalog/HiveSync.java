@@ -5,75 +5,54 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.hudi.common.engine.HoodieLocalEngineContext;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
-import org.apache.hudi.common.table.view.HoodieTableFileSystemView;
 import org.apache.hudi.hive.HiveSyncConfig;
 import org.apache.hudi.hive.HiveSyncTool;
-import org.apache.hudi.hive.HoodieHiveSyncClient;
 
 /** One run of Hudi's HiveSyncTool, in a thread of its own and with a time limit. */
 public final class HiveSync {
     private static final String BASE_PATH = "hoodie.datasource.meta.sync.base.path";
-    private static final String DATABASE = "hoodie.datasource.hive_sync.database";
-    private static final String TABLE = "hoodie.datasource.hive_sync.table";
     private static final int MOST_CAUSES = 20;
-    /** Runs whose thread has not ended: at most one for each table and its name in a catalog. */
-    private static final Set<String> RUNNING = ConcurrentHashMap.newKeySet();
+    private static final int MOST_NAMES = 5;
+    /** Threads of all tables, with those that a metastore holds beyond their limit. */
+    private static final int MOST_THREADS = 8;
+
+    private static final Runs RUNS = new Runs(MOST_THREADS, HiveSync::explained);
 
     private HiveSync() {}
 
     /**
      * Make the metastore's tables what the Hudi table is now.
      *
-     * @param options of Hudi's tool, among them base path, database and table
+     * @param target the catalog and the table's name there
+     * @param options of Hudi's tool, among them the base path
      * @param hadoop settings of the table's storage and of the metastore's client; not changed
      * @param timeoutMillis the limit of the whole run. A thread that waits for the metastore even
      *     after it is left behind; until it ends, each further run answers {@code Timeout}.
-     * @return empty when it is done; else a reason (one word), a line feed, and what is wrong, in
-     *     words of this class, of Hudi or of the metastore
+     * @return a reason (one word) and, after a line feed, what is wrong, in words of this class, of
+     *     Hudi or of the metastore. {@code busy}: an earlier run of this table is within its limit.
+     *     When it is done the reason is empty, and the first paths of partitions follow, one a
+     *     line, that it has met and that no entry can describe.
      */
-    public static String run(Map<String, String> options, Configuration hadoop, long timeoutMillis)
+    public static String run(String target, Map<String, String> options, Configuration hadoop, long timeoutMillis)
             throws InterruptedException {
-        String key = options.get(BASE_PATH) + " " + options.get(DATABASE) + "." + options.get(TABLE);
-        if (!RUNNING.add(key)) {
-            return "Timeout\nthe metastore still holds an earlier try, which is past its time limit";
-        }
-        AtomicReference<String> outcome = new AtomicReference<>();
-        Thread thread = new Thread(
-                () -> {
-                    try {
-                        sync(options, hadoop);
-                        outcome.set("");
-                    } catch (Throwable error) { // NOPMD - an Error is told as well, not lost in a thread
-                        outcome.set(explained(error));
-                    } finally {
-                        RUNNING.remove(key);
-                    }
-                },
-                "catalog");
-        thread.setDaemon(true);
-        thread.start();
-        thread.join(timeoutMillis);
-        String said = outcome.get();
-        if (said == null) {
-            thread.interrupt();
-            return "Timeout\nnot done within " + timeoutMillis / 1000 + " s";
-        }
-        return said;
+        String name = options.get(BASE_PATH) + " " + target;
+        return RUNS.run(name, () -> "\n" + sync(options, hadoop), timeoutMillis);
     }
 
-    private static void sync(Map<String, String> options, Configuration hadoop) {
+    private static String sync(Map<String, String> options, Configuration hadoop) {
         Properties properties = new Properties();
         properties.putAll(options);
         // The tool writes its own settings into the configuration.
-        try (HiveSyncTool tool = new OwnTables(properties, new Configuration(hadoop))) {
+        try (OwnTables tool = new OwnTables(properties, new Configuration(hadoop))) {
             tool.syncHoodieTable();
+            return tool.leftOut().stream()
+                    .limit(MOST_NAMES)
+                    .map(path -> path.replace('\n', ' '))
+                    .collect(Collectors.joining("\n"));
         }
     }
 
@@ -102,13 +81,6 @@ public final class HiveSync {
         return reason + "\n" + (before == root ? detail : before.getMessage() + ": " + detail).replace('\n', ' ');
     }
 
-    /** The metastore has another table of that name. */
-    private static final class OtherTable extends RuntimeException {
-        OtherTable(String message) {
-            super(message);
-        }
-    }
-
     /** Changes tables at the table's own location only. */
     private static final class OwnTables extends HiveSyncTool {
         private final String basePath;
@@ -131,40 +103,27 @@ public final class HiveSync {
                     throw new OtherTable("table " + name + " exists in the metastore with the location " + location
                             + ", which is not this table: drop it there, or choose another name");
                 }
+                ((LivingPartitions) syncClient).compareColumns(name);
             }
             super.syncHoodieTable(name, realtime, optimized);
         }
 
+        /** Paths of partitions that are in no table of the metastore. */
+        Set<String> leftOut() {
+            return ((LivingPartitions) syncClient).leftOut();
+        }
+
         private static boolean same(String one, String other) {
             try {
-                return new Path(one).equals(new Path(other));
+                return plain(one).equals(plain(other));
             } catch (IllegalArgumentException notAPath) {
                 return false;
             }
         }
-    }
 
-    /**
-     * Lists partitions that have a file of data. A deleted partition keeps its folder, and Hudi
-     * would add it again whenever it lists all of them.
-     */
-    private static final class LivingPartitions extends HoodieHiveSyncClient {
-        LivingPartitions(HiveSyncConfig settings, HoodieTableMetaClient metaClient) {
-            super(settings, metaClient);
-        }
-
-        @Override
-        public List<String> getAllPartitionPathsOnStorage() {
-            HoodieLocalEngineContext context = new HoodieLocalEngineContext(metaClient.getStorageConf());
-            try (HoodieTableFileSystemView view = HoodieTableFileSystemView.fileListingBasedFileSystemView(
-                    context,
-                    metaClient,
-                    metaClient.getActiveTimeline().getCommitsTimeline().filterCompletedInstants())) {
-                return super.getAllPartitionPathsOnStorage().stream()
-                        .filter(partition ->
-                                view.getLatestFileSlices(partition).findAny().isPresent())
-                        .collect(Collectors.toList());
-            }
+        /** With one scheme for the clients of S3, which all see the same files. */
+        private static Path plain(String location) {
+            return new Path(location.replaceFirst("^s3[an]?://", "s3://"));
         }
     }
 }

@@ -1,0 +1,66 @@
+package io.hudioperator.catalog;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hudi.hive.HiveSyncConfig;
+import org.apache.hudi.hive.HoodieHiveSyncException;
+import org.apache.hudi.hive.util.IMetaStoreClientUtil;
+
+/**
+ * What Hudi's tool does not do with a metastore, or not with each value. It uses Hive's client of
+ * the tool's thread, from Spark's jars, which this module is not compiled with.
+ */
+final class Metastore {
+    private final Object client;
+    private final Class<?> api;
+
+    Metastore(HiveSyncConfig settings) {
+        Method made = Arrays.stream(IMetaStoreClientUtil.class.getMethods())
+                .filter(method -> "getMSC".equals(method.getName()))
+                .findFirst()
+                .orElseThrow();
+        try {
+            Object hive = HiveSyncConfig.class.getMethod("getHiveConf").invoke(settings);
+            this.client = made.invoke(null, hive);
+        } catch (ReflectiveOperationException error) {
+            throw failed("no client of the metastore", error);
+        }
+        this.api = made.getReturnType();
+    }
+
+    /** Take a partition off a table; nothing happens when there is none with these values. */
+    void dropPartition(String database, String table, List<String> values) {
+        try {
+            api.getMethod("dropPartition", String.class, String.class, List.class, boolean.class)
+                    .invoke(client, database, table, values, false);
+        } catch (InvocationTargetException error) {
+            if (!"NoSuchObjectException".equals(error.getCause().getClass().getSimpleName())) {
+                throw failed("partition " + values + " of " + table + " is not dropped", error);
+            }
+        } catch (ReflectiveOperationException error) {
+            throw failed("partition " + values + " of " + table + " is not dropped", error);
+        }
+    }
+
+    /** Names of a table's partition columns. */
+    List<String> partitionColumns(String database, String table) {
+        try {
+            Object found = api.getMethod("getTable", String.class, String.class).invoke(client, database, table);
+            List<String> names = new ArrayList<>();
+            for (Object column :
+                    (List<?>) found.getClass().getMethod("getPartitionKeys").invoke(found)) {
+                names.add(String.valueOf(column.getClass().getMethod("getName").invoke(column)));
+            }
+            return names;
+        } catch (ReflectiveOperationException error) {
+            throw failed("table " + table + " is not read", error);
+        }
+    }
+
+    private static HoodieHiveSyncException failed(String what, ReflectiveOperationException error) {
+        return new HoodieHiveSyncException(what, error instanceof InvocationTargetException ? error.getCause() : error);
+    }
+}

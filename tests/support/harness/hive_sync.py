@@ -1,0 +1,96 @@
+"""Runs of the agent's synchronization with a Hive Metastore, without an agent and writers of ours:
+`python -m tests.support.harness.hive_sync` takes a folder, a metastore's address and steps as JSON,
+and prints what each step returned.
+
+A step is `write` (rows and options of Hudi), `sync` (fields of an assignment, and of its catalog;
+returns what was left out, or reason and message), or `partitions` (those that the metastore has of
+a table, each with its folder).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hudi_contract.assignment import AssignmentRecord, CatalogOrder
+from hudi_runtime.catalog.hive import HiveMetastore, NotSynced
+from tests.support.harness.archived_table import OPTIONS
+from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, PLAIN_SPARK
+
+COLUMNS = "id int, p string, q string, ts long"
+
+
+class Steps:
+    """The steps, on one table of local files."""
+
+    def __init__(self, folder: Path, uri: str) -> None:
+        settings = {
+            **PLAIN_SPARK,
+            "spark.driver.extraClassPath": CLASS_PATH,
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+            "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.hadoop.hive.metastore.uris": uri,
+        }
+        builder = SparkSession.builder.master("local[1]").enableHiveSupport()
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        self._spark: Any = builder.getOrCreate()
+        self._spark.sparkContext.setLogLevel("ERROR")
+        self._folder = folder
+        self._uri = uri
+
+    def write(self, table: str, rows: list[list[Any]], **options: str) -> str:
+        """A commit."""
+        frame = self._spark.createDataFrame([tuple(row) for row in rows], COLUMNS)
+        more = {"hoodie.table.name": table, "hoodie.clean.automatic": "false", **options}
+        frame.write.format("hudi").options(**{**OPTIONS, **more}).mode("append").save(self._path(table))
+        return ""
+
+    def sync(self, table: str, *, everything: bool, seconds: int = 120, name: str = "", **fields: Any) -> Any:
+        """What `HiveMetastore.sync` does."""
+        order = AssignmentRecord(
+            id=table,
+            path=self._path(table),
+            table=f"lake/{table}",
+            name=table,
+            type="COPY_ON_WRITE",
+            record_key_fields=("id",),
+            hive_style_partitioning=bool(fields.get("named")),
+            partition_fields=tuple(fields["by"]),
+        )
+        wanted = CatalogOrder(uris=(self._uri,), database="default", table=name or table, timeout_seconds=seconds)
+        try:
+            return list(HiveMetastore(self._spark, order, wanted).sync(everything=everything))
+        except NotSynced as error:
+            return {"reason": error.reason, "message": str(error)}
+
+    def partitions(self, table: str) -> dict[str, str]:
+        """Values, and folders below the table's."""
+        catalog = self._spark._jsparkSession.sharedState().externalCatalog().unwrapped()
+        jvm = self._spark._jvm
+        found = catalog.listPartitions("default", table, jvm.scala.Option.empty())
+        columns = catalog.getTable("default", table).partitionColumnNames().mkString(",")
+        made = {}
+        for at in range(int(found.size())):
+            one = found.apply(at)
+            values = [str(one.spec().apply(column)) for column in str(columns).split(",")]
+            made[", ".join(values)] = str(one.location().getPath()).removeprefix(f"{self._folder}/").partition("/")[2]
+        return made
+
+    def _path(self, table: str) -> str:
+        return f"file://{self._folder}/{table}"
+
+
+def main() -> None:
+    job = json.loads(sys.stdin.read())
+    steps = Steps(Path(job["folder"]), job["uri"])
+    print(json.dumps([getattr(steps, step)(*given, **named) for step, given, named in job["steps"]]))
+
+
+if __name__ == "__main__":
+    main()
