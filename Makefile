@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-launches bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-keys bench-launches bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,7 +65,7 @@ faults-setup:
 faults: faults-setup ## storage and process faults put to stock Hudi, to ours in LeaseOnly and to ours; continues where it was cut off; writes docs/results/faults.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults
 
-matrix: faults-setup ## RFC-22's test plan: table types x writers x tests 1-7 x storage, 84 cells; continues where it was cut off (MATRIX="--only mor/disjoint"); writes docs/results/matrix.md
+matrix: faults-setup ## RFC-22's test plan: table types x writers x tests 1-7 x storage, 84 cells, and two about new keys; continues where it was cut off (MATRIX="--only mor/disjoint"); writes docs/results/matrix.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.matrix $(MATRIX)
 
 values: faults-setup ## edge values of each type in each role, written, tended and read back (VALUES="--only payload"); writes docs/use/what-a-table-can-hold.md
@@ -88,6 +88,9 @@ prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hu
 bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; lock cycles with the gateway and without; continues; writes docs/results/lock-*.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.lock_gateway
+
+bench-keys: faults-setup ## a million inserted keys compared with another million, and how long the lock is held; on a quiet machine; writes docs/results/raw/bench/insert-conflicts.json
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.insert_conflicts
 
 bench-launches: deps ## how many writers the operator starts in a minute, what each costs, and what many that run cost at rest (LAUNCHES="--writers 300 --tables 300"); prints JSON
 	@hack/build/build-binaries kube kubectl

@@ -66,6 +66,7 @@ class TableAnswers:
                 f"{log.read_text(errors='replace').strip().splitlines()[-1:]}"
             )
         self.commits: list[dict[str, Any]] = json.loads((output / "commits.json").read_text())
+        self.archived: list[dict[str, Any]] = json.loads((output / "archived.json").read_text())
         self.text = (output / "audit.txt").read_text()
         self._checks: list[dict[str, Any]] = json.loads((output / "audit.json").read_text())["checks"]
 

@@ -2,7 +2,8 @@
 `python -m demo.spark_read ENDPOINT TABLE OUTPUT` (credentials: AWS_*).
 
 Writes `audit.json`: the report of the audit, with the rows of OUTPUT/expected.parquet and the keys
-of OUTPUT/keys.json if they exist; and `commits.json`: the metadata of each completed instant.
+of OUTPUT/keys.json if they exist; `commits.json`: the metadata of each completed commit of the
+active timeline; and `archived.json`: of the others.
 """
 
 from __future__ import annotations
@@ -39,28 +40,43 @@ def jars() -> str:
 
 
 def commits(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    """Completed commits in order of completion: instant, completion time, extra metadata, file
-    groups, records.
+    """Completed commits of the active timeline in order of completion: instant, completion time,
+    operation, extra metadata, file groups, records.
     """
+    return _commits(spark, _client(spark, path).getActiveTimeline())
+
+
+def archived(spark: SparkSession, path: str) -> list[dict[str, Any]]:
+    """The same of the commits that are in the archived timeline."""
+    timeline = _client(spark, path).getArchivedTimeline()
+    timeline.loadCompletedInstantDetailsInMemory()
+    return _commits(spark, timeline)
+
+
+def _client(spark: SparkSession, path: str) -> Any:
     jvm: Any = spark.sparkContext._jvm
     configuration = jvm.org.apache.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(
         spark.sparkContext._jsc.hadoopConfiguration()
     )
-    client = (
+    return (
         jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
         .setConf(configuration)
         .setBasePath(path)
         .build()
     )
-    timeline = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+
+
+def _commits(spark: SparkSession, timeline: Any) -> list[dict[str, Any]]:
+    jvm: Any = spark.sparkContext._jvm
     found = []
-    for instant in timeline.getInstants():
-        metadata = timeline.readCommitMetadata(instant)
+    for instant in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
+        metadata = jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(instant, timeline)
         stats = list(metadata.getWriteStats())
         found.append(
             {
                 "instant": instant.requestedTime(),
                 "completed": instant.getCompletionTime(),
+                "operation": str(metadata.getOperationType()),
                 "extra": {
                     str(entry.getKey()): str(entry.getValue())
                     for entry in metadata.getExtraMetadata().entrySet()
@@ -96,6 +112,7 @@ def main(endpoint: str, table: str, output: Path) -> None:
     (output / "audit.json").write_text(json.dumps(report.to_dict(), indent=1))
     (output / "audit.txt").write_text(report.text())
     (output / "commits.json").write_text(json.dumps(commits(spark, path), indent=1))
+    (output / "archived.json").write_text(json.dumps(archived(spark, path), indent=1))
     spark.stop()
 
 

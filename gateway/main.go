@@ -229,22 +229,23 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	load := fromServer(s.keysServer, s.ca2, s.self)
+	server := apiServer{s.keysServer, s.ca2, s.self}
+	load := server.keys
 	if s.keys != "" {
 		if s.issuer == "" {
 			return errors.New("-token-keys needs -token-issuer")
 		}
 		load = fromFile(s.keys, s.issuer)
 	}
-	server := &pair{cert: s.serverCert, key: s.serverKey}
-	if _, err := server.get(); err != nil {
+	shown := &pair{cert: s.serverCert, key: s.serverKey}
+	if _, err := shown.get(); err != nil {
 		return err
 	}
 	g := &gateway{etcd: etcd, tokens: newVerifier(s.audience, load), limits: bounds, log: log}
-	g.rules = newRules(rulesOf, g.look)
+	g.rules = newRules(rulesOf, g.look, newClocks(server.date))
 	go g.tokens.follow(log)
 
-	service := g.server(server)
+	service := g.server(shown)
 	socket, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return err

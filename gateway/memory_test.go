@@ -132,7 +132,7 @@ func before(t *testing.T, etcd *large) (*gateway, func() *grpc.ClientConn) {
 	}
 	tokens := newSigner(t, "one")
 	g := &gateway{etcd: &upstream{members: []*grpc.ClientConn{member}}, tokens: verifierOf(tokens), limits: newLimits(), log: quiet()}
-	g.rules = newRules(told, g.look)
+	g.rules = newRules(told, g.look, newClocks(noServer))
 	root, shown := issuer(t)
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -207,7 +207,7 @@ func TestAnAnswerIsNoLargerThanItsRoom(t *testing.T) {
 	}
 	// What writes is sent once, whatever its answer needs.
 	etcd.bytes.Store(1 << 20)
-	if _, err := client.Txn(context.Background(), of(get(own+"clock", ""), put(own+"clock", "{}"))); err != nil || etcd.written.Load() != 1 {
+	if _, err := client.Txn(context.Background(), of(get(own+"clock", ""), put(own+"clock", aTime))); err != nil || etcd.written.Load() != 1 {
 		t.Fatalf("%v, etcd was sent it %d times", err, etcd.written.Load())
 	}
 	soon(t, "nothing is held", func() bool { return g.limits.heldNow() == 0 })

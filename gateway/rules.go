@@ -58,7 +58,8 @@ func (s subject) key() podKey { return podKey{s.namespace, s.pod, s.uid} }
 type rules struct {
 	contract *contract
 	// read executes one read-only transaction in etcd, linearizable.
-	read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)
+	read   func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)
+	clocks *clocks
 
 	mu     sync.Mutex
 	rights map[podKey]map[string]right // by table
@@ -67,8 +68,8 @@ type rules struct {
 	owners map[[2]string]string
 }
 
-func newRules(c *contract, read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)) *rules {
-	return &rules{contract: c, read: read, rights: map[podKey]map[string]right{}, owners: map[[2]string]string{}}
+func newRules(c *contract, read func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error), clocks *clocks) *rules {
+	return &rules{contract: c, read: read, clocks: clocks, rights: map[podKey]map[string]right{}, owners: map[[2]string]string{}}
 }
 
 // rightOf looks up what the pod may do at the table: what the operator has admitted its attempt as,
@@ -489,6 +490,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 			}
 			return r.ownsValue(ctx, s, table, put.Key)
 		}
+	case "clock":
+		return r.clock(ctx, s, table, put)
 	}
 	return nil
 }

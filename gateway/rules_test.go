@@ -22,6 +22,7 @@ import (
 const (
 	ownTable, otherTable = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 	own, other           = "/hudi/tables/" + ownTable + "/", "/hudi/tables/" + otherTable + "/"
+	aTime                = `{"value":"20260101000000000"}` // a clock has one
 )
 
 var (
@@ -71,7 +72,7 @@ func world(t *testing.T) (*rules, store) {
 		"/hudi/control/agents/hudi-agent-0123456789/" + ownTable:     `{"table":"ours/flights"}`,
 		"/hudi/control/agents/hudi-agent-0123456789/fedcba987654321": `{"table":"theirs/flights"}`,
 	}
-	return newRules(told, keys.read), keys
+	return newRules(told, keys.read, newClocks(noServer)), keys
 }
 
 func put(key, value string) *pb.RequestOp {
@@ -330,9 +331,9 @@ func TestTheRulesTellTheTableThatATransactionWrites(t *testing.T) {
 	}
 	// Of two tables one right only could be compared, also when the pod is admitted to both.
 	keys["/hudi/control/"+otherTable+"/admit/"+agentA.attempt()] = fmt.Sprintf(`{"attempt":%q,"role":"agent"}`, agentA.attempt())
-	both := of(put(own+"clock", "{}"), put(other+"clock", "{}"))
+	both := of(put(own+"clock", aTime), put(other+"clock", aTime))
 	for _, table := range []string{own, other} {
-		expect(t, r, "a table of its", agentA, of(put(table+"clock", "{}")), codes.OK)
+		expect(t, r, "a table of its", agentA, of(put(table+"clock", aTime)), codes.OK)
 	}
 	expect(t, r, "both", agentA, both, codes.InvalidArgument)
 	expect(t, r, "one in each branch", agentA, &pb.TxnRequest{Success: both.Success[:1], Failure: both.Success[1:]}, codes.InvalidArgument)
@@ -468,7 +469,7 @@ func TestARoleWritesItsKeys(t *testing.T) {
 		{subject{namespace: "ours", pod: "audit", uid: "uid-4"}, own + "clock", codes.PermissionDenied},
 		{subject{namespace: "theirs", pod: driver.pod, uid: "uid-5"}, own + "clock", codes.PermissionDenied},
 	} {
-		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(put(one.key, "{}")), one.want)
+		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(put(one.key, aTime)), one.want)
 		want := one.want
 		if strings.HasSuffix(one.key, "/clock") {
 			want = codes.PermissionDenied // nobody deletes it
@@ -477,9 +478,9 @@ func TestARoleWritesItsKeys(t *testing.T) {
 	}
 	// The admission is gone with the fence: the registration says it, of that very pod.
 	delete(keys, "/hudi/control/"+ownTable+"/admit/"+driver.attempt())
-	later := newRules(r.contract, keys.read)
-	expect(t, later, "a registered pod", driver, of(put(own+"clock", "{}")), codes.OK)
+	later := newRules(r.contract, keys.read, newClocks(noServer))
+	expect(t, later, "a registered pod", driver, of(put(own+"clock", aTime)), codes.OK)
 	twin := subject{namespace: driver.namespace, pod: driver.pod, uid: "uid-6"}
-	expect(t, later, "another pod of that name", twin, of(put(own+"clock", "{}")), codes.PermissionDenied)
+	expect(t, later, "another pod of that name", twin, of(put(own+"clock", aTime)), codes.PermissionDenied)
 	expect(t, later, "its settle record", driver, of(put(own+"settle/inc-1", "{}")), codes.PermissionDenied)
 }

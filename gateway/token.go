@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -200,54 +201,68 @@ func fromFile(file, issuer string) func() (*jose.JSONWebKeySet, string, error) {
 	}
 }
 
-// fromServer reads issuer and key set from the API server, with the account of this pod.
-func fromServer(server, caFile, tokenFile string) func() (*jose.JSONWebKeySet, string, error) {
-	return func() (*jose.JSONWebKeySet, string, error) {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, "", err
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, "", fmt.Errorf("%s: no certificate in PEM", caFile)
-		}
-		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
-		defer transport.CloseIdleConnections()
-		client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
-		get := func(path string, into any) error {
-			token, err := os.ReadFile(tokenFile)
-			if err != nil {
-				return err
-			}
-			request, err := http.NewRequest(http.MethodGet, strings.TrimRight(server, "/")+path, nil)
-			if err != nil {
-				return err
-			}
-			request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-			answer, err := client.Do(request)
-			if err != nil {
-				return err
-			}
-			defer answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s: %s", path, answer.Status)
-			}
-			body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-			if err != nil {
-				return err
-			}
-			return json.Unmarshal(body, into)
-		}
-		var discovery struct {
-			Issuer string `json:"issuer"`
-		}
-		if err := get("/.well-known/openid-configuration", &discovery); err != nil {
-			return nil, "", err
-		}
-		if discovery.Issuer == "" {
-			return nil, "", errors.New("the API server does not name its issuer")
-		}
-		keys := &jose.JSONWebKeySet{}
-		return keys, discovery.Issuer, get("/openid/v1/jwks", keys)
+// apiServer is asked with the account of this pod.
+type apiServer struct{ url, caFile, tokenFile string }
+
+const discoveryPath = "/.well-known/openid-configuration"
+
+func (a apiServer) client() (*http.Client, error) {
+	pem, err := os.ReadFile(a.caFile)
+	if err != nil {
+		return nil, err
 	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: no certificate in PEM", a.caFile)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	return &http.Client{Timeout: 5 * time.Second, Transport: transport}, nil
+}
+
+func (a apiServer) ask(ctx context.Context, client *http.Client, path string) (*http.Response, error) {
+	token, err := os.ReadFile(a.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(a.url, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return client.Do(request)
+}
+
+// keys reads issuer and key set.
+func (a apiServer) keys() (*jose.JSONWebKeySet, string, error) {
+	client, err := a.client()
+	if err != nil {
+		return nil, "", err
+	}
+	defer client.CloseIdleConnections()
+	get := func(path string, into any) error {
+		answer, err := a.ask(context.Background(), client, path)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", path, answer.Status)
+		}
+		body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(body, into)
+	}
+	var discovery struct {
+		Issuer string `json:"issuer"`
+	}
+	if err := get(discoveryPath, &discovery); err != nil {
+		return nil, "", err
+	}
+	if discovery.Issuer == "" {
+		return nil, "", errors.New("the API server does not name its issuer")
+	}
+	keys := &jose.JSONWebKeySet{}
+	return keys, discovery.Issuer, get("/openid/v1/jwks", keys)
 }

@@ -97,6 +97,7 @@ _CODES: Mapping[str, FailureClass] = {
     ErrorCode.ETCD_SILENT: FailureClass.HEARTBEAT_LOST,
     ErrorCode.ETCD_SET_BACK: FailureClass.HEARTBEAT_LOST,
     ErrorCode.CLOCK_BEHIND: FailureClass.CLOCK_SKEW,
+    ErrorCode.CLOCK_AHEAD: FailureClass.CLOCK_SKEW,
     ErrorCode.OPTION: FailureClass.OPTION_NOT_ALLOWED,
     ErrorCode.LOCK_TIMEOUT: FailureClass.LOCK_TIMEOUT,
     ErrorCode.NOT_OWNER: FailureClass.USER_ERROR,
@@ -252,6 +253,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
     kept = {
         FailureClass.FENCED,
         FailureClass.HEARTBEAT_LOST,
+        FailureClass.CLOCK_SKEW,
         FailureClass.STORAGE_UNREACHABLE,
         FailureClass.LOCK_TIMEOUT,
         FailureClass.SCHEMA_MISMATCH,

@@ -1,6 +1,7 @@
 """Values that no row may hold, checked before Hudi gets the row.
 
-Errors have column, record and rule (docs/use/what-a-table-can-hold.md).
+Errors have column, record, rule, and the file or the place in Kafka that the row comes from
+(docs/use/what-a-table-can-hold.md).
 
 A partition's value is a literal part of a path: Hudi and Hadoop would write a row of `a//b`, `..`
 or `x:y` elsewhere or nowhere, and Spark reads the value back from the path. So only values that a
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions, types
@@ -48,18 +50,23 @@ PATH_BYTES = 500
 and Hudi's marker of the file.
 """
 SHOWN = 80
+PLACE = ("_hudiop_topic", "_hudiop_partition", "_hudiop_offset")
+"""Columns that say where in Kafka a row was (`KafkaPlaces.java`); they are not written."""
 DELETED = "_hoodie_is_deleted"
 """Hudi's column: a row that has true there deletes its record."""
 KEY_WORDS = ("__null__", "__empty__")
 """Hudi's words for null and for empty text in a key of several columns."""
 
 
-def held(frame: DataFrame, table: TableSpec, *, delete: bool = False, inserts: bool = False) -> DataFrame:
+def held(
+    frame: DataFrame, table: TableSpec, *, delete: bool = False, inserts: bool = False, kafka: bool = False
+) -> DataFrame:
     """The batch with a check that fails at the first invalid row.
 
     `frame` has the table's columns.
 
-    `delete`: its rows only name records; `inserts`: the operation deletes none.
+    `delete`: its rows only name records; `inserts`: the operation deletes none; `kafka`: they come
+    from the source `kafka`.
     Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has an
     unsupported type.
     """
@@ -77,10 +84,27 @@ def held(frame: DataFrame, table: TableSpec, *, delete: bool = False, inserts: b
         rules.append((DELETED, functions.col(DELETED), DELETE_RULE))
     if not rules:
         return frame
+    rows, place = located(frame, kafka=kafka)
+    return rows.where(_passes(rules, table, place)).drop(*PLACE)
+
+
+def located(frame: DataFrame, *, kafka: bool) -> tuple[DataFrame, Column]:
+    """The rows, with the columns `PLACE` if the second needs them, and where each row comes from.
+
+    The second is a text that Spark treats as nondeterministic: a file, or a record of Kafka. Empty
+    for rows of neither, and for rows that are made from several files or records.
+    """
+    if kafka:
+        jvm: Any = frame.sparkSession._jvm
+        rows = DataFrame(jvm.io.hudioperator.statements.KafkaPlaces.located(frame._jdf), frame.sparkSession)
+        told = functions.format_string("topic %s, partition %d, offset %d", *(functions.col(name) for name in PLACE))
+        return (frame, nowhere()) if rows.columns == frame.columns else (rows, functions.concat(told, nowhere()))
+    file = functions.input_file_name()
     try:
-        return frame.where(_passes(rules, table, functions.input_file_name()))
+        frame.select(file)
     except AnalysisException:  # rows of several sources come from no one file
-        return frame.where(_passes(rules, table, nowhere()))
+        return frame, nowhere()
+    return frame, file
 
 
 def nowhere() -> Column:
@@ -246,17 +270,17 @@ def _ordering_rules(table: TableSpec) -> list[_Rule]:
     ]
 
 
-def _passes(rules: Sequence[_Rule], table: TableSpec, file: Column) -> Column:
+def _passes(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
     """True for a valid row; raises an error for a row that breaks a rule."""
-    first, *others = [(refused, _told(name, table, file, why)) for name, refused, why in rules]
+    first, *others = [(refused, _told(name, table, place, why)) for name, refused, why in rules]
     found = functions.when(*first)
     for refused, told in others:
         found = found.when(refused, told)
     return found.otherwise(functions.lit(True))
 
 
-def _told(name: str, table: TableSpec, file: Column, why: str) -> Column:
-    where = functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file))
+def _told(name: str, table: TableSpec, place: Column, why: str) -> Column:
+    where = functions.when(place == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), place))
     said = [
         functions.lit(f"[{ErrorCode.BAD_DATA}] column {name} of record "),
         named(table.record_keys),

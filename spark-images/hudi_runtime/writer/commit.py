@@ -19,7 +19,7 @@ from hudi_contract import metadata
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Stage
-from hudi_runtime.job.job import Job
+from hudi_runtime.job.job import Job, KafkaSource
 from hudi_runtime.job.options import key_options, schema_options, write_options
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import (
@@ -146,7 +146,11 @@ class Committer:
                 self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base
             )
             rows = values.held(
-                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", inserts=self._job.inserts
+                fit.apply(frame),
+                self._job.table,
+                delete=self._job.operation == "delete",
+                inserts=self._job.inserts,
+                kafka=isinstance(self._job.source, KafkaSource),
             )
             with (
                 duplicates.held(self._spark, rows, self._job) as checked,

@@ -16,17 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.words import Operation
-from hudi_runtime.job.job import Job, TableSpec
+from hudi_runtime.job.job import Job, KafkaSource, TableSpec
 from hudi_runtime.table import values
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 from hudi_runtime.writer import lookup_partitions
 
-_FILE, _TIMES, _THERE, _KEY = "_hudiop_file", "_hudiop_times", "_hudiop_there", "_hudiop_key_"
+_PLACE, _TIMES, _THERE, _KEY = "_hudiop_place", "_hudiop_times", "_hudiop_there", "_hudiop_key_"
 IN_THE_TABLE = "the table has this key already, and duplicates is Fail"
 IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
@@ -43,7 +42,7 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
         yield frame
         return
     table, fails = job.table, job.duplicates == "Fail"
-    batch = _with_file(frame) if fails else frame
+    batch = _with_place(frame, job) if fails else frame
     # Loaded before the batch is computed: the commit is compared with all commits that complete
     # from here on.
     rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
@@ -114,19 +113,17 @@ def _failing(frame: DataFrame, table: TableSpec, keys: Sequence[Column], there: 
         functions.col(_TIMES) > 1, _told(table, IN_THE_BATCH)
     )
     return marked.where(refused.otherwise(functions.lit(True))).drop(
-        _FILE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys)))
+        _PLACE, _TIMES, _THERE, *(f"{_KEY}{n}" for n in range(len(keys)))
     )
 
 
-def _with_file(frame: DataFrame) -> DataFrame:
-    try:
-        return frame.withColumn(_FILE, functions.input_file_name())
-    except AnalysisException:  # rows of several sources come from no one file
-        return frame.withColumn(_FILE, functions.lit(""))
+def _with_place(frame: DataFrame, job: Job) -> DataFrame:
+    rows, place = values.located(frame, kafka=isinstance(job.source, KafkaSource))
+    return rows.withColumn(_PLACE, place).drop(*values.PLACE)
 
 
 def _told(table: TableSpec, why: str) -> Column:
-    file = functions.col(_FILE)
+    place = functions.col(_PLACE)
     said = [
         functions.lit(f"[{ErrorCode.BAD_DATA}] column {', '.join(table.record_keys)} of record "),
         values.named(table.record_keys),
@@ -134,7 +131,7 @@ def _told(table: TableSpec, why: str) -> Column:
     if table.partitions:
         said += [functions.lit(" of partition "), values.named(table.partitions)]
     said += [
-        functions.when(file == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), file)),
+        functions.when(place == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), place)),
         functions.lit(f": {why}"),
     ]
     return functions.raise_error(functions.concat(*said)).cast("boolean")

@@ -152,7 +152,7 @@ def many_tables(parts: Parts) -> JsonDict:
     tables = [parts.table(100_000 + number) for number in range(TABLES)]
 
     def write(table: str) -> None:
-        client.put(TableKeys("/hudi", table).of(Kind.CLOCK), {"value": "1"})
+        client.put(TableKeys("/hudi", table).of(Kind.CLOCK), {"value": "20260101000000000"})
 
     admitted = [seconds(lambda t=t: parts.admit(t, pod, "agent")) for t in tables]
     first = [seconds(lambda t=t: write(t)) for t in tables]

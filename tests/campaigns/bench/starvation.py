@@ -12,6 +12,7 @@ control groups.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -242,7 +243,10 @@ def page() -> str:
             "enforced every 100 ms). A fenced writer loses"
         ),
         "its attempt, never data: this is the price of a short lease (`lock.leaseSeconds`).",
-        "Where none was seen, the rate is the upper end of the 95 % interval.",
+        (
+            "Where none was seen, the rate is the upper end of the 95 % interval; else the interval stands behind the "
+            "rate, for events that come one by one."
+        ),
         "",
         (
             "| share of one processor | lease | writer-minutes | leases lost | would be fenced | per writer-hour | "
@@ -267,11 +271,32 @@ def page() -> str:
 
 
 def _rate(row: JsonDict) -> str:
-    """Events per writer-hour.
+    """Events per writer-hour, and the 95 % interval that so little time allows.
 
-    Of none, the upper end of the 95 % interval that so little time allows (3 divided by the time).
+    Of none, its upper end (3 divided by the time).
     """
-    return f"{row['suspected'] / row['writerHours']:.1f}" if row["suspected"] else f"< {3 / row['writerHours']:.0f}"
+    events, hours = row["suspected"], row["writerHours"]
+    if not events:
+        return f"< {3 / hours:.0f}"
+    lower, upper = (end / hours for end in interval(events))
+    return f"{events / hours:.0f} ({lower:.0f} to {upper:.0f})"
+
+
+def interval(events: int) -> tuple[float, float]:
+    """The exact 95 % interval of a Poisson mean, when so many events were seen (more than none)."""
+
+    def at_most(number: int, mean: float) -> float:
+        return sum(math.exp(n * math.log(mean) - mean - math.lgamma(n + 1)) for n in range(number + 1))
+
+    def mean_with(number: int, wanted: float) -> float:
+        """The mean for which `at_most` is what is wanted: it falls as the mean grows."""
+        low, high = 0.0, 10.0 * (number + 5)
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if at_most(number, middle) > wanted else (low, middle)
+        return low
+
+    return mean_with(events - 1, 0.975), mean_with(events, 0.025)
 
 
 def _run(row: JsonDict) -> str:

@@ -21,8 +21,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.campaigns.chaos.campaign import INDEXES, TYPES, Chaos
+from tests.campaigns.chaos.campaign import Chaos
 from tests.campaigns.chaos.page import PAGE, RESULTS, page, results
+from tests.campaigns.chaos.workload import INDEXES, TYPES
 
 CELLS = tuple(f"{kind}-{index}" for index in INDEXES for kind in TYPES)
 

@@ -37,8 +37,6 @@ EXECUTOR = {
 }
 BATCHES = 100_000
 """More than a run can commit: writers are ended, they do not finish."""
-TYPES = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
-INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket", "buckets": 4}}
 PODS = {
     "operator": (OPERATOR_NAMESPACE, "app.kubernetes.io/component=operator"),
     "etcd": (OPERATOR_NAMESPACE, "app.kubernetes.io/component=etcd"),
@@ -96,14 +94,7 @@ class Run:
 
     def __init__(self, space: Space, screen: Screen, cell: str, seed: int, seconds: float) -> None:
         self.space, self.screen, self.seed, self.seconds = space, screen, seed, seconds
-        kind, index = cell.split("-")
-        # What is judged is the active timeline
-        services: dict[str, Any] = {"archive": {"enabled": False}, "clean": {"afterCommits": 5}}
-        if kind == "mor":
-            services["compaction"] = {"afterCommits": 5}
-        self._table: dict[str, Any] = {"type": TYPES[kind], "services": services} | (
-            {"index": INDEXES[index]} if INDEXES[index] else {}
-        )
+        self._table = workload.table(cell)
         self._names = [f"w{number}" for number in range(SOURCES)] + ["threads"]
         self._faults: list[dict[str, Any]] = []
 
@@ -254,8 +245,12 @@ class Run:
 
     def _look(self) -> dict[str, Any]:
         first = self.space.audit("t")
-        committed = [batch for each in first.commits for batch in _batch_of(each)]
-        noted = workload.notes(path.read_text(errors="replace") for path in self.space.logs.directory.glob("*.log"))
+        # An archival that was cut off leaves commits in both timelines
+        commits = list({one["instant"]: one for one in (*first.archived, *first.commits)}.values())
+        committed = [batch for each in commits for batch in _batch_of(each)]
+        logs = [path.read_text(errors="replace") for path in self.space.logs.directory.glob("*.log")]
+        noted, acknowledged = workload.notes(logs), workload.acknowledgements(logs)
+        lost = workload.lost(acknowledged, [(*batch, _attempt_of(one)) for one in commits for batch in _batch_of(one)])
         found = workload.history(committed, noted)
         forbidden = [one for one in found if not one.startswith("G2:")]
         rows = workload.expected(self.seed, committed, noted)
@@ -267,11 +262,11 @@ class Run:
         }
         unnamed = [
             one["instant"]
-            for one in first.commits
+            for one in commits
             if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)
         ]
         gaps = workload.gaps(committed)
-        ok = not bad and not unnamed and not gaps and not forbidden and answers.outcomes["rows"] == "ok"
+        ok = not any((bad, unnamed, gaps, lost, forbidden)) and answers.outcomes["rows"] == "ok"
         batches = {
             name: sum(1 for writer, _ in set(committed) if writer == n)
             for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])
@@ -279,11 +274,15 @@ class Run:
         return {
             "verdict": ("ok" if all(batches.values()) else "thin") if ok else "broken",
             "bad": bad,
-            "commits": len(first.commits),
+            "commits": len(commits),
+            "archived": len(first.archived),
+            "clusterings": sum(one["operation"] == "CLUSTER" for one in commits),
             "batches": batches,
             "keys": len(rows),
             "unnamed": unnamed,
             "gaps": gaps,
+            "acknowledged": len({(writer, batch) for writer, batch, _ in acknowledged}),
+            "lost": lost,
             "history": forbidden,
             "appends": {
                 "tries": len(noted),
@@ -311,6 +310,11 @@ def _batch_of(one: dict[str, Any]) -> list[tuple[int, int]]:
     if "hudioperator.progress" not in extra or not writer.startswith("w"):
         return []
     return [(int(writer[1:]), int(json.loads(extra["hudioperator.progress"])["count"]) - 1)]
+
+
+def _attempt_of(one: dict[str, Any]) -> int:
+    """The number of the attempt whose commit this is."""
+    return int(str(one["extra"]["hudioperator.attempt"]).rpartition("-")[2])
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:

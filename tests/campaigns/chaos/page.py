@@ -22,16 +22,19 @@ compares the table with the rows of the committed batches: what Spark reads, wha
 what pandas computes from the batches.
 
 * **ok**: no row of a completed commit is lost, doubled or wrong, none is phantom, every check holds,
-  and no batch is missing whose writer went on to a later one. What is due is read from the table's
-  commits, not from what writers were told: the last batch of a writer could be acknowledged and its
-  commit gone without being seen here ([kills](kills.md) and [faults](faults.md) compare with what
-  was acknowledged). **thin**: the same, but not every writer has committed something.
-* Each fourth batch of two writers is a list-append transaction (an `Update` that reads two lists and
-  appends to one). A run is broken when their history shows something that snapshot isolation
-  forbids (G0, G1, G-single, G-SI). **Appends**: transactions committed of tries; -: a run of before
-  there were any.
-* Cleaning and compaction run beside the writers. Not part of it yet: archival, clustering, log
-  compaction and expiry.
+  no batch is missing whose writer went on to a later one, and none that was acknowledged. **thin**:
+  the same, but not every writer has committed something.
+* **Acknowledged**: batches of which a pod's log says that the writer's code went on; each must be in
+  a commit of the attempt that was told, or of an earlier one, in the active or the archived timeline.
+  -: a run in which that was not asked: what is due was read from the table's commits alone, so the
+  last batch of a writer could be acknowledged and its commit gone without being seen.
+* Each second batch of two writers is a list-append transaction (an `Update` that reads two lists and
+  appends to one); each fourth one where nothing is said of what was acknowledged. A run is broken
+  when their history shows something that snapshot isolation forbids (G0, G1, G-single, G-SI).
+  **Appends**: transactions committed of tries; -: a run of before there were any.
+* Cleaning, compaction, archival and, with the default index, clustering run beside the writers.
+  **Archived**: commits in the archived timeline in the end; **clusterings**: completed ones; -: a run
+  without both services. Not part of it: log compaction and expiry.
 """
 
 
@@ -42,7 +45,7 @@ def results() -> list[dict[str, Any]]:
 
 def _broken(one: dict[str, Any]) -> list[str]:
     found = [f"{name}: {said}" for name, said in one["bad"].items()]
-    found += [f"{what}: {', '.join(one[what])}" for what in ("unnamed", "gaps", "history") if one.get(what)]
+    found += [f"{what}: {', '.join(one[what])}" for what in ("unnamed", "gaps", "lost", "history") if one.get(what)]
     return found
 
 
@@ -60,10 +63,10 @@ def page(found: list[dict[str, Any]]) -> str:
         str(Evidence(of_results(found), f"{len(found)}, with the seeds below", ONE_EACH, left)),
         "",
         (
-            "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | appends | settled | keys | "
-            "verdict |"
+            "| cell | minutes | seed | commit | begun | faults (hit) | batches committed | acknowledged | appends | "
+            "archived | clusterings | settled | keys | verdict |"
         ),
-        "|---|---:|---:|---|---|---|---|---|---:|---:|---|",
+        "|---|---:|---:|---|---|---|---|---:|---|---:|---:|---:|---:|---|",
     ]
     for one in found:
         hits = Counter(
@@ -76,7 +79,8 @@ def page(found: list[dict[str, Any]]) -> str:
         batches = ", ".join(f"{name} {number}" for name, number in one["batches"].items())
         lines.append(
             f"| {one['cell']} | {one['seconds'] / 60:.0f} | {one['seed']} | {one['commit']} | {one['at']} | {faults} "
-            f"| {batches} | {_appends(one)} | {one['settled']} | {one['keys']} | {told} |"
+            f"| {batches} | {one.get('acknowledged', '-')} | {_appends(one)} | {one.get('archived', '-')} | "
+            f"{one.get('clusterings', '-')} | {one['settled']} | {one['keys']} | {told} |"
         )
     good = sum(one["verdict"] == "ok" for one in found)
     total = sum(one["seconds"] for one in found) / 3600

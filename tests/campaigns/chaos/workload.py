@@ -8,18 +8,24 @@ same. All writers draw from one range that grows with the batch: they update eac
 insert the same new keys at the same time. `ts` grows with the batch and is different for every
 writer, so one row of each key is the right one, whatever the order of the commits.
 
-Each fourth batch of the first two writers is a list-append transaction instead: it reads two lists
+Each second batch of the first two writers is a list-append transaction instead: it reads two lists
 of the table, appends its mark to one of them (an `Update`), and notes in the log of its pod what it
 has read and written. A batch is the transaction of its last try: a try follows only where the one
 before did not commit. From these notes come the rows that are due, and the history that the Adya
 checker judges.
+
+A batch is acknowledged when its writer's code goes on: the runtime asks a source for the next
+batch, `save` returns to the program. That is noted in the log of the pod too, with the attempt: a
+batch that was acknowledged to one must be in a commit of that attempt or an earlier one. A commit
+of a later one has made up for a loss.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -40,8 +46,29 @@ LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
 """Keys of the lists, in the partition `lists`."""
 APPENDERS = 2
 """Writers that append to lists: the first ones."""
-NOTE = "CHAOS-NOTE "
-"""How the line of a note begins."""
+NOTE, ACK = "CHAOS-NOTE ", "CHAOS-ACK "
+"""How the line of a note begins, and that of an acknowledgement."""
+
+TYPES = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
+INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket", "buckets": 4}}
+
+
+def table(cell: str) -> dict[str, Any]:
+    """Type, index and table services of a cell such as `mor-default`: every service that its index
+    allows, so often that each runs several times; partitions do not expire.
+    """
+    kind, index = cell.split("-")
+    services: dict[str, Any] = {
+        "clean": {"afterCommits": 5, "retainCommits": 5},
+        "archive": {"afterCommits": 5, "minCommitsToKeep": 8, "maxCommitsToKeep": 12},
+    }
+    if kind == "mor":
+        services["compaction"] = {"afterCommits": 5}
+    if index == "default":
+        # Sorted, since rewriting a single file gains nothing otherwise
+        services["clustering"] = {"afterCommits": 7, "sortColumns": ["id"]}
+    return {"type": TYPES[kind], "services": services} | ({"index": INDEXES[index]} if INDEXES[index] else {})
+
 
 CODE = f'''
 import json
@@ -51,7 +78,7 @@ import threading
 import time
 
 ROWS, START, GROWTH, PARTITIONS, THREADS = {ROWS}, {START}, {GROWTH}, {PARTITIONS}, {THREADS}
-LISTS, APPENDERS, NOTE = {LISTS}, {APPENDERS}, "{NOTE}"
+LISTS, APPENDERS, NOTE, ACK = {LISTS}, {APPENDERS}, "{NOTE}", "{ACK}"
 SCHEMA = "id long, part string, value string, ts long"
 
 
@@ -62,7 +89,7 @@ def batch_rows(seed, writer, batch):
 
 
 def appends(writer, batch):
-    return writer < APPENDERS and batch % 4 == 3
+    return writer < APPENDERS and batch % 2 == 1
 
 
 def lists_of(seed, writer, batch):
@@ -89,6 +116,10 @@ def append(spark, context, seed, writer, batch):
     return Update(rows)
 
 
+def acknowledged(context, writer, batch):
+    print("\\n" + ACK + json.dumps({{"writer": writer, "batch": batch, "attempt": context.job.number}}), flush=True)
+
+
 def batches(spark, context):
     seed, writer = context.arguments["seed"], int(context.arguments["writer"])
     for batch in range(int(context.arguments["batches"])):
@@ -96,6 +127,7 @@ def batches(spark, context):
             yield append(spark, context, seed, writer, batch)
         else:
             yield spark.createDataFrame(batch_rows(seed, writer, batch), SCHEMA)
+        acknowledged(context, writer, batch)
         time.sleep(float(context.arguments["pause"]))
 
 
@@ -113,6 +145,7 @@ def thread(current, seed, writer, batches, pause, failed):
                 except Exception as error:
                     if "WriteConflict" not in str(error):
                         raise
+            acknowledged(current, writer, batch)
             time.sleep(pause)
     except BaseException as error:
         failed.append(error)
@@ -158,21 +191,41 @@ def is_append(writer: int, batch: int) -> bool:
 
 
 def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
-    """What the transactions noted in the logs of pods.
+    """What the transactions noted in the logs of pods."""
+    return [
+        note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}} for note in _lines(logs, NOTE)
+    ]
 
-    A line that was cut off by a kill is left out: what it would have said was not written either.
+
+def acknowledgements(logs: Iterable[str]) -> set[tuple[int, int, int]]:
+    """(writer, batch, attempt) of what was acknowledged, by the logs of pods."""
+    return {(one["writer"], one["batch"], one["attempt"]) for one in _lines(logs, ACK)}
+
+
+def _lines(logs: Iterable[str], begin: str) -> Iterator[dict[str, Any]]:
+    """A line that was cut off by a kill is left out: what it would have said was not written
+    either, and nobody was told.
     """
-    found = []
     for log in logs:
         for line in log.splitlines():
-            _, there, text = line.partition(NOTE)
-            try:
-                note = json.loads(text) if there else None
-            except json.JSONDecodeError:
-                continue
-            if note:
-                found.append(note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}})
-    return found
+            _, there, text = line.partition(begin)
+            with suppress(json.JSONDecodeError):
+                if there:
+                    yield json.loads(text)
+
+
+def lost(acknowledged: Iterable[tuple[int, int, int]], committed: Iterable[tuple[int, int, int]]) -> list[str]:
+    """Batches `writer.batch (attempt n)` that were acknowledged to an attempt, and neither it nor
+    an earlier one has a commit of it.
+    """
+    first: dict[tuple[int, int], int] = {}
+    for writer, batch, attempt in committed:
+        first[writer, batch] = min(attempt, first.get((writer, batch), attempt))
+    return [
+        f"{writer}.{batch} (attempt {attempt})"
+        for writer, batch, attempt in sorted(set(acknowledged))
+        if (writer, batch) not in first or first[writer, batch] > attempt
+    ]
 
 
 def last_tries(noted: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], Mapping[str, Any]]:

@@ -100,6 +100,10 @@ class ApiProxy:
         """
         self.recorded: dict[str, bytes] = {}
         """The last list that kopf got, by path."""
+        self.held_back = self.dropped = self.served_stale = self.cut = 0
+        """What was done to the operator: events that came while watches were frozen, events that
+        were not delivered, lists that were old, requests that ended with the connection.
+        """
         self._handlers: set[asyncio.Task[Any]] = set()
         loop.run(self._open())
         self.start()
@@ -162,6 +166,7 @@ class ApiProxy:
         self.loop.run(self._stop())
 
     async def _stop(self) -> None:
+        self.cut += len(self._handlers)
         for task in list(self._handlers):
             task.cancel()
         await asyncio.gather(*self._handlers, return_exceptions=True)
@@ -203,6 +208,7 @@ class ApiProxy:
             ("pods", "huditables", "hudiwriters")
         )
         if cached and self.stale is not None and request.path in self.stale:
+            self.served_stale += 1
             return web.Response(body=self.stale[request.path], content_type="application/json")
         status, headers, answer = await self._forward(request, body)
         if cached and status == 200:
@@ -218,9 +224,14 @@ class ApiProxy:
             await response.prepare(request)
             with contextlib.suppress(ConnectionError, aiohttp.ClientError):
                 async for line in _lines(answer.content):
+                    event = json.loads(line)
+                    tells = event["type"] != "BOOKMARK"
+                    self.held_back += self.frozen and tells
                     while self.frozen:
                         await asyncio.sleep(0.05)
-                    if not self.drop_events(json.loads(line)):
+                    if self.drop_events(event):
+                        self.dropped += tells
+                    else:
                         await response.write(line)
                 await response.write_eof()
             return response

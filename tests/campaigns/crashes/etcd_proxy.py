@@ -68,6 +68,12 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self.frozen = threading.Event()
         self.drop_events: Callable[[Any], bool] | None = None
         """Watch responses for which this is true are not delivered."""
+        self.held_back = self.dropped = self.cut = 0
+        """What was done to the operator: responses with events that came while watches were frozen,
+        those that were not delivered, streams that ended with the connection.
+        """
+        self._streams = 0
+        self._counting = threading.Lock()
         self.port = lasting_port()
         self._server: Any = None
         self.start()
@@ -88,6 +94,7 @@ class EtcdProxy(grpc.GenericRpcHandler):
 
     def stop(self) -> None:
         """Nobody answers on this port any more."""
+        self.cut += self._streams
         self._server.stop(grace=0).wait()
 
     def close(self) -> None:
@@ -234,19 +241,29 @@ class EtcdProxy(grpc.GenericRpcHandler):
     def _stream(self, method: str, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
         call = self._upstream.stream_stream(method, bytes_of, bytes_of)(requests)
         context.add_callback(call.cancel)
+        self._count(streams=1)
         try:
             for response in call:
+                told = rpc.messages.WatchResponse.FromString(response) if method.endswith("/Watch") else None
+                events = told is not None and bool(told.events)
+                self._count(held_back=self.frozen.is_set() and events)
                 while self.frozen.is_set() and context.is_active() and not self._closed.wait(0.05):
                     pass
-                if (
-                    self.drop_events is None
-                    or not method.endswith("/Watch")
-                    or not self.drop_events(rpc.messages.WatchResponse.FromString(response))
-                ):
+                if told is not None and self.drop_events is not None and self.drop_events(told):
+                    self._count(dropped=events)
+                else:
                     yield response
         except grpc.RpcError as error:
             if context.is_active():
                 context.abort(error.code(), error.details())
+        finally:
+            self._count(streams=-1)
+
+    def _count(self, *, streams: int = 0, held_back: int = 0, dropped: int = 0) -> None:
+        with self._counting:
+            self._streams += streams
+            self.held_back += held_back
+            self.dropped += dropped
 
 
 def can_conflict(name: str) -> bool:

@@ -4,6 +4,8 @@ second operator, servers that are away.
 Each is a function of a run that is called when the play reaches a point: ``table`` (it stands,
 nobody writes), ``running`` (the first attempt works), ``dead`` (it has just ended), ``second`` (the
 second attempt works). What holds for every other run must hold for these.
+
+A run counts only when its interruption has taken effect: `EFFECTS` says how often each was seen.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.harness.servers import wait_for
+from tests.support.trace.events import read_files
 
 if TYPE_CHECKING:
     from tests.campaigns.crashes.run import Run
@@ -89,6 +92,7 @@ def api_server_restarted(run: Run, point: str) -> None:
     if point in ("dead", "second"):
         restart(run.parts.cluster_directory / "pids/kube-apiserver")
         wait_for("API server", lambda: _answers(run))
+        run.servers_disturbed += 1
 
 
 def etcd_restarted(run: Run, point: str) -> None:
@@ -96,6 +100,7 @@ def etcd_restarted(run: Run, point: str) -> None:
     if point in ("dead", "second"):
         restart(run.parts.cluster_directory / "pids/our-etcd")
         wait_for("etcd", lambda: run.parts.etcd.ctl("root", "get", "/hudi/none").returncode == 0)
+        run.servers_disturbed += 1
 
 
 def etcd_frozen(run: Run, point: str) -> None:
@@ -105,6 +110,7 @@ def etcd_frozen(run: Run, point: str) -> None:
         os.kill(pid, signal.SIGSTOP)
         time.sleep(AWAY_SECONDS)
         os.kill(pid, signal.SIGCONT)
+        run.servers_disturbed += 1
 
 
 def _answers(run: Run) -> bool:
@@ -147,3 +153,35 @@ ALONE = (api_server_restarted, etcd_restarted, etcd_frozen)
 INTERRUPTIONS: dict[str, Callable[[Run, str], None]] = {
     f.__name__.replace("_", " "): f for f in (*SIDE_BY_SIDE, *ALONE)
 }
+
+
+def _worked(run: Run) -> dict[str, int]:
+    """Each operator logs what it writes to etcd, or tries to."""
+    return {f"writes of operator {n}": len(read_files([one.log])) for n, one in enumerate(run.world.operators, 1)}
+
+
+def _disturbed(run: Run) -> dict[str, int]:
+    return {"servers disturbed": run.servers_disturbed}
+
+
+EFFECTS: dict[str, Callable[[Run], dict[str, int]]] = {
+    f.__name__.replace("_", " "): seen
+    for f, seen in {
+        frozen_watches: lambda run: {
+            "events of the API server held back": run.api.held_back,
+            "events of etcd held back": run.etcd.held_back,
+        },
+        dropped_events: lambda run: {
+            "events of the API server dropped": run.api.dropped,
+            "events of etcd dropped": run.etcd.dropped,
+        },
+        stale_lists: lambda run: {"old lists": run.api.served_stale},
+        two_operators: _worked,
+        api_server_away: lambda run: {"requests cut": run.api.cut},
+        etcd_away: lambda run: {"streams cut": run.etcd.cut},
+        **dict.fromkeys(ALONE, _disturbed),
+    }.items()
+}
+"""What shows that an interruption has taken effect, and how often it was seen: each more
+than 0 times.
+"""

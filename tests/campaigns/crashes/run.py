@@ -22,7 +22,7 @@ from tests.campaigns.crashes.agents import RealAgent, Storage
 from tests.campaigns.crashes.api_proxy import ApiProxy, LoopThread, Objects
 from tests.campaigns.crashes.etcd_proxy import EtcdProxy
 from tests.campaigns.crashes.faults import Fault, Injector, Target
-from tests.campaigns.crashes.interruptions import INTERRUPTIONS
+from tests.campaigns.crashes.interruptions import EFFECTS, INTERRUPTIONS
 from tests.campaigns.crashes.monitor import Monitor
 from tests.campaigns.crashes.naming import Names
 from tests.campaigns.crashes.nursery import Nursery
@@ -69,6 +69,7 @@ class Outcome:
 
     deviations: list[str]
     hit: bool
+    """Its fault or interruption has taken effect."""
     writes: list[Target]
     state: JsonDict = field(default_factory=dict)
     counts: dict[str, list[int]] = field(default_factory=dict)
@@ -80,6 +81,8 @@ class Outcome:
     """What went wrong with the play itself (the machine was too busy for it): such a run shows
     nothing. Empty: nothing.
     """
+    effects: dict[str, int] = field(default_factory=dict)
+    """What shows that an interruption has taken effect, and how often it was seen."""
     cpu: list[float] = field(default_factory=list)
     """Seconds of CPU of the operators, and of this process."""
 
@@ -164,6 +167,9 @@ class Run:
         self.keys = Keys(parts.etcd, table_id)
         self.agent = self._real_agent(parts.storage) if parts.storage is not None and not played else None
         interrupt = INTERRUPTIONS.get(interruption, _nothing)
+        self._effects = EFFECTS.get(interruption, lambda run: {})
+        self.servers_disturbed = 0
+        """How often a server was restarted or frozen."""
         self.play = Play(
             self.world,
             at=lambda point: interrupt(self, point),
@@ -247,11 +253,11 @@ class Run:
             + self._traces()
             + self._defects()
         )
-        injector = self.injector
+        injector, effects = self.injector, self._effects(self)
         cpu = [round(self._spent, 2), round(time.process_time() - before, 2)]
         return Outcome(
             deviations,
-            injector.hit,
+            injector.hit or taken(effects),
             list(injector.writes),
             state,
             counts,
@@ -260,6 +266,7 @@ class Run:
             restarts=len(self.world.operators) - 1,
             agents_killed=self.agent.kills if self.agent is not None else 0,
             disturbed=disturbed,
+            effects=effects,
             cpu=cpu,
         )
 
@@ -395,6 +402,11 @@ def drivers(counts: JsonDict, events: list[Event]) -> list[str]:
     if second and (not ends or min(ends) > second):
         wrong.append("F5: the second attempt was admitted before the first was fenced or had left")
     return wrong
+
+
+def taken(effects: dict[str, int]) -> bool:
+    """Whether an interruption has taken effect: everything that shows it was seen."""
+    return bool(effects) and all(effects.values())
 
 
 def _nothing(run: Run, point: str) -> None:

@@ -160,9 +160,11 @@ CASES = (
             "faults::inside-the-drain",
             "faults::client-times-out",
             "faults::other-file-times-out",
+            "faults::archive-version-times-out",
             f"{JAVA}/session/ReleaseTest.java::aRequestThatLandsDuringTheDrainIsACompletedInstant",
         ),
-        "nobody is killed in `client-times-out` and `other-file-times-out`: there the client gives the request up",
+        "nobody is killed in `client-times-out`, `other-file-times-out` and `archive-version-times-out`: there the "
+        "client gives the request up; a late `hoodie.properties` on a real store",
     ),
     Case(
         9,
@@ -277,7 +279,7 @@ CASES = (
     ),
     Case(
         18,
-        "the API server is down for a minute while a writer dies",
+        "the API server is frozen (SIGSTOP) for a minute while a writer dies",
         "nothing is proven and the lock stays; settling catches up",
         "I11",
         (
@@ -368,6 +370,8 @@ CASES = (
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_less_than_the_bound",
             f"{E2E}/test_pod_clock.py::test_a_clock_that_is_behind_by_more_than_the_bound",
             f"{UNIT}/plan/test_table_plan.py::test_a_fast_clock_is_fenced",
+            f"{COMPONENT}/test_etcd_faults.py::test_a_host_whose_clock_is_ahead_moves_no_clock",
+            f"{JAVA}/timeline/ClockAheadTest.java::anInstantIsNotBegun",
             f"{JAVA}/protocol/AcquireTest.java::aClockALittleAheadIsWaitedFor",
             f"{JAVA}/protocol/AcquireTest.java::theClockOfTheTableMustNotBeFarAhead",
         ),

@@ -295,6 +295,60 @@ def other_file_times_out(side: Side) -> Result:
     return _then_b(side, *_unanswered(side, s3proxy.completed_in_metadata))
 
 
+MANY_A = [rows(range(first, first + 2), "a", "A", 2) for first in (70, 72, 74)]
+"""With the seed as many commits as are archived after."""
+MANY_B = [rows(range(first, first + 2), "a", "B", 2) for first in (80, 82, 84)]
+
+
+MANY_SECONDS = 600.0
+
+
+def archive_version_times_out(side: Side) -> Result:
+    """The PUT of `history/_version_`, which A (who archives: a writer of stock Hudi, our agent)
+    sends under the lock, is held; A's client gives up after 2 s, A lives on. B writes, and the
+    table is archived again; then the PUT arrives.
+    """
+    held = side.proxy.hold_next(s3proxy.archive_version)
+
+    def deliver() -> str:
+        before = side.archive_version()
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+        return f"the late PUT changed the archived timeline's version from {before} to {side.archive_version()}"
+
+    refused = side.proxy.refuse(
+        lambda line: held.arrived.is_set() and not held.deliver.is_set() and s3proxy.archive_version(line)
+    )
+    a = side.write("a", *MANY_A, services=True, **(TIMEOUT_OPTIONS if side.stock is not None else {}))
+    sent = "the archived timeline's version is sent"
+    until(sent, held.arrived.is_set, alive=side.agent or a, timeout=MANY_SECONDS)
+    begin, notes = time.monotonic(), []
+    if side.table is not None:
+        assert side.agent is not None
+        assert a.wait(MANY_SECONDS) == 0, a.log()[-3000:]
+        time.sleep(max(0.0, begin + 2 + DRAIN_SECONDS / 2 - time.monotonic()))
+        lock = side.table.get("lock")
+        assert lock is not None, "the lock was released while a file that was sent under it had no answer"
+        assert lock["inc"] == side.agent.inc, "the lock was released while a file that was sent under it had no answer"
+        notes.append(
+            f"{time.monotonic() - begin:.0f} s after the PUT was sent, and after its client gave up, A still held the "
+            "lock"
+        )
+        notes.append(deliver())
+    else:
+        a.wait(MANY_SECONDS)
+        notes.append(f"A was told: {'committed' if side.acknowledged(a) else 'an error, after its commit'}")
+    refused.stop()
+    b = side.write("b", *MANY_B, services=True)
+    assert b.wait(MANY_SECONDS) == 0, b.log()[-3000:]
+    if side.table is not None:
+        await_archived(side)
+    else:
+        notes.append(deliver())
+    notes.append(f"in the end it is {side.archive_version()}")
+    return judge(side.audit(overlaid(SEED, *MANY_A, *MANY_B)), *notes)
+
+
 def listing_fails(side: Side) -> Result:
     """A dies while it writes; the store refuses every listing while the agent looks."""
     assert side.table is not None
@@ -341,6 +395,20 @@ def await_quiet(side: Side) -> None:
     table = side.table
     assert table is not None
     until("nothing is pending", lambda: not table.pending() and not table.keys("instant/"), alive=side.agent)
+
+
+def await_archived(side: Side) -> None:
+    """Until the agent has archived what is due, and does nothing more."""
+    table = side.table
+    assert table is not None
+
+    def archived() -> bool:
+        done = table.get("done/service-archive") or {}
+        last = table.timeline().last_completed
+        return bool(last and done.get("upTo", "") >= last.completion and done.get("result") != "Running")
+
+    until("the agent has archived", archived, alive=side.agent)
+    await_quiet(side)
 
 
 def told(folder: Path) -> bool:
@@ -498,6 +566,8 @@ class Scenario:
     expected: dict[str, str]
     """Setup → verdict; `n/a: reason` where there is nothing to run."""
     s3_options: dict[str, str] = field(default_factory=dict)
+    archives: bool = False
+    """The table is archived after a few commits."""
     alone: Callable[[], Result] | None = None
     """Instead of `run`: what makes its world itself."""
     takes_seconds: float = 0
@@ -543,6 +613,16 @@ SCENARIOS = (
         "I1, F37",
         {"stock": "ok", "lease-only": "ok", "ours": "ok"},
         TIMEOUT_OPTIONS,
+    ),
+    Scenario(
+        "archive-version-times-out",
+        archive_version_times_out,
+        8,
+        "I1, F37",
+        {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+        TIMEOUT_OPTIONS,
+        archives=True,
+        takes_seconds=60,
     ),
     Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
     Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
@@ -590,7 +670,7 @@ def run(scenario: Scenario, setup: str, folder: Path) -> dict[str, Any]:
         assert scenario.alone is not None
         alone = scenario.alone()
         return {**dataclasses.asdict(alone), "seconds": {"run": round(time.monotonic() - begin, 1)}}
-    side = make(setup, folder, s3_options=scenario.s3_options)
+    side = make(setup, folder, s3_options=scenario.s3_options, archives=scenario.archives)
     try:
         ready = time.monotonic()
         found = scenario.run(side)

@@ -25,6 +25,21 @@ SEED = rows(range(6), "a", "seed", 1)
 TTL_SECONDS = 10
 DRAIN_SECONDS = 6
 AGENT = "agent-faults"
+ARCHIVE = {
+    "clean": {"afterCommits": 1, "retainCommits": 1},
+    "archive": {"afterCommits": 1, "minCommitsToKeep": 2, "maxCommitsToKeep": 3},
+}
+"""Table services that archive after the fourth commit, as `STOCK_ARCHIVE` does."""
+METADATA = {"hoodie.metadata.compact.max.delta.commits": "2"}
+"""Archival waits for compactions of the metadata table."""
+STOCK_ARCHIVE = {
+    # Its compaction fails in a stock writer with inline services (1.2.0: "Index 7 out of bounds for
+    # length 7")
+    "hoodie.metadata.enable": "false",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
 SETUPS = {
     "stock": "stock Hudi 1.2.0 + ZooKeeper",
     "lease-only": "ours, fencing.mode LeaseOnly",
@@ -59,18 +74,23 @@ class Side:
     def timeline(self) -> Path:
         return self.world.s3_folder / self.path.removeprefix("s3a://") / ".hoodie" / "timeline"
 
+    def archive_version(self) -> str:
+        """The version that readers of the archived timeline take; `none` without the file."""
+        file = self.timeline() / "history" / "_version_"
+        return file.read_text() if file.exists() else "none"
+
     def is_completed(self, instant: str) -> bool:
         return any(self.timeline().glob(f"{instant}_*"))
 
-    def write(self, name: str, data: list[Row], *, services: bool = False, **hadoop: str) -> Process:
-        """Start a writer of one upsert.
+    def write(self, name: str, *writes: list[Row], services: bool = False, **hadoop: str) -> Process:
+        """Start a writer of these upserts, one after another.
 
         `services`: stock Hudi's inline table services (ours run in the agent).
         """
         if self.stock is not None:
-            return self.stock.writer(name, data, services=services, **hadoop)
+            return self.stock.writer(name, *writes, services=services, **hadoop)
         assert self.table is not None
-        return self.table.writer(name, python={"batches": [{"rows": data}]})
+        return self.table.writer(name, python={"batches": [{"rows": rows} for rows in writes]})
 
     def program(self, name: str, data: list[Row], *, how: str) -> tuple[Process, Path]:
         """Start a program that upserts and can be stopped (`stopped_app`).
@@ -138,8 +158,12 @@ class Side:
             close()
 
 
-def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None) -> Side:
-    """Everything that a scenario needs, with one committed write in the table."""
+def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None, archives: bool = False) -> Side:
+    """Everything that a scenario needs, with one committed write in the table.
+
+    `archives`: the table is archived after a few commits, with us by an agent that alone has the
+    `s3_options`.
+    """
     world = World(folder)
     world.start()
     server = world.start_s3()
@@ -149,13 +173,17 @@ def make(setup: str, folder: Path, *, s3_options: dict[str, str] | None = None) 
     if setup == "stock":
         zookeeper = ZooKeeper(folder / "zookeeper")
         side._closers.append(zookeeper.stop)
-        side.stock = Stock(world, "stock", endpoint=proxy.url, zookeeper=zookeeper)
+        options = STOCK_ARCHIVE if archives else {}
+        side.stock = Stock(world, "stock", endpoint=proxy.url, zookeeper=zookeeper, options=options)
     else:
-        table = world.table(setup, endpoint=proxy.url, s3_options=s3_options)
+        services = {"services": ARCHIVE | {"compaction": {"enabled": False}}} if archives else {}
+        impatient = world.table(setup, endpoint=proxy.url, s3_options=s3_options)
+        table = world.table(setup, endpoint=proxy.url, **services) if archives else impatient
+        table.below = METADATA if archives else {}
         table.mode = "LeaseOnly" if setup == "lease-only" else "PodTermination"
         table.drain = DRAIN_SECONDS
         side.table = table
-        side.agent = world.agent(AGENT, storage=table)
+        side.agent = world.agent(AGENT, storage=impatient)
         world.create(table, agent=AGENT, process=side.agent)
     seed = side.write("seed", SEED)
     assert seed.wait() == 0, seed.log()[-3000:]

@@ -1,6 +1,7 @@
 """The cells.
 
-A claim without a test does not stand here: where nothing was run, the cell is None.
+A claim without a test does not stand here: where nothing was run, the cell is None. Rows that
+have no claim at all are there because users ask for them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ _ELSEWHERE = "tests/tiers/hudi/test_updates.py::test_another_file_group_is_no_co
 _BESIDE = "tests/tiers/hudi/test_non_blocking.py::test_two_writers_of_one_file_group_both_commit"
 _DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read"
 _INSERTS = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
+_HISTORY = "tests/tiers/hudi/test_history.py::test_a_history_shows_nothing_that_was_promised_not_to_be"
+_BETWEEN = "tests/tiers/hudi/test_statements_between.py::test_one_order_or_a_conflict"
 _ONE = "none: one new key brought twice at once is one record"
 _REPEATED = "none: the later commit to a file group is repeated"
 _ASKED = "none: the function is asked again"
@@ -57,7 +60,25 @@ _SKEW = "possible: writers of two file groups do not meet"
 _MET = "a commit to another file group is a conflict, too: the function is asked again"
 _DUE = "a snapshot after the writers has each acknowledged row once"
 _LOOKED = "none with Fail and Drop, alone and beside an upsert of the key"
+_NEW_ONCE = "none: one new key inserted by three writers is one record, in one history"
+_KEPT = "none in one history"
+_SERIAL = "none in one history (no G2)"
+_WHOLE = "no half of a transfer, no read skew, in one history"
+_IN_ORDER = "none: the rows that one of the two orders leaves, or a conflict that changes nothing"
+_ONCE = "none beside an upsert and a delete of the keys"
+_AS_MANY = "as many records as the key was inserted"
+_MERGED = "none: readers merge the records of a key"
 COW, MOR, OPTIMISTIC, NON_BLOCKING = "CopyOnWrite", "MergeOnRead", "Optimistic", "NonBlocking"
+
+INSERTED = (
+    (OPTIMISTIC, "Simple", COW, "copy"),
+    (OPTIMISTIC, "Simple", MOR, "merge"),
+    (OPTIMISTIC, "Bloom", COW, "bloom-copy"),
+    (OPTIMISTIC, "Bloom", MOR, "bloom-merge"),
+    (OPTIMISTIC, "Bucket", MOR, "bucket-merge"),
+    (NON_BLOCKING, "Bucket", MOR, "bucket-free"),
+)
+"""Mode, index and type of each case of `_INSERTS`."""
 
 ROWS = (
     Row(
@@ -97,47 +118,61 @@ ROWS = (
         COW,
         Cell("possible: one new key brought twice at once is two records", f"{_INDEX}[ignored-spec4-0-2]"),
     ),
+    Row("Upsert, `insertConflicts: Partition`", OPTIMISTIC, "Simple", COW),
+    Row("Upsert, `insertConflicts: Partition`", OPTIMISTIC, "Simple", MOR),
+    *(
+        Row(
+            "Insert, BulkInsert",
+            mode,
+            index,
+            type,
+            Cell(_LOOKED, f"{_INSERTS}[{case}]"),
+            reader=Cell(_DUE, f"{_INSERTS}[{case}]"),
+        )
+        for mode, index, type, case in INSERTED
+    ),
+    *(
+        Row(
+            "Insert, BulkInsert, `duplicates: Allow`",
+            mode,
+            index,
+            type,
+            Cell(_MERGED if index == "Bucket" else _AS_MANY, f"{_INSERTS}[{case}]"),
+        )
+        for mode, index, type, case in INSERTED
+    ),
+    Row("Insert, BulkInsert", OPTIMISTIC, "Bucket", COW),
     Row(
-        "Insert, BulkInsert",
+        "Update",
         OPTIMISTIC,
         "Simple",
         COW,
-        Cell(_LOOKED, f"{_INSERTS}[copy]"),
-        reader=Cell(_DUE, f"{_INSERTS}[copy]"),
+        Cell(_NEW_ONCE, f"{_HISTORY}[cow/Optimistic/Simple/update]"),
+        Cell(_ASKED, f"{_UPDATE}[cow]"),
+        Cell(_SKEW, _ELSEWHERE),
+        Cell(_WHOLE, f"{_HISTORY}[cow/Optimistic/Simple/update]"),
     ),
-    Row(
-        "Insert, BulkInsert",
-        OPTIMISTIC,
-        "Simple",
-        MOR,
-        Cell(_LOOKED, f"{_INSERTS}[merge]"),
-        reader=Cell(_DUE, f"{_INSERTS}[merge]"),
-    ),
-    Row(
-        "Insert, BulkInsert, `duplicates: Allow`",
-        OPTIMISTIC,
-        "Simple",
-        COW,
-        Cell("as many records as the key was inserted", f"{_INSERTS}[copy]"),
-    ),
-    Row(
-        "Insert, BulkInsert, `duplicates: Allow`",
-        OPTIMISTIC,
-        "Simple",
-        MOR,
-        Cell("as many records as the key was inserted", f"{_INSERTS}[merge]"),
-    ),
-    Row("Update", OPTIMISTIC, "Simple", COW, None, Cell(_ASKED, f"{_UPDATE}[cow]"), Cell(_SKEW, _ELSEWHERE)),
     Row("Update", OPTIMISTIC, "Simple", MOR, None, Cell(_ASKED, f"{_UPDATE}[mor]")),
     Row(
         "Update",
         NON_BLOCKING,
         "Bucket",
         MOR,
-        None,
+        Cell(_NEW_ONCE, f"{_HISTORY}[mor/NonBlocking/Bucket/update]"),
         Cell(_ASKED, f"{_UPDATE}[non-blocking]"),
+        Cell(_SERIAL, f"{_HISTORY}[mor/NonBlocking/Bucket/update]"),
+        Cell(_WHOLE, f"{_HISTORY}[mor/NonBlocking/Bucket/update]"),
     ),
-    Row("Update, serializable", OPTIMISTIC, "Simple", COW, None, None, Cell(_MET, _ELSEWHERE)),
+    Row(
+        "Update, serializable",
+        OPTIMISTIC,
+        "Simple",
+        COW,
+        Cell(_NEW_ONCE, f"{_HISTORY}[cow/Optimistic/Simple/serializable]"),
+        Cell(_KEPT, f"{_HISTORY}[cow/Optimistic/Simple/serializable]"),
+        Cell(_MET, _ELSEWHERE),
+        Cell(_WHOLE, f"{_HISTORY}[cow/Optimistic/Simple/serializable]"),
+    ),
     Row(
         "`spark.read`, then a write",
         OPTIMISTIC,
@@ -149,6 +184,8 @@ ROWS = (
             "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too",
         ),
     ),
+    Row("Delete", OPTIMISTIC, "Simple", COW),
+    Row("Delete", OPTIMISTIC, "Simple", MOR),
     Row(
         "Delete",
         NON_BLOCKING,
@@ -156,6 +193,23 @@ ROWS = (
         MOR,
         None,
         Cell("none: an insert of the key at once stays if its ordering value is not smaller", _DELETE),
+    ),
+    *(
+        Row(
+            "SQL of a program: `UPDATE`, `DELETE`, `MERGE INTO`; saves that delete",
+            mode,
+            index,
+            type,
+            Cell(_ONCE, f"{_BETWEEN}[{case}]"),
+            Cell(_IN_ORDER, f"{_BETWEEN}[{case}]"),
+        )
+        for mode, index, type, case in (
+            (OPTIMISTIC, "Simple", COW, "cow"),
+            (OPTIMISTIC, "Simple", MOR, "mor"),
+            (OPTIMISTIC, "Bucket", COW, "cow-bucket"),
+            (OPTIMISTIC, "Bucket", MOR, "mor-bucket"),
+            (NON_BLOCKING, "Bucket", MOR, "non-blocking"),
+        )
     ),
 )
 

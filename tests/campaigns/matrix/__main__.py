@@ -1,4 +1,5 @@
-"""`make matrix`: RFC-22's test plan, cell by cell, and docs/results/matrix.md.
+"""`make matrix`: RFC-22's test plan and the cells about new keys, cell by cell, and
+docs/results/matrix.md.
 
     python -m tests.campaigns.matrix                              what has no result yet for this
                                                                   commit and these versions

@@ -39,6 +39,8 @@ replayed.
 * **Services**: in each cell with data a clean, an archival (maxCommitsToKeep 3) and a clustering have done something, and a compaction of MergeOnRead tables.
 * **Incremental pull** (7): a `Reader` of `hudi_runtime.api` in each of the three orders looks while the slow write is inflight and later on: each commit
   is given once, none too early, and every row is there. Overlapping has one race on other file groups before the one on the same.
+* **The same new keys** (8, of ours, not RFC-22's): both writers insert the same keys into a partition that has no files, each into a file group of its own, so
+  that no file group is written by both. The slow one loses all the same, and in the end each key has one record (I13).
 """  # noqa: E501 - text of a page or program
 
 
@@ -120,8 +122,8 @@ def _summary(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) ->
 def _table(found: Mapping[Cell, Result | None], keys: Mapping[str, str]) -> list[str]:
     lines = [f"| table | writers | test | {' | '.join(STORAGE.values())} |", "|---|---|---|" + "---|" * len(STORAGE)]
     for kind, writers, number in dict.fromkeys((cell.kind, cell.writers, cell.number) for cell in EVERY):
-        cells = [found[Cell(kind, writers, number, storage)] for storage in STORAGE]
-        told = " | ".join(_cell(result, keys) for result in cells)
+        cells = [Cell(kind, writers, number, storage) for storage in STORAGE]
+        told = " | ".join(_cell(found[cell], keys) if cell in found else "–" for cell in cells)
         lines.append(f"| {KINDS[kind]} | {WRITERS[writers]} | {number}: {TESTS[number].title} | {told} |")
     return lines
 

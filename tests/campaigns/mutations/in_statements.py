@@ -82,6 +82,28 @@ STATEMENTS = (
         "tests/tiers/hudi/test_statements.py::test_no_statement_loses_a_row",
     ),
     mutation(
+        "targets-of-writes-are-not-looked-at",
+        "I8 F381",
+        "a write through Spark's data source API V2 is not judged, because its target is no child of it",
+        j(
+            "StatementRules",
+            "if (command instanceof V2WriteCommand) {",
+            "if (command instanceof V2WriteCommand && spark == null) {",
+        ),
+        "tests/tiers/hudi/test_saves_of_programs.py::test_a_save_leaves_the_table_readable",
+    ),
+    mutation(
+        "operations-of-services-are-saved",
+        "I8",
+        "a program saves with an operation that is not in the list, as a service or a prepared write",
+        j(
+            "Statements",
+            'boolean any = entry.isMissingNode() && !"append".equals(mode);',
+            "boolean any = entry.isMissingNode();",
+        ),
+        t("StatementsTest.everyOperationOfHudiIsJudgedInEveryMode"),
+    ),
+    mutation(
         "overwriting-is-allowed",
         "I8 F65",
         "insert_overwrite with mode overwrite, for which Hudi deletes the folder, is judged as insert_overwrite_table",

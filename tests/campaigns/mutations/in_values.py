@@ -51,8 +51,11 @@ VALUES = (
             "writer/commit",
             (
                 "rows = values.held(\n"
-                '                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", '
-                "inserts=self._job.inserts\n"
+                "                fit.apply(frame),\n"
+                "                self._job.table,\n"
+                '                delete=self._job.operation == "delete",\n'
+                "                inserts=self._job.inserts,\n"
+                "                kafka=isinstance(self._job.source, KafkaSource),\n"
                 "            )"
             ),
             "rows = fit.apply(frame)",
@@ -347,19 +350,24 @@ VALUES = (
         "tests/tiers/hudi/test_skipping.py::test_a_writer_finds_what_it_changes",
     ),
     mutation(
+        "kafka-rows-have-no-place",
+        "F383",
+        "a row of a topic that is refused is not told by topic, partition and offset",
+        a("writer/commit", "                kafka=isinstance(self._job.source, KafkaSource),\n"),
+        "tests/tiers/hudi/test_kafka.py::test_a_writer_says_which_record_it_refuses",
+    ),
+    mutation(
+        "a-place-for-rows-of-several-records",
+        "F383",
+        "a row that is made from two records is told with the place of the first of them",
+        j("KafkaPlaces", '            "Filter", "SubqueryAlias",', '            "Join", "Filter", "SubqueryAlias",'),
+        "tests/tiers/hudi/test_kafka.py::test_a_row_that_is_refused_has_a_place",
+    ),
+    mutation(
         "an-insert-of-deletes",
         "F108",
         "rows that are marked as deletes are inserted",
-        a(
-            "writer/commit",
-            (
-                "rows = values.held(\n"
-                '                fit.apply(frame), self._job.table, delete=self._job.operation == "delete", '
-                "inserts=self._job.inserts\n"
-                "            )"
-            ),
-            'rows = values.held(fit.apply(frame), self._job.table, delete=self._job.operation == "delete")',
-        ),
+        a("writer/commit", "                inserts=self._job.inserts,\n"),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
     mutation(

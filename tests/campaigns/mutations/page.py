@@ -112,16 +112,30 @@ def _rules() -> list[str]:
     lines = [
         "## By rule",
         "",
-        "Invariants and findings of [protocol.md](../design/protocol.md), and the mutations that stand for each.",
+        "Invariants and findings of [protocol.md](../design/protocol.md), and the mutations that stand for each. "
+        "Those without a word were caught.",
         "",
-        "| rule | mutations |",
-        "|---|---|",
+        "| rule | caught | mutations |",
+        "|---|---|---|",
     ]
     for rule in (*INVARIANTS, *FINDINGS, AVAILABILITY):
         found = of(rule, MUTATIONS)
-        names = ", ".join(f"`{one.id}`" for one in found) or f"none: {NO_PLACE[rule]}"
-        lines.append(f"| {rule} | {names} |")
+        names = ", ".join(_named(one) for one in found) or f"none: {NO_PLACE[rule]}"
+        caught = sum(_word(one) == CAUGHT for one in found)
+        lines.append(f"| {rule} | {caught} of {len(found)} | {names} |")
     return lines
+
+
+def _word(one: Mutation) -> str:
+    """What became of a mutation when it was judged last."""
+    found = stored(one)
+    if found is None:
+        return NOT_RUN
+    return f"{SURVIVED}, redundant" if one.redundant and found["outcome"] == SURVIVED else str(found["outcome"])
+
+
+def _named(one: Mutation) -> str:
+    return f"`{one.id}`" + ("" if (word := _word(one)) == CAUGHT else f" (**{word}**)")
 
 
 def _controls() -> list[str]:

@@ -46,6 +46,7 @@ INVARIANTS = {
     ),
     "I5": (
         "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
         "tests/tiers/e2e/test_pod_executors.py",
     ),
     "I6": (
@@ -71,6 +72,7 @@ INVARIANTS = {
     ),
     "I10": (
         "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group",
+        "tests/tiers/e2e/test_lease_only.py::test_default_mode_makes_the_second_writer_wait_and_conflict",
         "MutationClockCompareTest",
         "tests/tiers/e2e/test_pod_clock.py",
     ),
@@ -80,6 +82,7 @@ INVARIANTS = {
     ),
     "I12": (
         "tests/tiers/hudi/test_services.py::test_a_tended_table",
+        "tests/tiers/e2e/test_faults.py::test_agent_killed_in_the_middle_of_a_rollback_is_replaced",
         "ClaimTest",
         "tests/tiers/e2e/test_pod_agents.py",
     ),

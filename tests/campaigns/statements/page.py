@@ -5,8 +5,10 @@ last, and docs/use/what-user-code-may-do.md from that and the list.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from tests.campaigns.statements import rows
 from tests.support import ROOT
 from tests.support.evidence import Evidence, of_results
 
@@ -91,14 +93,21 @@ The columns "local" and "executors" show the outcome in a program that ran besid
 of the table, one of them in the middle of its write, with Spark's tasks in the driver and in an
 executor (`tests/tiers/hudi/test_statements.py`, which also counts the expected rows and audits the
 table, without the checks `stray`, `unique` and `incremental`). The table is a CopyOnWrite table with
-a Simple index; no other kind was run with the whole list. "error" is an error of Hudi or Spark
-themselves: the statement asks for an argument, an index or a type of table that the run does not
-have, so that what it does was not reached, or a mode fails because the table exists.
+a Simple index; no other kind was run with the whole list. What shows log files, compactions,
+statistics of columns and rollbacks was run on a MergeOnRead table of another writer, which has them.
+"error" is an error of Hudi or Spark themselves; the note says why. "not reached": the run gave it
+none of the arguments, the index or the type of table that it asks for. "not run": the newest run of
+that mode did not contain the row.
 """
 UNLISTED = """\
 ## Refused without an entry
 
-These were run, and refused because no entry allows them:
+No entry allows these:
+"""
+WAYS = """\
+## Other methods of a DataFrame
+
+The names are those of the table in the program's catalog.
 """
 RACES = """\
 ## Reading the table that is written
@@ -117,12 +126,18 @@ def text(entry: dict[str, Any] | None) -> str:
     if entry is None:
         return "not run"
     if "added" in entry:
-        return f"{entry['added']} of 6 succeeded, each counted once"
+        return f"{entry['added']} of {entry.get('tried', 6)} succeeded, each counted once"
     if not entry["failed"]:
         return "ok"
     if "[HUDIOP-STATEMENT]" in entry["message"] or "[HUDIOP-NOT-OWNER]" in entry["message"]:
         return "refused"
     return "conflict" if "onflict" in entry["message"] or "HUDIOP-SNAPSHOT" in entry["message"] else "error"
+
+
+def of(name: str, seen: Mapping[str, Any]) -> str:
+    """`text` of a row of the list."""
+    told = text(seen.get(name))
+    return "not reached" if told == "error" and name in rows.REACHED else told
 
 
 def table(
@@ -138,29 +153,22 @@ def table(
     for name, entry in entries.items():
         what = entry.get("statement") or entry.get("save") or f"`CALL {name}`"
         outcomes = " | ".join(
-            ", ".join(dict.fromkeys(text(seen[mode].get(part)) for part in (prefix + name, *ALSO.get(name, ()))))
+            ", ".join(dict.fromkeys(of(part, seen[mode]) for part in (prefix + name, *ALSO.get(name, ()))))
             for mode in MODES
         )
         lines.append(f"| {what} | {entry['verdict']} | {entry.get('note') or entry.get('instead', '')} | {outcomes} |")
     return [*lines, ""]
 
 
-def page() -> str:
-    """The whole page, from the list and the results."""
+def page(results: Mapping[str, Any] | None = None) -> str:
+    """The whole page, from the list and the results, by default the stored ones."""
     data = json.loads(LIST.read_text(encoding="utf-8"))
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if results is None else results
     seen = {mode: results[mode]["found"] if mode in results else {} for mode in MODES}
-    known = {
-        *data["statements"],
-        *(part for parts in ALSO.values() for part in parts),
-        *data["saves"],
-        *(f"CALL {name}" for name in data["procedures"]),
-    }
-    others = list(dict.fromkeys(name for mode in MODES for name in seen[mode] if name not in known))
     ran = [results[mode] for mode in MODES if mode in results]
-    names = ", ".join(mode for mode in MODES if mode in results)
+    modes = ", ".join(mode for mode in MODES if mode in results)
     count = (
-        f"{len(ran)} of {len(MODES)} modes ({names}), each with the whole list of that day; what has come to the "
+        f"{len(ran)} of {len(MODES)} modes ({modes}), each with the whole list of that day; what has come to the "
         "list since is not run"
     )
     verdicts = [] if ran else ["The verdicts are those of the list, no outcome is claimed.", ""]
@@ -179,13 +187,31 @@ def page() -> str:
     lines += table("Statements", data["statements"], seen)
     lines += table("Saving a DataFrame", data["saves"], seen)
     lines += table("Procedures", data["procedures"], seen, "CALL ")
-    outcomes = {name: [text(seen[mode].get(name)) for mode in MODES] for name in others}
-    parts = {name: UNLISTED if "refused" in found else AT_ONCE for name, found in outcomes.items()}
-    parts |= {name: RACES for name, found in outcomes.items() if "conflict" in found}
-    for head in (UNLISTED, RACES, AT_ONCE):
-        rows = [f"| {name} | {' | '.join(outcomes[name])} |" for name, part in parts.items() if part is head]
-        lines += [head, "| what | local | executors |", "|---|---|---|", *rows, ""] if rows else []
+    for head, section in (
+        (UNLISTED, rows.REFUSED),
+        (WAYS, rows.WAYS),
+        (RACES, rows.RACES),
+        (AT_ONCE, rows.AT_ONCE),
+    ):
+        noted = any(section.values())
+        lines += [head, f"| what |{' note |' if noted else ''} local | executors |", f"|---|{'---|' * noted}---|---|"]
+        for name, note in section.items():
+            outcomes = " | ".join(text(seen[mode].get(name)) for mode in MODES)
+            lines.append(f"| {name} | {f'{note} | ' if noted else ''}{outcomes} |")
+        lines.append("")
     return "\n".join(lines)
+
+
+def names() -> set[str]:
+    """Every name under which the app may tell an outcome: of the list, and of `rows`."""
+    data = json.loads(LIST.read_text(encoding="utf-8"))
+    return {
+        *data["statements"],
+        *(part for parts in ALSO.values() for part in parts),
+        *data["saves"],
+        *(f"CALL {name}" for name in data["procedures"]),
+        *rows.EVERY,
+    }
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ reads the base files that the rows name (`_hoodie_file_name`).
 that the reader reports that it does not support the type, or (pandas) that the newest rows are in log files; it shows nothing about the value.
 
 A value that a table cannot hold is refused with class `BadData` (a type with `SchemaMismatch`) before a row reaches Hudi: nothing of the batch is
-committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file if Spark knows it.
+committed, the attempt is not repeated, and the message names column, record key, value and rule, and the file, or Kafka's topic, partition and offset, if Spark knows it.
 """  # noqa: E501 - text of a page or program
 READERS = ("Spark", "hudi-rs", "pandas", "the run")
 NOTHING = "**No case has been run yet: what follows is what the campaign looks at, and shows nothing.**\n"
@@ -65,10 +65,10 @@ RULES = """\
   `transform.sql` casts to another type may still become null, as SQL's `cast` does.
 
 Programs, and functions of a `python` source that save DataFrames, write their rows themselves, so these are checked when they are stored: a partition
-before its folder is created, a null in an ordering column and the types of key, partition and ordering columns when a file is closed. The write fails
-with `[HUDIOP-BAD-DATA]`, which names the column, the record and the rule, and nothing of it is committed. Not checked for programs: the text of keys
-(-0.0, `,<key column>:`, `__null__`, `__empty__`), the length of a partition's value, and an empty one, which Hudi puts into the partition of null. A
-program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
+before its folder is created; when a file is closed a null in an ordering column, the types of key, partition and ordering columns, the text of keys
+(-0.0, `,<key column>:`, `__null__`, `__empty__`), and an empty value of a partition, or the name of the partition for null. The write fails
+with `[HUDIOP-BAD-DATA]`, which names the column, the record and the rule, and nothing of it is committed. Not checked for programs: the length of a
+partition's value. A program's `bulk_insert` of records whose key is a timestamp needs `hoodie.datasource.write.row.writer.enable=false`.
 """  # noqa: E501 - text of a page or program
 
 

@@ -34,10 +34,10 @@ SPEC = TableSpec("id", "ns/t", "t", "s3a://lake/t", "MERGE_ON_READ", ("id",), ("
 SCHEMA = "id string, p string, v string, ts long"
 
 
-def refusal(frame: Any, spec: TableSpec = SPEC) -> str:
-    """What is said of the batch; empty: it is taken."""
+def refusal(frame: Any, spec: TableSpec = SPEC, *, kafka: bool = False) -> str:
+    """What is said of the batch; empty: it is taken. `kafka`: it comes from topics."""
     try:
-        values.held(frame, spec).write.format("noop").mode("overwrite").save()
+        values.held(frame, spec, kafka=kafka).write.format("noop").mode("overwrite").save()
     except Exception as error:
         failure = classify(error)
         assert failure.kind is FailureClass.BAD_DATA, failure

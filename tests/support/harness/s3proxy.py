@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 COMPLETED = re.compile(r"^PUT /[^ ]*/\.hoodie/timeline/(\d{17,})_\d{17,}\.[a-z]+[ ?]")
 BEGUN = re.compile(r"^PUT /[^ ]*/\.hoodie/metadata/\.hoodie/timeline/\d{17,}\.[a-z]+\.inflight[ ?]")
+ARCHIVE_VERSION = re.compile(r"^PUT /[^ ]*/\.hoodie/timeline/history/_version_[ ?]")
 Wanted = Callable[[str], bool]
 
 
@@ -37,6 +38,11 @@ def completed_in_metadata(line: str) -> bool:
     section, the table's own file is not sent yet.
     """
     return bool(COMPLETED.match(line)) and ".hoodie/metadata" in line
+
+
+def archive_version(line: str) -> bool:
+    """The PUT of the archived timeline's version, of the table itself."""
+    return bool(ARCHIVE_VERSION.match(line)) and ".hoodie/metadata" not in line
 
 
 def data_file(line: str) -> bool:

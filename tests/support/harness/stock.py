@@ -9,7 +9,9 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyspark
@@ -63,7 +65,7 @@ class ZooKeeper:
 
 
 class StockWriter(Process):
-    """One upsert with stock Hudi in a process of its own.
+    """Upserts with stock Hudi in a process of its own, one after another.
 
     `module`: another program that takes STOCK_JOB.
     """
@@ -99,8 +101,17 @@ class StockWriter(Process):
 class Stock:
     """A table on the S3 server behind `endpoint`, written with stock Hudi under ZooKeeper."""
 
-    def __init__(self, world: World, name: str, *, endpoint: str, zookeeper: ZooKeeper) -> None:
-        self.world, self.name, self.path = world, name, f"s3a://lake/{name}"
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        *,
+        endpoint: str,
+        zookeeper: ZooKeeper,
+        options: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`options`: of its writers, beyond those that every one has."""
+        self.world, self.name, self.path, self._more = world, name, f"s3a://lake/{name}", options
         self._endpoint, self._zookeeper = endpoint, zookeeper
         self._count = 0
 
@@ -148,13 +159,15 @@ class Stock:
             "hoodie.write.lock.zookeeper.lock_key": self.name,
             "hoodie.write.lock.zookeeper.session_timeout_ms": str(SESSION_SECONDS * 1000),
             "hoodie.write.lock.zookeeper.connection_timeout_ms": str(SESSION_SECONDS * 1000),
+            **self._more,
         }
 
-    def writer(self, name: str, rows: list[Row], *, services: bool = False, **hadoop: str) -> StockWriter:
-        """Start one upsert; `services`: with Hudi's inline table services, which roll back what
-        looks dead.
+    def writer(self, name: str, *writes: list[Row], services: bool = False, **hadoop: str) -> StockWriter:
+        """Start a writer of these upserts, one after another.
+
+        `services`: with Hudi's inline table services, which roll back what looks dead.
         """
-        return self._start(name, "tests.support.harness.stock_writer", rows, services=services, **hadoop)
+        return self._start(name, "tests.support.harness.stock_writer", *writes, services=services, **hadoop)
 
     def program(self, name: str, rows: list[Row], *, how: str) -> StockWriter:
         """Start a program that is stopped in its upsert (`stopped_app`)."""
@@ -162,11 +175,12 @@ class Stock:
         (process.folder / "job.json").write_text(json.dumps({"rows": rows, "how": how}))
         return process
 
-    def _start(self, name: str, module: str, rows: list[Row], *, services: bool, **hadoop: str) -> StockWriter:
+    def _start(self, name: str, module: str, *writes: list[Row], services: bool, **hadoop: str) -> StockWriter:
         self._count += 1
         job = {
             "path": self.path,
-            "rows": rows,
+            "rows": writes[-1],
+            "before": writes[:-1],
             "options": self.options(services=services),
             "spark": self.spark_settings(**hadoop),
         }

@@ -1,5 +1,5 @@
-"""One writer with stock Hudi: `python -m tests.support.harness.stock_writer` does one upsert as
-STOCK_JOB says, and writes down how it ended.
+"""One writer with stock Hudi: `python -m tests.support.harness.stock_writer` does the upserts of
+STOCK_JOB, one after another, and writes down how the last one ended.
 
 Nothing of this project is loaded: Spark, Hudi's bundle and one of Hudi's own lock providers.
 """
@@ -23,9 +23,10 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
-    frame = spark.createDataFrame([tuple(row) for row in job["rows"]], SCHEMA)
     try:
-        frame.write.format("hudi").options(**job["options"]).mode("append").save(job["path"])
+        for rows in [*job.get("before", []), job["rows"]]:
+            frame = spark.createDataFrame([tuple(row) for row in rows], SCHEMA)
+            frame.write.format("hudi").options(**job["options"]).mode("append").save(job["path"])
     except Exception as error:
         result.write_text(json.dumps({"acknowledged": False, "error": str(error).strip().splitlines()[0][:300]}))
         raise

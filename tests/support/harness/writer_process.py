@@ -39,10 +39,13 @@ class WriterProcess:
         *,
         pause_millis: int = 50,
         way: Mapping[str, JsonDict] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """``pods``: the attempts' pods (of them: namespace, name, uid) by any name.
 
         ``way``: settings of each that replace those of a session that talks to etcd itself.
+
+        ``environment``: variables of the JVM beside those of the test.
 
         ``directory``: for logs, and the table's timeline.
         """
@@ -59,7 +62,7 @@ class WriterProcess:
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone=UTC"]
         command += ["-cp", f"{JAR}:{CLASSES}:{BUNDLE}:{jars}/*", "io.hudioperator.support.WriterProcess", str(job)]
         with self._out.open("wb") as out, self._out.with_suffix(".err").open("wb") as err:
-            self._process = subprocess.Popen(command, stdout=out, stderr=err)
+            self._process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **(environment or {})})
         wait_for("writers", lambda: self.writers() or self._gone(), seconds=60)
 
     def _gone(self) -> None:

@@ -63,6 +63,7 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     return name, pod, held
 
 
+@pytest.mark.extra
 def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Proxy) -> None:
     name, _, held = run_pause(space, proxy, "LeaseOnly")
 

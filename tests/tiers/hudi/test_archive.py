@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from demo import spark_read
 
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.read import progress
@@ -33,6 +34,11 @@ def test_progress_survives_archival(world: World) -> None:
     assert base == last.completion
     assert progress.read(table, "default/late")[0].count == 4
     assert progress.read(table, "default/none")[0] == progress.Progress()
+    there = {commit["instant"] for commit in spark_read.commits(spark, path)}
+    told = {commit["instant"]: commit for commit in spark_read.archived(spark, path)}
+    assert len(there | told.keys()) == 4, "each commit is in one of the two"
+    assert told[early.instant]["extra"]["hudioperator.writer"] == "default/early"
+    assert (told[early.instant]["operation"], told[early.instant]["records"]) == ("UPSERT", 1)
     files = list((world.lake / "archived" / "a").glob("*.parquet"))
     with pytest.raises(OutcomeUnknown, match="completed and archived"):
         sweep(table, early.instant)

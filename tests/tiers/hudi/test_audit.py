@@ -379,6 +379,7 @@ def test_a_late_commit_that_brings_an_older_version_is_no_damage(lake: Lake) -> 
     assert "older files were cleaned or archived" in report.get("incremental").sentence
 
 
+@pytest.mark.extra
 def test_command(lake: Lake, tmp_path: Path) -> None:
     """Exit codes 0, 1 and 2; a table and JSON; the expected rows from a file."""
     expected = tmp_path / "expected.json"

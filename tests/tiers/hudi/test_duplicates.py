@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.harness.compactions import OFF
 from tests.support.harness.in_its_write import done
-from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
+from tests.support.harness.local import AGENT, TITLES, Process, Row, Table, World, rows, until
 
 
 def keys(table: Table) -> Counter[tuple[int, str]]:
@@ -26,21 +26,43 @@ def refused(writer: Process, number: int, why: str) -> None:
     assert why in told["message"]
 
 
+BLOOM = {"index": {"type": "Bloom"}}
+BUCKET = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}}
+FREE = {**BUCKET, "concurrency": {"mode": "NonBlocking"}}
+
+
+def audits(spec: dict[str, Any]) -> list[str]:
+    """Buckets may have log files alone, which hudi-rs does not read; commits of a NonBlocking table
+    stand side by side.
+    """
+    left = ("hudi-rs", "incremental") if "buckets" in spec.get("index", {}) else ()
+    return [name for name in TITLES if name not in (*left, *(["overlap"] if "concurrency" in spec else []))]
+
+
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
         pytest.param("merge", {"type": "MergeOnRead"}, id="merge"),
         pytest.param("copy", {}, id="copy", marks=pytest.mark.extra),
+        pytest.param("bloom-merge", {"type": "MergeOnRead", **BLOOM}, id="bloom-merge", marks=pytest.mark.extra),
+        pytest.param("bloom-copy", BLOOM, id="bloom-copy", marks=pytest.mark.extra),
+        pytest.param("bucket-merge", BUCKET, id="bucket-merge", marks=pytest.mark.extra),
+        pytest.param("bucket-free", FREE, id="bucket-free", marks=pytest.mark.extra),
     ],
 )
 def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict[str, Any]) -> None:
     """Nobody doubles a key who has not said Allow: neither alone nor beside a writer that commits
-    the key while the insert is written.
+    the key while the insert is written. In a bucket of a MergeOnRead table Allow doubles none
+    either: readers merge the records of one key.
     """
     table = world.table(f"duplicates-{name}", **spec)
     world.create(table, agent=AGENT, process=agent)
 
+    buckets = "buckets" in spec.get("index", {})
+
     def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None, **more: str) -> Process:
+        if buckets and operation == "bulk_insert":
+            operation = "insert"  # the operator does so
         return table.writer(
             who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch, **more}]}
         )
@@ -59,7 +81,8 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
         )
     )
     present = [*rows(range(2), "a", "seed", 2), *rows([2, 3], "a", "old", 1), *rows([1], "b", "seed", 1)]
-    table.audited(present)
+    checks = audits(spec)
+    table.audited(present, only=checks)
 
     files = world.lake / f"duplicates-{name}-files"
     files.mkdir()
@@ -89,11 +112,12 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     done(drops, conflicts=1)
     present += [*rows([20, 30], "a", "quick", 1), *rows([31], "a", "drops", 9), *rows([2], "b", "drops", 9)]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited(present)
+    table.audited(present, only=checks)
 
     done(start("bulk", "bulk_insert", rows([3], "a", "bulk", 9), "Allow"))
     done(start("insert", "insert", rows([3], "a", "insert", 9), "Allow"))
-    assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): 2})
+    doubled = 0 if buckets else 2
+    assert keys(table) == Counter({row[:2]: 1 for row in present}) + Counter({(3, "a"): doubled})
 
 
 @pytest.mark.extra

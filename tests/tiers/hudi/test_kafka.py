@@ -5,12 +5,14 @@ What is gone is told, never passed over (I9).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
 from hudi_contract import job as contract
 from hudi_contract.outcomes import FailureClass
@@ -19,9 +21,12 @@ from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeEr
 from hudi_runtime.read import kafka
 from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read.progress import Progress, kafka_checkpoint, of_checkpoint
+from hudi_runtime.read.sources import transform
+from hudi_runtime.table import values
 from tests.support.harness.kafka_server import PASSWORD, USER, KafkaServer
 from tests.support.harness.kafka_topics import Topics
-from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
+from tests.support.harness.local import AGENT, JAR, Process, Row, Table, World, rows, until
+from tests.support.harness.refused_values import SPEC, refusal
 
 pytestmark = pytest.mark.extra
 LIMIT = 600.0
@@ -183,6 +188,72 @@ def test_values(world: World, topics: Topics) -> None:
     with pytest.raises(Exception, match="Malformed") as bad:
         frame(3, loose, 2).collect()
     assert classify(bad.value).kind is FailureClass.BAD_DATA
+
+
+def test_a_row_that_is_refused_has_a_place(world: World, topics: Topics) -> None:
+    """F383: topic, partition and offset are told whatever `transform.sql` has left of their
+    columns, as long as a row is made from one record.
+    """
+    spark = world.spark()
+    spark.sql(f"ADD JAR '{JAR}'")  # a class of ours finds the place; this session is a plain one
+    topics.make("places", 2)
+    topics.send("places", [*rows([1], "a", "v", 1), *rows([2], "../victim/a", "v", 1)], partition=1)
+    source = source_of(topics.source("places"))
+    frame = kafka.rows(kafka.records(spark, source, [kp.Range("places", 1, 0, 2)]), source, spark)
+
+    def told(sql: str | None, of: DataFrame = frame) -> str:
+        return refusal(transform(of, sql), kafka=True)
+
+    place = " in topic places, partition 1, offset 1 is '../victim/a': no folder of a partition begins with a dot"
+    ranked = "SELECT *, row_number() OVER (PARTITION BY id ORDER BY ts) AS n FROM source"
+    for sql in (
+        None,
+        "SELECT id, concat(p, '') AS p, ts FROM source s WHERE id > 0 ORDER BY id",
+        "SELECT id, p, ts, 'mine' AS topic, 7L AS offset FROM source",
+        "SELECT id, p, ts, one FROM source LATERAL VIEW explode(array(1, 2)) AS one",
+        f"WITH ranked AS ({ranked}) SELECT id, p, ts FROM ranked WHERE n = 1",
+        f"SELECT id, p, ts FROM ({ranked}) WHERE n = 1",
+    ):
+        assert told(sql) == f"[HUDIOP-BAD-DATA] column p of record id='2'{place}", sql
+    text = kafka.records(spark, source, [kp.Range("places", 1, 0, 2)])
+    bad = "SELECT 2 AS id, '../victim/a' AS p, topic, partition, offset, 1L AS ts FROM source WHERE offset = 1"
+    assert told(bad, text) == f"[HUDIOP-BAD-DATA] column p of record id='2'{place}"
+    for sql in (
+        "SELECT id, max(p) AS p, max(ts) AS ts FROM source GROUP BY id",
+        "SELECT DISTINCT * FROM source",
+        "SELECT one.id, other.p, one.ts FROM source one JOIN source other ON other.id = one.id + 1",
+        "SELECT * FROM source UNION ALL SELECT * FROM source",
+    ):
+        assert place.partition(" is ")[2] in told(sql), sql
+        assert " in topic " not in told(sql), sql
+    taken = values.held(transform(frame, "SELECT * FROM source WHERE id = 1"), SPEC, kafka=True)
+    assert (taken.columns, [tuple(row) for row in taken.collect()]) == (frame.columns, rows([1], "a", "v", 1))
+
+
+def test_a_writer_says_which_record_it_refuses(world: World, agent: Process, topics: Topics) -> None:
+    """F383: a partition that leads out of the table, in one of two partitions of a topic. And a key
+    that comes twice.
+    """
+    table = world.table("kafka-places")
+    world.create(table, agent=AGENT, process=agent)
+    topics.make("refused", 2)
+    topics.send("refused", rows([1, 2], "a", "v", 1), partition=0)
+    topics.send("refused", [*rows([3], "a", "v", 1), *rows([4], "../victim/a", "v", 1)], partition=1)
+    writer = table.writer("refused", kafka=topics.source("refused"), transform="SELECT * FROM source")
+    assert writer.wait(LIMIT) == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert (told["class"], told["commits"]) == ("BadData", 0), told
+    wanted = "column p of record id='4' in topic refused, partition 1, offset 1 is '../victim/a'"
+    assert wanted in told["message"], told
+    assert not (table.folder.parent / "victim").exists()
+    topics.make("doubled", 1)
+    topics.send("doubled", rows([7, 8, 7], "a", "v", 1))
+    writer = table.writer("inserts", kafka=topics.source("doubled"), operation="insert")
+    assert writer.wait(LIMIT) == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert (told["class"], told["commits"]) == ("BadData", 0), told
+    record = r"column id of record id='7' of partition p='a' in topic doubled, partition 0, offset [02]: the batch has"
+    assert re.search(record, told["message"]), told
 
 
 def test_a_password_is_read_by_the_client_alone(

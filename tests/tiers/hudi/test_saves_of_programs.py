@@ -1,5 +1,6 @@
 """What programs save: nothing that leaves the table unreadable for others, gives a record a second
-key, or brings a deleted row back (F370-F377). The batch of a HudiWriter is refused for the same.
+key, or brings a deleted row back (F370-F377), and nothing past the list of statements (F381). The
+batch of a HudiWriter is refused for the same.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ def test_a_save_leaves_the_table_readable(world: World, agent: Process) -> None:
     assert ids_of(world, table) == before
     assert saved(program, select("2, 3", ts="CAST(2 AS SMALLINT)", s="named_struct('a', CAST(7 AS SMALLINT))")) == ""
     assert program.sql(merge.replace("CAST(id AS DOUBLE)", "CAST(id AS INT)")) == ""
+    # With it the table is one of Spark's data source API V2 (F381)
+    assert program.run("spark.conf.set('hoodie.schema.on.read.enable', 'true')") == ""
+    new = f"spark.sql({select('9, 10')!r}).writeTo('t')"
+    assert "df.writeTo(…).append() (with schema evolution) is refused" in program.run(f"{new}.append()")
+    truth = "__import__('pyspark.sql.functions').sql.functions.lit(True)"
+    assert "df.writeTo(…).overwrite(…), INSERT INTO … REPLACE" in program.run(f"{new}.overwrite({truth})")
     after = ids_of(world, table)
     assert {id: (row.ts, row.s.a) for id, row in after.items()} == {2: (2, 7), 4: (1, 4)}
     program.end()
@@ -98,6 +105,7 @@ def test_programs_delete_nothing_where_it_would_come_back(world: World, agent: P
     table.audited([], only=ALL)
 
 
+@pytest.mark.extra
 def test_no_two_records_of_a_program_are_one(world: World, agent: Process) -> None:
     """F377: a key of several columns that reads like another one, two zeros, and an empty text as
     partition, which has the folder of null.

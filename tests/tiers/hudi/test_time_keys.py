@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.harness.local import AGENT, Process, World, rows
 
 MICROS = 1_704_103_200_000_000
@@ -9,6 +11,7 @@ BATCH = rows([1, 2, 3], "a", "old", 1)
 TIMED = f"SELECT timestamp_micros({MICROS} + id) AS seen, p, v, ts FROM source"
 
 
+@pytest.mark.extra
 def test_a_bulk_insert_makes_the_key_of_an_upsert(world: World, agent: Process) -> None:
     """The row writer of Hudi takes a timestamp's text without fractions of a second: records fell
     together, and an upsert did not find them.

@@ -86,7 +86,9 @@ def test_what_is_applied_again_under_the_same_name_writes(world: World, agent: P
     table.audited([*rows([1], "a", "first", 1), *rows([2], "a", "second", 1)])
 
 
-@pytest.mark.parametrize(("kind", "retries"), [("CopyOnWrite", 3), ("MergeOnRead", 0)])
+@pytest.mark.parametrize(
+    ("kind", "retries"), [pytest.param("CopyOnWrite", 3, marks=pytest.mark.extra), ("MergeOnRead", 0)]
+)
 def test_two_writers_rewrite_one_file_group(world: World, agent: Process, kind: str, retries: int) -> None:
     """I9: the loser is told so, its instant is Abandoned and rolled back.
 

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from tests.campaigns.crashes.api_proxy import LoopThread
+from tests.campaigns.crashes.campaign import DISTURBING
 from tests.campaigns.crashes.faults import Fault, Target
+from tests.campaigns.crashes.interruptions import INTERRUPTIONS
 from tests.campaigns.crashes.nursery import Nursery
 from tests.campaigns.crashes.run import Outcome, Parts, Reference, Run
 from tests.support.harness.servers import Cluster, Etcd
@@ -56,7 +58,7 @@ def _play(parts: Parts, place: Path, cases: dict[str, dict[str, Any]]) -> dict[s
     with ThreadPoolExecutor(len(runs)) as side_by_side:
         outcomes = dict(zip(cases, side_by_side.map(lambda run: _outcome(run, reference), runs), strict=True))
     for name, outcome in outcomes.items():
-        print(f"{outcome.seconds:.1f} s, {outcome.restarts} restarts: {name}")
+        print(f"{outcome.seconds:.1f} s, {outcome.restarts} restarts: {name}, effects: {outcome.effects}")
         assert not outcome.deviations, name
     return outcomes
 
@@ -71,9 +73,11 @@ def test_whatever_becomes_of_a_write_the_end_is_the_same(parts: Parts, tmp_path:
 
 @pytest.mark.extra
 def test_whatever_is_seen_late_or_never_the_end_is_the_same(parts: Parts, tmp_path: Path) -> None:
-    """Frozen watches, dropped events, stale lists; a second operator beside the first."""
-    _play(
-        parts,
-        tmp_path,
-        {name: {"interruption": name} for name in ("frozen watches", "dropped events", "stale lists", "two operators")},
+    """Frozen watches, dropped events, stale lists; a second operator beside the first; servers
+    that are away.
+    """
+    outcomes = _play(
+        parts, tmp_path, {name: {"interruption": name} for name in INTERRUPTIONS if name not in DISTURBING}
     )
+    for name, outcome in outcomes.items():
+        assert outcome.hit, f"{name} had no effect: {outcome.effects}"

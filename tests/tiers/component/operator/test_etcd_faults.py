@@ -1,8 +1,8 @@
-"""An etcd that was set back or is full, with the operator's planner and etcd adapter, and real
-sessions (protocol.md, Assumptions; I1, I2).
+"""An etcd that was set back or is full, and a clock that is ahead, with the operator's planner and
+etcd adapter, and real sessions (protocol.md, Assumptions; I1, I2, I10).
 
-No API server is needed for what is decided here: the test keeps the HudiTable, and performs what
-concerns the gate and its status.
+No API server is needed for what the operator decides here: the test keeps the HudiTable, and
+performs what concerns the gate and its status. The gateway asks a real one what time it is.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 from hudi_operator.plan.table import plan_table
-from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod
-from tests.support.harness.servers import Etcd, wait_for
+from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod, api_server
+from tests.support.harness.other_clock import VARIABLE, library
+from tests.support.harness.servers import Cluster, Etcd, wait_for
 from tests.support.harness.writer_process import WriterProcess
 
 JsonDict = dict[str, Any]
@@ -286,3 +287,45 @@ def test_writers_outlive_a_gateway_and_their_tokens(own_etcd: Etcd, tmp_path: Pa
         for gateway in gateways:
             gateway.stop()
         first.close()
+
+
+def test_a_host_whose_clock_is_ahead_moves_no_clock(cluster: Cluster, own_etcd: Etcd, tmp_path: Path) -> None:
+    """It is told so, leaves nothing behind, and nobody waits for it (F382, I10)."""
+    replica = Replica(own_etcd, huditable(), {})
+    replica.until("closed")
+    agent_reports(own_etcd)
+    replica.until("open")
+    gateway = Gateway(own_etcd, tmp_path, *api_server(cluster, tmp_path))
+    gateway.start()
+    writers = []
+
+    def writer(name: str, **environment: str) -> WriterProcess:
+        (tmp_path / name).mkdir()
+        token = tmp_path / f"token-{name}"
+        token.write_text(gateway.issuer.token(Pod(NAMESPACE, name, f"uid-{name}")))
+        way = {name: {"endpoints": gateway.endpoint, "cert": "", "key": "", "token": str(token)}}
+        made = WriterProcess(
+            own_etcd, tmp_path / name, T, {name: replica.admit(name)}, way=way, environment=environment
+        )
+        writers.append(made)
+        return made
+
+    try:
+        right = writer("right")
+        right.commit_on(2)
+        wrong = writer("wrong", LD_PRELOAD=str(library(tmp_path / "clock")), **{VARIABLE: "60"})
+        error = str(wait_for("it is refused", lambda: wrong.writers()["wrong"]["error"] or None))
+        for word in ("[HUDIOP-CLOCK-AHEAD] the wall clock of host ", "more than 5 s", "(rule clock)", "set the clock"):
+            assert word in error, error
+        wait_for("its next turn", lambda: wrong.writers()["wrong"]["acquired"] >= 2)
+        assert not list((wrong.folder / ".hoodie/timeline").iterdir()), "a file without a record"
+        incs = {value["inc"] for value in own_etcd.read(f"/hudi/tables/{T}/instant/").values()}
+        assert wrong.writers()["wrong"]["inc"] not in incs, "a record without a file"
+        assert wrong.writers()["wrong"]["state"] == "LIVE"
+        right.commit_on(3, seconds=20)
+        assert not right.writers()["right"]["error"]
+    finally:
+        for each in writers:
+            each.kill()
+        gateway.stop()
+        replica.close()

@@ -305,7 +305,7 @@ def test_a_transaction_in_a_transaction_is_refused(driver: Client) -> None:
 def test_a_watch_sees_its_own_table(driver: Client, operator: Decisions) -> None:
     answers = driver.watch(OWN.tables)
     assert next(answers).created
-    operator.put(OWN.of(Kind.CLOCK), {"value": "1"})
+    operator.put(OWN.of(Kind.CLOCK), {"value": INSTANT})
     assert next(answers).events[0].kv.key.decode() == OWN.of(Kind.CLOCK)
     answers.cancel()
     refused(lambda: next(driver.watch(OTHER.tables)))
@@ -393,10 +393,10 @@ def test_an_agent_is_granted_and_withdrawn_with_its_admission(
     operator: Decisions, gateway: Gateway, agent: Client
 ) -> None:
     """Without a change of users or roles: the admission is the grant."""
-    refused(lambda: agent.put(OTHER.of(Kind.CLOCK), {}))
+    refused(lambda: agent.put(OTHER.of(Kind.CLOCK), {"value": INSTANT}))
     operator.admit(OTHER, AGENT, "agent")
     time.sleep(1.1)  # how long "not admitted" is remembered
-    agent.put(OTHER.of(Kind.CLOCK), {})
+    agent.put(OTHER.of(Kind.CLOCK), {"value": INSTANT})
 
 
 # ---- tokens
@@ -518,8 +518,8 @@ def test_a_table_that_fills_up_stops_itself(etcd: Etcd, operator: Decisions, tmp
             operator.put(OTHER.of(Kind.INSTANT, f"202611241555{number:05}"), {"inc": "x"})
         clock = OTHER.of(Kind.CLOCK)
         time.sleep(10.5)  # how often keys are counted
-        refused(lambda: quiet.put(clock, {}), exhausted)
-        noisy.put(OWN.of(Kind.CLOCK), {})
+        refused(lambda: quiet.put(clock, {"value": INSTANT}), exhausted)
+        noisy.put(OWN.of(Kind.CLOCK), {"value": INSTANT})
         assert 'hudi_gateway_refused_total{code="ResourceExhausted"}' in str(gateway.metrics())
         # Connections are counted, so the program listens where they are bounded.
         assert "hudi_gateway_connections 0" not in str(gateway.metrics())
@@ -593,7 +593,7 @@ def test_tokens_of_a_real_api_server(cluster: Cluster, etcd: Etcd, operator: Dec
     try:
         operator.admit(OWN, pod, "writer")
         client = gateway.client(token(*bound))
-        client.put(OWN.of(Kind.CLOCK), {"value": "1"})
+        client.put(OWN.of(Kind.CLOCK), {"value": INSTANT})
         refused(lambda: client.get(OTHER.of(Kind.GATE)))
         refused(lambda: gateway.client(token(*bound[:2])).get(OWN.of(Kind.GATE)), UNAUTHENTICATED)
         refused(lambda: gateway.client(token(bound[2])).get(OWN.of(Kind.GATE)), UNAUTHENTICATED)

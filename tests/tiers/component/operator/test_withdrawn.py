@@ -63,7 +63,7 @@ class Taken:
 
     def puts(self) -> dict[Kind, tuple[Any, ...]]:
         """A put of every kind that a pod of this role may put, but a registration."""
-        mine = {"inc": self.inc, "podUID": self.pod.uid, "attempt": self.pod.attempt}
+        mine = {"inc": self.inc, "podUID": self.pod.uid, "attempt": self.pod.attempt, "value": "20261124155500000"}
         names = {
             Kind.ALIVE: self.inc,
             Kind.LOCK: "",

@@ -1,6 +1,8 @@
 """A program that runs every statement, procedure and way to save, beside other writers.
 
-Arguments: results, folder of gates, list of statements, path of another HudiTable.
+Arguments: results, folder of gates, list of statements, path of another HudiTable, and of one
+of type MergeOnRead with log files, compactions, statistics of columns and a rollback. The names of
+what it runs are those of the list and of tests/campaigns/statements/rows.py.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ import threading
 import time
 from pathlib import Path
 
+from pyspark.sql.functions import col
+
 from hudi_runtime.api import current_context
 from hudi_runtime.process.errors import describe_causes, java_causes
 
 current = current_context()
 spark = current.spark
 results, gates, listed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text())
-path, elsewhere = current.table_path, sys.argv[4]
+path, elsewhere, logged = current.table_path, sys.argv[4], sys.argv[5]
 found: dict[str, dict[str, object]] = {}
 NEXT = "id, p, cast(cast(v AS int) + 1 AS string) AS v, ts + 1 AS ts"
 OPTIONS = current.table_options()
@@ -34,8 +38,8 @@ def save(frame, operation="upsert", mode="append", to=path, **more):
 
 def outcome(name, action):
     try:
-        action()
-        found[name] = {"failed": False}
+        result = action()
+        found[name] = {"failed": False} | ({"rows": result} if isinstance(result, int) else {})
     except Exception as error:
         causes = java_causes(error)
         found[name] = {"failed": True, "message": describe_causes(causes)[:400] if causes else str(error)[:400]}
@@ -213,27 +217,71 @@ def races():
         thread.join()
 
 
-def two_threads():
-    """Each adds one to the same counter by SQL, three times."""
+def one_more(number):
+    return spark.sql(f"SELECT {NEXT} FROM counted WHERE id = {number}")
+
+
+def deletes_the_first():
+    first = spark.sql("SELECT min(id) FROM counted WHERE p = 'd'").collect()[0][0]
+    spark.sql(f"DELETE FROM counted WHERE id = {first}")
+
+
+def saves_one_more():
+    mine = [tuple(row) for row in one_more(14).collect()]
+    save(spark.createDataFrame(mine, "id int, p string, v string, ts long"))
+
+
+def merges_one_more():
+    one_more(13).createOrReplaceTempView(f"more{threading.get_ident()}")
+    spark.sql(
+        f"MERGE INTO counted t USING more{threading.get_ident()} s ON t.id = s.id AND t.p = s.p "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+def updates_one_more():
+    spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 9")
+
+
+def inserts_one_more():
+    spark.sql(
+        "INSERT INTO counted SELECT 100 + cast(count(*) AS int) AS id, 'more', 1L, 'q' FROM counted WHERE p = 'q'"
+    )
+
+
+BY_TWO = {
+    "two threads, UPDATE": updates_one_more,
+    "two threads, DELETE FROM": deletes_the_first,
+    "two threads, MERGE INTO": merges_one_more,
+    "two threads, INSERT INTO … SELECT": inserts_one_more,
+    "two threads, df.write": saves_one_more,
+}
+"""Each depends on what it has read: of two that have read the same, one may succeed."""
+TRIES = 3
+
+
+def two_threads(name, change):
+    """Each of them does the same three times."""
     added = []
 
-    def update():
-        for _ in range(3):
+    def changes():
+        for _ in range(TRIES):
             try:
                 # What this program has read before is compared, too, as long as nothing is read
                 # after the last write
                 rows().count()
-                spark.sql("UPDATE counted SET v = cast(cast(v AS int) + 1 AS string), ts = ts + 1 WHERE id = 9")
+                change()
                 added.append(1)
             except Exception as error:
-                print("TWO", str(error)[:300], flush=True)
+                print("TWO", name, str(error)[:300], flush=True)
 
-    threads = [threading.Thread(target=update) for _ in range(2)]
+    threads = [threading.Thread(target=changes) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found["two threads, UPDATE"] = {"added": len(added)}
+    found[name] = {"added": len(added), "tried": 2 * TRIES}
+    print("ROW", name, json.dumps(found[name]), flush=True)
 
 
 def two_streams():
@@ -310,6 +358,49 @@ def works():
     outcome(
         "INSERT OVERWRITE TABLE", lambda: spark.sql("INSERT OVERWRITE TABLE counted SELECT id, v, ts, p FROM counted")
     )
+    ways(new)
+
+
+def ways(new):
+    """Other methods of a DataFrame that write into a table by its name."""
+    deletes = {**OPTIONS, "hoodie.datasource.write.operation": "delete"}
+    columns = ("id", "v", "ts", "p")
+    outcome("df.write.insertInto", lambda: new(25).select(*columns).write.insertInto("counted"))
+    outcome(
+        "df.write.insertInto with the option operation delete",
+        lambda: new(26).select(*columns).write.options(**deletes).insertInto("counted"),
+    )
+    outcome(
+        "df.write.insertInto, mode overwrite",
+        lambda: spark.table("counted").select(*columns).write.mode("overwrite").insertInto("counted"),
+    )
+    for mode in ("append", "overwrite", "ignore", "errorifexists"):
+        outcome(
+            f"df.write.saveAsTable, mode {mode}",
+            lambda mode=mode: new(42).select(*columns).write.format("hudi").mode(mode).saveAsTable("counted"),
+        )
+        named()
+    matches = col("id") == 43
+    outcome("df.writeTo(…).append()", lambda: new(43).writeTo("counted").append())
+    outcome("df.writeTo(…).overwrite(…)", lambda: new(43).writeTo("counted").overwrite(matches))
+    outcome("df.writeTo(…).overwritePartitions()", lambda: new(43).writeTo("counted").overwritePartitions())
+    for way in ("create", "replace", "createOrReplace"):
+        outcome(
+            f"df.writeTo(…).using(hudi).{way}()",
+            lambda way=way: getattr(
+                new(43).writeTo("made" if way == "create" else "counted").using("hudi").tableProperty("location", path),
+                way,
+            )(),
+        )
+    # With it Hudi's catalog has the table as one of data source API V2
+    spark.conf.set("hoodie.schema.on.read.enable", "true")
+    outcome("AppendData", lambda: new(44).writeTo("counted").append())
+    outcome("OverwriteByExpression", lambda: new(44).writeTo("counted").overwrite(matches))
+    outcome(
+        "df.writeTo(…).overwritePartitions(), with schema evolution",
+        lambda: new(44).writeTo("counted").overwritePartitions(),
+    )
+    spark.conf.unset("hoodie.schema.on.read.enable")
 
 
 REFUSED = {
@@ -332,8 +423,8 @@ REFUSED = {
     "ShowHoodieCreateTableCommand": "SHOW CREATE TABLE counted",
     "ShowHoodieTablePartitionsCommand": "SHOW PARTITIONS counted",
     "ShowIndexesCommand": "SHOW INDEXES FROM counted",
-    "CompactionShowHoodieTableCommand": "SHOW COMPACTION ON counted",
-    "CompactionShowHoodiePathCommand": f"SHOW COMPACTION ON '{path}'",
+    "CompactionShowHoodieTableCommand": "SHOW COMPACTION ON logged",
+    "CompactionShowHoodiePathCommand": f"SHOW COMPACTION ON '{logged}'",
     "RefreshTableCommand": "REFRESH TABLE counted",
     "AnalyzeTableCommand": "ANALYZE TABLE counted COMPUTE STATISTICS NOSCAN",
     "CreateViewCommand": "CREATE TEMPORARY VIEW seen AS SELECT * FROM counted",
@@ -374,9 +465,10 @@ def look(sql):
 
 
 def lists():
+    spark.sql(f"CREATE TABLE logged USING hudi LOCATION '{logged}'")
     for name, sql in REFUSED.items():
         named()
-        outcome(name, lambda sql=sql: spark.sql(sql).collect())
+        outcome(name, lambda sql=sql: shown(sql))
     named()
     # With it Hudi has one class of its own for all of ALTER TABLE
     spark.conf.set("hoodie.schema.on.read.enable", "true")
@@ -394,9 +486,25 @@ def lists():
             print("LOOK", sql, str(error)[:300], flush=True)
     named()
     latest = current.read_table().selectExpr("max(_hoodie_commit_time)").collect()[0][0]
-    arguments = {"copy_to_temp_view": ", view_name => 'copied'", "commits_compare": f", path => '{path}'"}
+    file = spark.sql("SELECT _hoodie_file_name FROM counted WHERE p = 'a'").collect()[0][0]
+    rolled = spark.sql("CALL show_rollbacks(table => 'logged')").collect()[0][0]
+    in_logs = f"table => 'logged', log_file_path_pattern => '{logged}/a/.*.log.*'"
+    of_columns = "table => 'logged', targetColumns => 'id,v'"
+    arguments = {
+        "help": "",
+        "copy_to_temp_view": "table => 'counted', view_name => 'copied'",
+        "commits_compare": f"table => 'counted', path => '{path}'",
+        "show_compaction": "table => 'logged'",
+        "show_logfile_metadata": in_logs,
+        "show_logfile_records": in_logs,
+        "show_metadata_column_stats_overlap": of_columns,
+        "show_metadata_table_column_stats": of_columns,
+        "show_rollback_detail": f"table => 'logged', instant_time => '{rolled}'",
+        "show_file_status": f"table => 'counted', partition => 'a', file => '{file}'",
+        "show_fs_path_detail": f"path => '{path}/*'",
+    }
     for name in listed["procedures"]:
-        given = arguments.get(name, "")
+        given = arguments.get(name, "table => 'counted'")
         outcome(f"CALL {name}", lambda name=name, given=given: call(name, given, latest))
     outcome(
         "overwrite/",
@@ -434,20 +542,24 @@ def lists():
     outcome("df.writeStream of the table", lambda: stream.start(path))
 
 
+def shown(sql):
+    """How many rows it shows."""
+    return len(spark.sql(sql).collect())
+
+
 def call(name, given, latest):
-    if name == "help":
-        return spark.sql("CALL help").collect()
     try:
-        return spark.sql(f"CALL {name}(table => 'counted'{given})").collect()
+        return shown(f"CALL {name}({given})" if given else f"CALL {name}")
     except Exception as error:
         if "required" not in str(error):
             raise
-        return spark.sql(f"CALL {name}(table => 'counted', instant_time => '{latest}', limit => 5)").collect()
+        return shown(f"CALL {name}(table => 'counted', instant_time => '{latest}', limit => 5)")
 
 
 spark.sql(f"CREATE TABLE counted USING hudi LOCATION '{path}'")
 races()
-two_threads()
+for told, change in BY_TWO.items():
+    two_threads(told, change)
 two_streams()
 works()
 lists()

@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import itertools
 import json
+from types import SimpleNamespace
 
+import pytest
+
+from hudi_operator.api import services
+from hudi_operator.api.spec import TableSpec
 from tests.campaigns.chaos import page, workload
 
 
@@ -71,13 +76,17 @@ def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
         "bad": {"rows": "81 keys twice"},
         "gaps": ["0.1"],
         "batches": {"w0": 3},
+        "lost": ["1.4 (attempt 2)"],
         "settled": 1,
         "keys": 9,
         "faults": [{"how": "kill", "target": "w1", "hit": True}, {"how": "kill", "target": "s3", "hit": False}],
     }
     text = page.page([one])
     assert "1 kill driver |" in text
-    assert "**broken**: rows: 81 keys twice; gaps: 0.1" in text
+    assert "**broken**: rows: 81 keys twice; gaps: 0.1; lost: 1.4 (attempt 2)" in text
+    assert "| w0 3 | - | - | - | - | 1 | 9 |" in text, "an earlier run, of which less is known"
+    newer = {**one, "acknowledged": 7, "archived": 4, "clusterings": 2}
+    assert "| w0 3 | 7 | - | 4 | 2 | 1 | 9 |" in page.page([newer])
     assert "0 of 1 runs ok, 0.3 hours of faults." in text
     assert "Not run." in page.page([])
 
@@ -115,6 +124,48 @@ def test_a_commit_that_nobody_noted_and_a_read_of_what_was_not_committed_are_fou
     assert any(one.startswith("G1a") for one in workload.history([(1, 3)], noted))
 
 
-def test_each_fourth_batch_of_the_first_writers_appends() -> None:
-    assert [batch for batch in range(9) if workload.is_append(1, batch)] == [3, 7]
+def test_each_second_batch_of_the_first_writers_appends() -> None:
+    assert [batch for batch in range(8) if workload.is_append(1, batch)] == [1, 3, 5, 7]
     assert not workload.is_append(2, 3)
+
+
+def test_what_was_acknowledged_is_in_a_commit_of_that_attempt_or_an_earlier_one() -> None:
+    """A later attempt that writes the batch again has made up for a loss."""
+    committed = [(0, 0, 1), (0, 1, 2), (3, 0, 1), (3, 0, 2)]
+    assert workload.lost([(0, 0, 1), (0, 0, 3), (0, 1, 2), (3, 0, 2)], committed) == []
+    assert workload.lost([(0, 1, 1), (0, 2, 2)], committed) == ["0.1 (attempt 1)", "0.2 (attempt 2)"]
+
+
+class Frames:
+    """In the place of Spark: rows are all that there is of a frame."""
+
+    def createDataFrame(self, rows: list[tuple[object, ...]], schema: str) -> list[tuple[object, ...]]:
+        return rows
+
+
+def test_a_batch_is_acknowledged_when_the_next_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    given = SimpleNamespace(
+        arguments={"seed": "7", "writer": "2", "batches": "3", "pause": "0"}, job=SimpleNamespace(number=4)
+    )
+    source = workload._code["batches"](Frames(), given)  # type: ignore[operator]
+    next(source)
+    assert workload.acknowledgements([capsys.readouterr().out]) == set(), "it is not committed yet"
+    next(source)
+    assert workload.acknowledgements([capsys.readouterr().out]) == {(2, 0, 4)}
+    cut = f"2026-01-01T00:00:02Z stdout F {workload.ACK}" + '{"writer": 0, "ba'
+    assert workload.acknowledgements([cut]) == set()
+
+
+@pytest.mark.parametrize("cell", [f"{kind}-{index}" for kind in workload.TYPES for index in workload.INDEXES])
+def test_each_table_may_be_as_it_is(cell: str) -> None:
+    spec = {"path": "s3a://lake/t", "recordKeyFields": ["id"], "partitionFields": ["part"], **workload.table(cell)}
+    metadata = {"namespace": "n", "name": "t", "uid": "u", "generation": 1, "resourceVersion": "1"}
+    table = TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec})
+    on = {service.kind for service in table.services}
+    assert on == {"clean", "archive"} | ({"compaction"} if "mor" in cell else set()) | (
+        {"clustering"} if "default" in cell else set()
+    )
+    assert not services.problem(table.services)
+    assert not services.clustering_problem(
+        table.services, mode=table.concurrency_mode, index=table.index_type, partitioned=True
+    )

@@ -12,6 +12,7 @@ from hudi_operator.control.queue import WorkQueue
 from hudi_operator.model.ports import Retryable
 from hudi_runtime.services import triggers
 from hudi_runtime.settle import settle
+from hudi_runtime.writer import commit
 
 
 def test_twice_as_long_each_time_up_to_a_limit() -> None:
@@ -28,6 +29,13 @@ def test_what_fails_for_days_is_still_repeated(failures: int) -> None:
     assert exponential(failures, first=0.4, longest=5) == 5
     assert settle.backoff(failures) == settle.MAX_BACKOFF_SECONDS
     assert triggers.backoff_ms(failures) == triggers.MAX_BACKOFF_MS
+
+
+def test_two_writers_in_conflict_do_not_wait_equally_long() -> None:
+    waits = [commit._backoff(3) for _ in range(20)]
+    longest = exponential(4, first=commit.FIRST_BACKOFF_SECONDS, longest=commit.LONGEST_PAUSE_SECONDS)
+    assert len(set(waits)) > 1
+    assert all(0.1 <= wait <= longest for wait in waits)
 
 
 def test_a_table_that_fails_for_days_is_looked_at_again() -> None:

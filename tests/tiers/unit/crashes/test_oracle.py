@@ -13,8 +13,9 @@ import pytest
 
 from tests.campaigns.crashes import monitor as monitor_module
 from tests.campaigns.crashes.agents import not_rolled_back_once
+from tests.campaigns.crashes.interruptions import EFFECTS, INTERRUPTIONS
 from tests.campaigns.crashes.monitor import EtcdStep, Monitor
-from tests.campaigns.crashes.run import differences, drivers
+from tests.campaigns.crashes.run import differences, drivers, taken
 from tests.support.trace.events import Event
 
 JsonDict = dict[str, Any]
@@ -288,3 +289,10 @@ def _never(table: Path) -> None:
 def test_what_is_wrong_with_a_table_is_told(table: Path, change: Callable[[Path], None], said: str) -> None:
     change(table)
     assert any(said in sentence for sentence in not_rolled_back_once(table, [T]))
+
+
+def test_an_interruption_without_effect_does_not_count() -> None:
+    assert EFFECTS.keys() == INTERRUPTIONS.keys()
+    assert taken({"events of etcd dropped": 1, "events of the API server dropped": 2})
+    assert not taken({"events of etcd dropped": 0, "events of the API server dropped": 2})
+    assert not taken({}), "a run without interruption is hit by its fault alone"

@@ -47,6 +47,23 @@ def test_damage_stays_damage_whoever_was_told() -> None:
     assert told_loudly(judge(report())).verdict == "ok"
 
 
+def test_files_left_over_are_counted_apart_from_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def result(cell: Cell) -> dict[str, Any] | None:
+        checks = {
+            "paused-writer": {"rows": "violated", "stray": "violated"},
+            "client-times-out": {"origin": "violated"},
+            "store-is-busy": {"rows": "ok", "stray": "violated"},
+        }.get(cell.scenario)
+        if checks is None or cell.setup != "stock":
+            return None
+        common = {"told": "", "key": "abc", "notes": [], "commit": "abc", "at": "2030-01-01"}
+        return {"verdict": "corrupt", "checks": checks, **common}
+
+    monkeypatch.setattr(table, "load", result)
+    said = "another lock let the table be damaged: 2, files be left over: 1;"
+    assert said in table.page(lambda mutation: False)
+
+
 def test_what_was_only_told_is_not_counted_as_held(monkeypatch: pytest.MonkeyPatch) -> None:
     def result(cell: Cell) -> dict[str, Any] | None:
         verdict = {"paused-writer": "ok", "after-the-drain": "reported", "store-is-busy": "corrupt"}.get(cell.scenario)

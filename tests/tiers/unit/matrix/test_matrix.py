@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from tests.campaigns.matrix import eager, page
-from tests.campaigns.matrix.cells import EVERY, TESTS, Cell, cell, chosen
+from tests.campaigns.matrix.cells import EVERY, PLAN, TESTS, Cell, cell, chosen
 from tests.campaigns.matrix.pulls import Due
 from tests.campaigns.matrix.workload import COMPACTED, LOST, NEW, OLD, REST, Work, work
 
 
 def test_the_whole_plan_on_both_storages() -> None:
-    assert len(EVERY) == len({each.name for each in EVERY}) == 84
+    assert len(PLAN) == 84
+    assert len(EVERY) == len({each.name for each in EVERY}) == 86
+    assert [each.name for each in EVERY if each not in PLAN] == ["cow/overlapping/8/s3", "mor/overlapping/8/s3"]
     assert sum(each.refused for each in EVERY) == 2 * 2 * 3 * 2, "types, ways to overlap, eager tests, storages"
     assert sum(each.beside_stock for each in EVERY) == 2 * 3 * 2
     assert [(test.eager, test.metadata, test.async_clean, test.incremental) for test in TESTS.values()] == [
@@ -24,13 +26,14 @@ def test_the_whole_plan_on_both_storages() -> None:
         (False, True, False, False),
         (False, True, True, False),
         (False, True, False, True),
+        (False, True, False, False),
     ]
     assert all(cell(each.name) == each for each in EVERY)
 
 
 def test_cells_are_chosen_by_a_regular_expression() -> None:
     assert chosen("") == EVERY
-    assert len(chosen("s3$")) == 42
+    assert len(chosen("s3$")) == 44
     assert [each.name for each in chosen("^mor/overlapping/[67]/s3$")] == [
         "mor/overlapping/6/s3",
         "mor/overlapping/7/s3",
@@ -41,7 +44,7 @@ def test_cells_are_chosen_by_a_regular_expression() -> None:
         chosen("(")
 
 
-WRITTEN = [each for each in EVERY if not each.refused and each.storage == "file"]
+WRITTEN = [each for each in EVERY if not each.refused and (each.storage == "file" or each not in PLAN)]
 
 
 @pytest.mark.parametrize("each", WRITTEN, ids=lambda each: each.name)
@@ -68,13 +71,23 @@ def test_writers_meet_on_a_file_group_only_where_the_cell_says_so(each: Cell) ->
         assert not places[0] & places[1]
         assert [race.conflict for race in made.races] == [False]
     else:
-        assert places[0] & places[1] == {"a"}
+        assert places[0] & places[1] == ({"a", "c"} if each.test.new_keys else {"a"})
         assert [race.conflict for race in made.races] == ([False, True] if each.test.incremental else [True])
     assert made.races[-1].next_slow == REST
     slow = {batch["gate"]: batch["rows"][0][1] for batch in made.one if "gate" in batch}
     quick = {batch["after"]: batch["rows"][0][1] for batch in made.two if "after" in batch}
     for race in made.races:
         assert (slow[f"/g/{race.slow}"] == quick[f"/g/{race.quick}"]) is race.conflict
+
+
+@pytest.mark.parametrize("each", [each for each in EVERY if each.test.new_keys], ids=lambda each: each.name)
+def test_new_keys_are_in_no_file_before_the_race(each: Cell) -> None:
+    made = work(each, "/g/", killed=True)
+    (slow,) = (batch for batch in made.one if batch.get("gate", "").endswith("slow-0"))
+    (quick,) = (batch for batch in made.two if batch.get("after", "").endswith("quick-0"))
+    assert [row[:2] for row in slow["rows"]] == [row[:2] for row in quick["rows"]]
+    before = made.one[: made.one.index(slow)] + made.two[: made.two.index(quick)]
+    assert not {row[1] for batch in before for row in batch["rows"]} & {row[1] for row in slow["rows"]}
 
 
 def test_the_newest_row_of_a_key_is_expected() -> None:
@@ -108,8 +121,9 @@ def result(verdict: str, key: str, at: str, **more: Any) -> dict[str, Any]:
 
 def test_a_page_without_results_says_so() -> None:
     text = page.page(lambda _: None)
-    assert "**0 of 84 cells have a result: none; 84 have none.** The results are of 0 different commits" in text
+    assert "**0 of 86 cells have a result: none; 86 have none.** The results are of 0 different commits" in text
     assert text.count("| not run | not run |") == 42
+    assert text.count("| – | not run |") == 2
     assert "In all of these runs" not in text
 
 
@@ -121,7 +135,7 @@ def test_a_page_names_verdict_and_commit_of_each_cell() -> None:
     }
     text = page.page(lambda each: results.get(each.name))
     assert (
-        "**3 of 84 cells have a result: 1 ok, 1 failed, 1 unknown; 81 have none.** The results are of 2 different "
+        "**3 of 86 cells have a result: 1 ok, 1 failed, 1 unknown; 83 have none.** The results are of 2 different "
         "commits"
     ) in text
     assert (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.mutations import campaign, judges
+from tests.campaigns.mutations import campaign, judges, page
 from tests.campaigns.mutations.campaign import own_key, verdict
 from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import (
@@ -329,3 +329,17 @@ def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(
     assert one.result(bad) is None
     assert campaign.dearest(dear) == "java"
     assert one.result(dear) is None
+
+
+def test_a_rule_says_which_of_its_mutations_were_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, never = [mutation for mutation in of("I1", MUTATIONS) if not mutation.redundant][:3]
+    outcomes = {one.id: campaign.SURVIVED, other.id: campaign.INVALID, never.id: None}
+    monkeypatch.setattr(
+        page, "stored", lambda asked: (word := outcomes.get(asked.id, campaign.CAUGHT)) and {"outcome": word}
+    )
+    (row,) = [line for line in page._rules() if line.startswith("| I1 |")]
+    all_ = len(of("I1", MUTATIONS))
+    assert row.startswith(f"| I1 | {all_ - 3} of {all_} | ")
+    assert f"`{one.id}` (**survived**)" in row
+    assert f"`{other.id}` (**invalid**)" in row
+    assert f"`{never.id}` (**not run**)" in row

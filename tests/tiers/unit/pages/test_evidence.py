@@ -14,6 +14,7 @@ from tests.campaigns.matrix.cells import EVERY
 from tests.campaigns.mutations import page as mutations_page
 from tests.campaigns.mutations.campaign import CAUGHT, stored
 from tests.campaigns.mutations.lists import MUTATIONS
+from tests.campaigns.statements import rows
 from tests.campaigns.statements.page import LIST
 from tests.campaigns.statements.page import page as statements_page
 from tests.campaigns.values.cases import CASES
@@ -49,6 +50,19 @@ def test_rows_are_those_of_the_lists() -> None:
     assert mutations_page.differences(text["mutations.md"]) == [], (
         "written by `python -m tests.campaigns.mutations --table`"
     )
+
+
+def test_what_no_run_contains_is_on_the_page_of_statements() -> None:
+    """The rows are those of the lists, not those that a run has left."""
+    page = statements_page({})
+    assert [name for name in rows.EVERY if f"| {name} |" not in page] == []
+    assert page.count("| not run | not run |") == sum(
+        line.startswith("| ") and not line.startswith(("| what |", "| statement |")) for line in page.splitlines()
+    )
+    app = (ROOT / "tests" / "tiers" / "hudi" / "apps" / "statements_app.py").read_text()
+    written = re.sub(r"\{\w+\}", "{}", app)
+    made = re.compile(r"(?<=mode )\w+$|(?<=\.)\w+(?=\(\)$)")
+    assert [name for name in rows.EVERY if f'"{name}"' not in app and f'"{made.sub("{}", name)}"' not in written] == []
 
 
 def test_a_page_of_mutations_that_is_not_the_lists_is_found() -> None:

@@ -69,8 +69,8 @@ def test_one_new_cell_takes_no_other_away(tmp_path: Path, monkeypatch: pytest.Mo
     new, *others = EVERY
     result = {**(cells.load(new) or {}), "commit": "abc", "key": "abc hudi=1", "at": "2030-01-01", "counts": {}}
     after = matrix.page(lambda cell: result if cell == new else cells.load(cell), cells.before())
-    assert "84 of 84 cells have a result" in before
-    assert "84 of 84 cells have a result" in after
+    assert "84 of 86 cells have a result" in before
+    assert "84 of 86 cells have a result" in after
     told = {str(found["commit"]) for cell in others if (found := cells.load(cell))}
     assert all(f"`{commit.rstrip('+')}" in after for commit in {"abc", *told})
 
@@ -95,6 +95,14 @@ def test_what_was_never_seen_is_told_with_what_its_number_allows() -> None:
     assert "of such runs" not in chaos.page([bad, *runs])
     assert f"commits {none_of(19)}, pairs {none_of(1)}, keys {none_of(1)}" in history.page.page(history.load)
     assert f"| {none_of(990)} |" in lock_load.page()
+
+
+def test_a_rate_of_a_few_events_is_told_with_what_so_little_time_allows() -> None:
+    assert [round(end, 2) for end in starvation.interval(1)] == [0.03, 5.57]
+    assert [round(end, 2) for end in starvation.interval(3)] == [0.62, 8.77]
+    assert [round(end, 1) for end in starvation.interval(100)] == [81.4, 121.6]
+    rates = [line.split(" | ")[5] for line in starvation.page().splitlines() if line.startswith("| 2 %")]
+    assert rates == ["60 (12 to 175)", "< 60", "< 60"]
 
 
 def test_new_rounds_of_kills_stand_beside_earlier_ones() -> None:

@@ -66,6 +66,14 @@ HUDI = "org.apache.hudi.exception."
             FailureClass.SCHEMA_MISMATCH,
         ),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
+        ([(HUDI + "HoodieException", "[HUDIOP-CLOCK-BEHIND] the wall clock of host h")], FailureClass.CLOCK_SKEW),
+        (
+            [
+                (HUDI + "HoodieIOException", "Failed to create file s3a://lake/t/.hoodie/timeline/5.commit.requested"),
+                ("io.hudioperator.contract.TimelineRefusedException", "[HUDIOP-CLOCK-AHEAD] the wall clock of host h"),
+            ],
+            FailureClass.CLOCK_SKEW,
+        ),
         (
             [(HUDI + "HoodieException", "[HUDIOP-HUDI-VERSION] the table is pinned to Hudi 1.2.0")],
             FailureClass.HUDI_VERSION_MISMATCH,
@@ -240,6 +248,35 @@ def test_user_code_is_to_blame_unless_something_below_failed() -> None:
     assert isinstance(errors.user_error(ConnectionRefusedError(), "f"), ConnectionRefusedError), (
         "the JVM is gone: not the user's fault"
     )
+
+
+class Refused(Exception):
+    """As py4j raises what a JVM has thrown: it is the throwable as well."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.java_exception = self
+
+    def getClass(self) -> Refused:
+        return self
+
+    def getName(self) -> str:
+        return "io.hudioperator.contract.TimelineRefusedException"
+
+    def getMessage(self) -> str:
+        return "[HUDIOP-CLOCK-AHEAD] the wall clock of host h"
+
+    def getCause(self) -> None:
+        return None
+
+
+def test_a_program_is_not_to_blame_for_its_hosts_clock() -> None:
+    """F382: what is lost to a clock counts for no limit of retries."""
+    refused = Refused("o1.save")
+    found = errors.user_error(refused, "main.py")
+    assert isinstance(found, errors.RuntimeFailure)
+    assert found.failure is FailureClass.CLOCK_SKEW
+    assert "host h" in str(found)
 
 
 @pytest.mark.parametrize(

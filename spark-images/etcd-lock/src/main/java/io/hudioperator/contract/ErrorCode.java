@@ -8,6 +8,7 @@ public enum ErrorCode {
     NOT_ADMITTED,
     NO_GATE,
     CLOCK_BEHIND,
+    CLOCK_AHEAD,
     CLOCK_NOT_PAST,
     NOT_OWNER,
     NOT_PENDING,

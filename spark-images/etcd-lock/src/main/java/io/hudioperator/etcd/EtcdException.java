@@ -16,6 +16,8 @@ public final class EtcdException extends Exception {
         LEASE_GONE,
         /** Not applied: this identity lacks the permission. */
         DENIED,
+        /** Not applied: the gateway refuses the time that the call promises (F382). */
+        CLOCK_AHEAD,
         /**
          * Perhaps applied, in an etcd that has lost what this client has seen: it was restored to
          * an older state, or is another cluster.
@@ -41,6 +43,13 @@ public final class EtcdException extends Exception {
 
     /** The error code to use when the call is not retried. */
     public ErrorCode code() {
-        return outcome == Outcome.SET_BACK ? ErrorCode.ETCD_SET_BACK : ErrorCode.ETCD_SILENT;
+        switch (outcome) {
+            case SET_BACK:
+                return ErrorCode.ETCD_SET_BACK;
+            case CLOCK_AHEAD:
+                return ErrorCode.CLOCK_AHEAD;
+            default:
+                return ErrorCode.ETCD_SILENT;
+        }
     }
 }

@@ -70,6 +70,9 @@ import java.util.logging.Logger;
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
 
+    /** What the gateway's refusal of a time says (gateway/clock.go). */
+    private static final String CLOCK_RULE = "(rule clock)";
+
     /**
      * A pod that was replaced has another address, and nobody answers at the old one. Until the
      * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes,
@@ -354,6 +357,7 @@ public final class GrpcEtcdClient implements EtcdClient {
                         ? EtcdException.Outcome.DENIED
                         : EtcdException.Outcome.REFUSED;
             case FAILED_PRECONDITION:
+                return text.contains(CLOCK_RULE) ? EtcdException.Outcome.CLOCK_AHEAD : EtcdException.Outcome.REFUSED;
             case OUT_OF_RANGE:
             case UNIMPLEMENTED:
                 return EtcdException.Outcome.REFUSED;

@@ -1,8 +1,10 @@
 package io.hudioperator.protocol;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.InstantTime;
 import io.hudioperator.contract.ProtocolLog;
 import io.hudioperator.contract.TableKeys;
+import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.Pause;
@@ -35,6 +37,23 @@ public final class DefiniteTxn {
         try {
             return repeat(name, txn);
         } catch (EtcdException e) {
+            throw unexpected(name, e);
+        }
+    }
+
+    /**
+     * {@link #of} for a transaction that moves the table's clock. The gateway refuses a time that
+     * is ahead of everybody's (F382). A request of the same transaction that had no answer before
+     * may still be applied: it leaves a record without a file, or a time that nothing has.
+     */
+    Txn.Result promising(String name, Txn txn) throws TimelineRefusedException {
+        try {
+            return repeat(name, txn);
+        } catch (EtcdException e) {
+            if (e.outcome() == EtcdException.Outcome.CLOCK_AHEAD) {
+                throw ErrorCode.CLOCK_AHEAD.refusal("the wall clock of host " + WallClock.host() + " says "
+                        + InstantTime.now() + ", and " + name + " was refused: " + e.getMessage());
+            }
             throw unexpected(name, e);
         }
     }

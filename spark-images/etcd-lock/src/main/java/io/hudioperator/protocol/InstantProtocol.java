@@ -40,6 +40,7 @@ public final class InstantProtocol {
 
     /**
      * Records the instant and moves the clock, both before the requested file exists (F12, I10).
+     * Throws {@code HUDIOP-CLOCK-AHEAD} when the gateway refuses the time.
      *
      * @param gate revision that the gate must have; 0 for any
      * @return revision of the record
@@ -58,7 +59,7 @@ public final class InstantProtocol {
             txn.then(Txn.Op.put(keys.clock(), TableClock.json(time), 0));
         }
         txn.otherwise(Txn.Op.get(keys.lock())).otherwise(Txn.Op.get(keys.instant(time)));
-        Txn.Result r = definite.of(name, txn);
+        Txn.Result r = definite.promising(name, txn);
         log.line(name)
                 .with("instant", time)
                 .with("token", token)
@@ -80,7 +81,7 @@ public final class InstantProtocol {
      * Moves the clock to the completion time; called immediately before a completed file is created
      * or renamed into place. Safe to repeat: each request compares the clock that it moves. A
      * request that is executed after its repetition, when later times have been promised, does
-     * nothing.
+     * nothing. Throws {@code HUDIOP-CLOCK-AHEAD} when the gateway refuses the time.
      */
     public void publish(long token, String time, String completion) throws TimelineRefusedException {
         Txn.Result now = definite.of(
@@ -108,7 +109,7 @@ public final class InstantProtocol {
                 .otherwise(Txn.Op.get(keys.fence(me.inc)))
                 .otherwise(Txn.Op.get(keys.instant(time)))
                 .otherwise(Txn.Op.get(keys.clock()));
-        Txn.Result r = definite.of("publish", txn);
+        Txn.Result r = definite.promising("publish", txn);
         KeyValue moved = r.succeeded ? null : r.one(3);
         // Nobody else moves the clock under this token. If it is already at this time, an earlier
         // request was executed and its answer was lost.

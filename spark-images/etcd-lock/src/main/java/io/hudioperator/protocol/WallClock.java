@@ -35,7 +35,7 @@ public final class WallClock {
         }
     }
 
-    private static String host() {
+    static String host() {
         try {
             return InetAddress.getLocalHost().getHostName();
         } catch (UnknownHostException e) {

@@ -28,6 +28,7 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -39,6 +40,7 @@ import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -611,6 +613,12 @@ public final class StatementRules {
             if (child instanceof Product) {
                 parts.add(child);
                 parts.addAll(elements((Product) child, 0));
+            }
+        }
+        if (command instanceof V2WriteCommand) { // its target is no child of it
+            NamedRelation target = ((V2WriteCommand) command).table();
+            if (target instanceof DataSourceV2Relation) {
+                parts.add(((DataSourceV2Relation) target).table());
             }
         }
         return parts.stream().anyMatch(this::isHudi);

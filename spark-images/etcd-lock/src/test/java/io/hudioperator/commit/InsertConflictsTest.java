@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.hudioperator.EtcdLockProvider;
 import io.hudioperator.FencedConflictResolutionStrategy;
 import io.hudioperator.contract.Json;
@@ -21,6 +22,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -29,6 +31,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -710,23 +713,23 @@ class InsertConflictsTest {
     }
 
     /**
-     * Prints the cost of comparing a million inserted keys with another million, in 10 files each,
-     * and how long the lock is held when the others are committed after the last look.
+     * Tells the cost of comparing a million inserted keys with another million, in 10 files each,
+     * and how long the lock is held when the others are committed after the last look; and of a
+     * round that compares nothing ({@code Ignore}). One line of JSON, printed, and appended to the
+     * file {@code INSERT_CONFLICTS_COSTS} if that is set (make bench-keys).
      */
     @ParameterizedTest
     @ValueSource(strings = {"ordered", "random"})
     @Tag("extra")
     void theCostOfAMillionKeysBesideAMillion(String keys) throws Exception {
+        Costs costs = new Costs(keys);
         StorageConfiguration<?> conf = HadoopFSUtils.getStorageConf(TestTable.conf(true));
         HoodieCommitMetadata mine = million(keys, "f", 0);
         String theirs = commit(million(keys, "g", 1));
         for (int round = 0; round < 3; round++) {
-            cost(
-                    keys + " keys, compared",
-                    () -> new InsertConflicts(InsertRule.KEY, false, metaClient)
-                            .between(mine, theirs)
-                            .isEmpty());
+            assertTrue(costs.of("compared", () -> areApart(InsertRule.KEY, mine, theirs)));
         }
+        assertTrue(costs.of("ignored", () -> areApart(InsertRule.IGNORE, mine, theirs)));
         String pending = request();
         for (HoodieWriteStat stat : mine.getWriteStats()) {
             marked(pending, content(WriteOperationType.UPSERT, stat), "CREATE");
@@ -735,35 +738,55 @@ class InsertConflictsTest {
         ahead.look();
         String late = commit(million(keys, "h", 2));
         assertTrue(table.acquire(session));
-        boolean given = cost(keys + " keys, lock held for the late commit", ahead::remain);
+        boolean given = costs.of("heldForTheLateCommit", ahead::remain);
         session.release();
         if (given) {
-            cost(keys + " keys, without the lock", () -> {
+            costs.of("withoutTheLock", () -> {
                 ahead.look();
                 return true;
             });
         }
         assertTrue(table.acquire(session));
-        cost(
-                keys + " keys, lock held at the commit",
-                () -> !ahead.remain()
-                        && new InsertConflicts(InsertRule.KEY, false, metaClient)
-                                .between(mine, late)
-                                .isEmpty());
+        assertTrue(costs.of("heldAtTheCommit", () -> !ahead.remain() && areApart(InsertRule.KEY, mine, late)));
         session.release();
+        assertTrue(table.acquire(session));
+        assertTrue(costs.of("heldAndIgnored", () -> areApart(InsertRule.IGNORE, mine, late)));
+        session.release();
+        costs.tell();
     }
 
-    private static boolean cost(String what, BooleanSupplier work) {
-        long begin = System.nanoTime();
-        long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
-        boolean result = work.getAsBoolean();
-        System.out.printf(
-                "COST %s: %d ms, %d ms of processor time (%s)%n",
-                what,
-                (System.nanoTime() - begin) / 1_000_000,
-                (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - used) / 1_000_000,
-                result);
-        return result;
+    private boolean areApart(InsertRule rule, HoodieCommitMetadata mine, String other) {
+        return new InsertConflicts(rule, false, metaClient).between(mine, other).isEmpty();
+    }
+
+    /** Milliseconds, and those of the processor, of each step of one run. */
+    private static final class Costs {
+        private static final double NANOS = 1e6;
+        private final Map<String, List<List<Double>>> steps = new TreeMap<>();
+        private final String keys;
+
+        Costs(String keys) {
+            this.keys = keys;
+        }
+
+        boolean of(String step, BooleanSupplier work) {
+            long begin = System.nanoTime();
+            long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+            boolean result = work.getAsBoolean();
+            double busy = (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - used) / NANOS;
+            steps.computeIfAbsent(step, name -> new ArrayList<>())
+                    .add(List.of((System.nanoTime() - begin) / NANOS, busy));
+            return result;
+        }
+
+        void tell() throws IOException {
+            String line = new ObjectMapper().writeValueAsString(Map.of("keys", keys, "millis", steps));
+            System.out.println("COST " + line);
+            String file = System.getenv("INSERT_CONFLICTS_COSTS");
+            if (file != null) {
+                Files.writeString(Path.of(file), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            }
+        }
     }
 
     private HoodieCommitMetadata million(String how, String group, int seed) throws Exception {

@@ -14,11 +14,15 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.jar.JarFile;
 import java.util.stream.Collectors;
+import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.exception.HoodieException;
+import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.hudi.command.procedures.HoodieProcedures;
 import org.junit.jupiter.api.Test;
 import scala.collection.Iterator;
@@ -79,6 +83,57 @@ class StatementsTest {
         assertTrue(commands.size() > 20);
         commands.removeAll(names(list().path("statements")));
         assertEquals(Set.of(), commands);
+    }
+
+    /** What df.write may do with mode append; with overwrite only the last of them. */
+    private static final Set<String> APPENDED = Set.of(
+            "insert",
+            "upsert",
+            "bulk_insert",
+            "delete",
+            "delete_partition",
+            "insert_overwrite",
+            "insert_overwrite_table");
+
+    /** What no program may ask for: work of services, and of Hudi inside its own writes. */
+    private static final Set<String> INTERNAL = Set.of(
+            "insert_prepped",
+            "upsert_prepped",
+            "bulk_insert_prepped",
+            "delete_prepped",
+            "bootstrap",
+            "bucket_rescale",
+            "cluster",
+            "compact",
+            "log_compact",
+            "index",
+            "alter_schema",
+            "unknown");
+
+    /** An operation of a later Hudi release fails here until it is looked at. */
+    @Test
+    void everyOperationOfHudiIsJudgedInEveryMode() {
+        Set<String> operations = Arrays.stream(WriteOperationType.values())
+                .map(WriteOperationType::value)
+                .collect(Collectors.toCollection(TreeSet::new));
+        Set<String> judged = new TreeSet<>(APPENDED);
+        judged.addAll(INTERNAL);
+        assertEquals(judged, operations);
+        assertEquals(4, SaveMode.values().length);
+        for (String operation : operations) {
+            assertEquals(APPENDED.contains(operation), isAllowed(SaveMode.Append, operation), operation);
+            assertEquals(
+                    operation.equals("insert_overwrite_table"), isAllowed(SaveMode.Overwrite, operation), operation);
+            // The table exists, so they write nothing, whatever the operation.
+            assertTrue(isAllowed(SaveMode.ErrorIfExists, operation), operation);
+            assertTrue(isAllowed(SaveMode.Ignore, operation), operation);
+        }
+        assertTrue(isAllowed(SaveMode.Append, ""));
+        assertFalse(isAllowed(SaveMode.Overwrite, ""));
+    }
+
+    private static boolean isAllowed(SaveMode mode, String operation) {
+        return !Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).isRefused();
     }
 
     @Test

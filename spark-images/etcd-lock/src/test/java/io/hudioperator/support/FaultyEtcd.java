@@ -21,6 +21,7 @@ public final class FaultyEtcd implements EtcdClient {
     private Predicate<Txn> hold = t -> false;
     private Predicate<Txn> before = t -> false;
     private Predicate<Txn> refuse = t -> false;
+    private EtcdException.Outcome refusal = EtcdException.Outcome.DENIED;
     private Runnable action;
     private final String writable;
 
@@ -43,7 +44,13 @@ public final class FaultyEtcd implements EtcdClient {
 
     /** Every matching transaction is denied. */
     public synchronized void refuse(Predicate<Txn> which) {
+        refuse(which, EtcdException.Outcome.DENIED);
+    }
+
+    /** Every matching transaction is refused with that outcome. */
+    public synchronized void refuse(Predicate<Txn> which, EtcdException.Outcome with) {
         refuse = which;
+        refusal = with;
     }
 
     /** The next matching transaction stays on the wire until {@link #deliver}. */
@@ -97,7 +104,10 @@ public final class FaultyEtcd implements EtcdClient {
                 first = action;
                 before = t -> false;
             }
-            if (refuse.test(txn) || mayNot(txn)) {
+            if (refuse.test(txn)) {
+                throw new EtcdException(refusal, "denied", null);
+            }
+            if (mayNot(txn)) {
                 throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
             }
             if (hold.test(txn)) {
