@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.guarantees.page import PAGE, last, page
-from tests.campaigns.guarantees.rows import ROWS, named
+from tests.campaigns.guarantees.page import PAGE, _cell, last, page
+from tests.campaigns.guarantees.rows import ROWS, Cell, named
 from tests.campaigns.pages import last_run
 from tests.support import ROOT
 
@@ -40,3 +40,6 @@ def test_a_test_without_an_outcome_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert last(f"{file}::test_b").startswith("passed 2030-01-01, `abc`")
     assert last(f"{file}::test_a[two]") == "no result noted"
     assert last("tests/tiers/hudi/test_updates.py::test_a[one]") == "no result noted"
+    cells = [Cell("it holds", f"{file}::{name}") for name in ("test_a[one]", "test_b", "test_a[two]")]
+    numbers = {cell.test: number for number, cell in enumerate(cells, 1)}
+    assert [_cell(cell, numbers) for cell in cells] == ["failed [1]", "it holds [2]", "not run [3]"]
