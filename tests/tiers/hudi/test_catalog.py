@@ -164,6 +164,7 @@ def _slashed(table: str, **options: str) -> list[Any]:
     return ["write", [table, [[1, "a/b", "x", 1], [2, "a-b", "x", 1], [3, "c", "x", 1]]], options]
 
 
+@pytest.mark.extra
 def test_values_with_a_slash_are_partitions_of_their_own(plain_metastore: HiveServer, tmp_path: Path) -> None:
     """F386; with tables of others, whose partitions our writers would have refused."""
     named = {"hoodie.datasource.write.hive_style_partitioning": "true"}
