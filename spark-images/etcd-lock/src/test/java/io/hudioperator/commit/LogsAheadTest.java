@@ -218,7 +218,7 @@ class LogsAheadTest {
         assertEquals(compactions.subList(2, 3), conflicts(log), "the file is read, and it is gone");
     }
 
-    /** A compaction that removes a key of the log file is a conflict, whenever that is found. */
+    /** A removed key of the log file is a conflict, also when it was found without the lock. */
     @Test
     void aRemovedKeyThatIsFoundWithoutTheLockIsAConflict() throws Exception {
         HoodieDeltaWriteStat log = log("k", "removed");
