@@ -83,7 +83,7 @@ class Steps:
         return made
 
     def _path(self, table: str) -> str:
-        # local files: what the metastore has of partitions is looked at, nothing of the store
+        # local files: how values are taken from paths does not depend on the store
         return f"file://{self._folder}/{table}"
 
 
