@@ -195,6 +195,7 @@ def test_values_with_a_slash_are_partitions_of_their_own(plain_metastore: HiveSe
     assert (first, second, third) == ([], [], [])
     assert names == {"a/b": "a/b", "a-b": "a-b", "c": "c"}
     assert less == {"d/e": "d/e", "a-b": "a-b", "c": "c"}
+    assert isinstance(other, dict), f"it was synchronized: {other}"
     assert other["reason"] == "TableTaken"
     assert "with the partition columns [p], and this table has []" in other["message"]
     assert of_named == {"a/b": "p=a/b", "a-b": "p=a-b", "c": "p=c"}
