@@ -691,7 +691,7 @@ VALUES = (
         "F283",
         "a program copies a file to the table's folder itself, and it lies among the data",
         j("DataFiles", ' || FolderRules.isWrittenHere(new Path(path, "any"));', ";"),
-        t("DataFilesTest.aWriterPutsNoFileOfItsOwnAmongTheData"),
+        f"{HUDI}::test_a_program_leaves_nothing_beside_its_rows",
     ),
     mutation(
         "a-program-that-stops-spark-is-repeated",
