@@ -15,6 +15,7 @@ import io.hudioperator.etcd.Pause;
 import io.hudioperator.protocol.InsertRule;
 import io.hudioperator.session.Session;
 import io.hudioperator.session.TableReads;
+import io.hudioperator.support.HudiFiles;
 import io.hudioperator.support.TestTable;
 import io.hudioperator.testing.GuardedLocalFileSystem;
 import java.io.IOException;
@@ -40,31 +41,22 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.apache.avro.Schema;
-import org.apache.avro.generic.GenericData;
-import org.apache.avro.generic.GenericRecord;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
-import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.config.TypedProperties;
-import org.apache.hudi.common.engine.LocalTaskContextSupplier;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
-import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
-import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
-import org.apache.hudi.io.storage.HoodieAvroFileWriter;
-import org.apache.hudi.io.storage.HoodieFileWriterFactory;
 import org.apache.hudi.storage.StorageConfiguration;
 import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.AfterEach;
@@ -81,21 +73,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  * F58). The files are made by Hudi's own writer.
  */
 class InsertConflictsTest {
-    private static final List<String> COLUMNS = List.of(
-            "_hoodie_commit_time",
-            "_hoodie_commit_seqno",
-            "_hoodie_record_key",
-            "_hoodie_partition_path",
-            "_hoodie_file_name");
-    private static final Schema SCHEMA = Schema.createRecord(
-            "row",
-            null,
-            "test",
-            false,
-            COLUMNS.stream()
-                    .map(name -> new Schema.Field(name, Schema.create(Schema.Type.STRING)))
-                    .collect(Collectors.toList()));
-
     private final TestTable table = new TestTable();
     private Session session;
     private HoodieTableMetaClient metaClient;
@@ -119,24 +96,8 @@ class InsertConflictsTest {
      */
     private String write(String partition, String group, boolean footers, String... keys) throws Exception {
         String name = group + "_0-0-0_" + TestTable.time(files++) + ".parquet";
-        HoodieConfig config = new HoodieConfig();
-        config.setValue("hoodie.parquet.compression.codec", "uncompressed");
-        config.setValue("hoodie.parquet.bloom.filter.enabled", Boolean.toString(footers));
         StoragePath path = new StoragePath(new StoragePath(table.basePath(), partition), name);
-        try (HoodieAvroFileWriter writer = (HoodieAvroFileWriter) HoodieFileWriterFactory.getFileWriter(
-                TestTable.time(0),
-                path,
-                metaClient.getStorage(),
-                config,
-                HoodieSchema.fromAvroSchema(SCHEMA),
-                new LocalTaskContextSupplier(),
-                HoodieRecord.HoodieRecordType.AVRO)) {
-            for (String key : keys) {
-                GenericRecord row = new GenericData.Record(SCHEMA);
-                COLUMNS.forEach(column -> row.put(column, column.equals("_hoodie_record_key") ? key : partition));
-                writer.writeAvro(key, row);
-            }
-        }
+        HudiFiles.base(metaClient.getStorage(), path, footers, partition, keys);
         return name;
     }
 

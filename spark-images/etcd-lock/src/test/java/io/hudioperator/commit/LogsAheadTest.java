@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.session.Session;
+import io.hudioperator.support.HudiFiles;
 import io.hudioperator.support.TestTable;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,13 +17,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import org.apache.avro.Schema;
-import org.apache.avro.generic.GenericData;
-import org.apache.avro.generic.GenericRecord;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
-import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.common.config.TypedProperties;
-import org.apache.hudi.common.engine.LocalTaskContextSupplier;
 import org.apache.hudi.common.model.HoodieAvroIndexedRecord;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieDeltaWriteStat;
@@ -32,7 +28,6 @@ import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
-import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.log.HoodieLogFormat;
 import org.apache.hudi.common.table.log.block.HoodieAvroDataBlock;
@@ -40,8 +35,6 @@ import org.apache.hudi.common.table.log.block.HoodieLogBlock.HeaderMetadataType;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
-import org.apache.hudi.io.storage.HoodieAvroFileWriter;
-import org.apache.hudi.io.storage.HoodieFileWriterFactory;
 import org.apache.hudi.storage.StoragePath;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,21 +47,6 @@ import org.junit.jupiter.api.Test;
 class LogsAheadTest {
     private static final String PARTITION = "p";
     private static final String GROUP = "f";
-    private static final List<String> COLUMNS = List.of(
-            "_hoodie_commit_time",
-            "_hoodie_commit_seqno",
-            "_hoodie_record_key",
-            "_hoodie_partition_path",
-            "_hoodie_file_name");
-    private static final Schema SCHEMA = Schema.createRecord(
-            "row",
-            null,
-            "test",
-            false,
-            COLUMNS.stream()
-                    .map(name -> new Schema.Field(name, Schema.create(Schema.Type.STRING)))
-                    .collect(Collectors.toList()));
-
     private final TestTable table = new TestTable();
     private final List<String> compactions = new ArrayList<>();
     private Session session;
@@ -97,19 +75,16 @@ class LogsAheadTest {
                 Set.of("file"));
     }
 
-    private static GenericRecord row(String key) {
-        GenericRecord row = new GenericData.Record(SCHEMA);
-        COLUMNS.forEach(column -> row.put(column, column.equals("_hoodie_record_key") ? key : PARTITION));
-        return row;
-    }
-
     /** Writes a log file with these keys. */
     private HoodieDeltaWriteStat log(String... keys) throws Exception {
         List<HoodieRecord> rows = Arrays.stream(keys)
-                .map(key -> new HoodieAvroIndexedRecord(new HoodieKey(key, PARTITION), row(key)))
+                .map(key -> new HoodieAvroIndexedRecord(new HoodieKey(key, PARTITION), HudiFiles.row(PARTITION, key)))
                 .collect(Collectors.toList());
         Map<HeaderMetadataType, String> header = Map.of(
-                HeaderMetadataType.INSTANT_TIME, TestTable.time(0), HeaderMetadataType.SCHEMA, SCHEMA.toString());
+                HeaderMetadataType.INSTANT_TIME,
+                TestTable.time(0),
+                HeaderMetadataType.SCHEMA,
+                HudiFiles.SCHEMA.toString());
         HoodieDeltaWriteStat stat = new HoodieDeltaWriteStat();
         try (HoodieLogFormat.Writer writer = HoodieLogFormat.newWriterBuilder()
                 .onParentPath(folder)
@@ -129,20 +104,7 @@ class LogsAheadTest {
     /** Writes a base file with these keys. */
     private HoodieWriteStat base(String... keys) throws Exception {
         String name = GROUP + "_0-0-0_" + TestTable.time(compactions.size()) + ".parquet";
-        HoodieConfig config = new HoodieConfig();
-        config.setValue("hoodie.parquet.compression.codec", "uncompressed");
-        try (HoodieAvroFileWriter writer = (HoodieAvroFileWriter) HoodieFileWriterFactory.getFileWriter(
-                TestTable.time(0),
-                new StoragePath(folder, name),
-                metaClient.getStorage(),
-                config,
-                HoodieSchema.fromAvroSchema(SCHEMA),
-                new LocalTaskContextSupplier(),
-                HoodieRecord.HoodieRecordType.AVRO)) {
-            for (String key : keys) {
-                writer.writeAvro(key, row(key));
-            }
-        }
+        HudiFiles.base(metaClient.getStorage(), new StoragePath(folder, name), true, PARTITION, keys);
         return fill(new HoodieWriteStat(), name);
     }
 
