@@ -51,6 +51,23 @@ def _request(
     return answer.status, json.loads(answer.data)
 
 
+def may(kubeconfig: Path, user: str, namespace: str, rule: JsonDict) -> bool:
+    """Whether the authorizer lets a user do what a rule of a Role says (its first of each)."""
+    asked = {
+        "namespace": namespace,
+        "verb": rule["verbs"][0],
+        "group": rule["apiGroups"][0],
+        "resource": rule["resources"][0],
+        "name": next(iter(rule.get("resourceNames", [])), ""),
+    }
+    version = "authorization.k8s.io/v1"
+    spec = {"user": user, "resourceAttributes": asked}
+    review = {"apiVersion": version, "kind": "SubjectAccessReview", "spec": spec}
+    code, found = _request(kubeconfig, "POST", f"{_group(version)}/subjectaccessreviews", [], review)
+    assert code == 201, found
+    return bool(found["status"]["allowed"])
+
+
 def create(
     kubeconfig: Path, obj: JsonDict, *, user: str = "", groups: tuple[str, ...] = (), validate: str = "Strict"
 ) -> tuple[int, str]:

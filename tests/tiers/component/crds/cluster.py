@@ -176,6 +176,9 @@ def allow(cluster: Cluster, namespace: str, name: str, *rules: JsonDict) -> None
             "subjects": [{"apiGroup": group, "kind": "User", "name": "ann"}],
         },
     )
+    # The API server learns of roles and of bindings from watches: it answers a moment later.
+    for rule in rules:
+        wait_until(lambda rule=rule: asking.may(cluster.kubeconfig, "ann", namespace, rule))
 
 
 def grant(cluster: Cluster, namespace: str, verb: str, resource: str, name: str = "") -> None:
