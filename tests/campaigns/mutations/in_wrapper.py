@@ -552,7 +552,7 @@ COMMITS = (
         "failed-statements-are-in-the-way",
         "F379",
         "a statement is compared with what one has read that failed before its write began",
-        j("TableReads", "        ofThisThread().statement = null;\n"),
+        j("TableReads", "        mine.statement = null;\n"),
         t("SnapshotMovedTest.whatAFailedStatementHasReadIsNotInTheRowsOfTheNextOne"),
     ),
     mutation(
@@ -561,10 +561,24 @@ COMMITS = (
         "a statement that begins forgets what its program has read",
         j(
             "TableReads",
-            "        ofThisThread().statement = null;\n",
-            "        ofThisThread().statement = null;\n        reads.clear();\n",
+            "        mine.statement = null;\n",
+            "        mine.statement = null;\n        reads.clear();\n",
         ),
         t("SnapshotMovedTest.aStatementThatBeginsForgetsNothingThatTheProgramHasRead"),
+    ),
+    mutation(
+        "rows-forget-their-table-on-the-way",
+        "F402",
+        "what a statement takes to another table counts for that statement alone",
+        j("TableReads", "if (mine.ownStatement) {", "if (mine.ownStatement || mine.statement == null) {"),
+        t("SnapshotMovedTest.whatAStatementTakesToAnotherTableIsInTheProgramsHands"),
+    ),
+    mutation(
+        "every-statement-writes-this-table",
+        "F402",
+        "nobody asks which table a statement writes",
+        j("StatementRules", "statementBegins(session == own)", "statementBegins(true)"),
+        "tests/tiers/hudi/test_reads.py::test_rows_that_went_through_another_table",
     ),
     mutation(
         "non-blocking-past-the-wrapper",

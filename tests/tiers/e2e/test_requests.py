@@ -8,10 +8,12 @@ their own; these are about what one half writes and the other one reads.
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -148,6 +150,88 @@ def test_changes_of_the_gate_end_a_writer_between_commits_and_it_goes_on(space: 
     ended = [attempt for attempt in writer["status"]["attempts"] if attempt.get("class") == "EndedForChange"]
     assert len(ended) == len(changes), writer["status"]["attempts"]
     space.audited("moving", written(batches=25, rows=5))
+
+
+def _newest(space: Space, table: str) -> str:
+    """Requested time of the newest completed commit."""
+    done = [i.requested for i in space.lake.timeline(space.path(table)) if i.completed and "commit" in i.action]
+    return max(done, default="")
+
+
+def _is_open(space: Space, table: str, field: str, value: Any) -> bool:
+    """Whether the gate is open with this value; of `lock`, with this `leaseSeconds`."""
+    gate = _gate(space, table)
+    found = gate[field]["leaseSeconds"] if field == "lock" else gate[field]
+    return bool(gate["state"] == "open" and found == value)
+
+
+def _is_made(space: Space, table: str, field: str, wanted: str = "") -> bool:
+    """Whether `status.<field>` says so, of what is wanted there."""
+    found = _status(space, table, field)
+    last = found[-1] if isinstance(found, list) and found else found or {}
+    assert last.get("outcome") != "Failed", last
+    return last.get("outcome") == "Completed" and wanted in str(last.get("wanted", ""))
+
+
+def test_each_change_is_made_beside_a_writer_without_an_end(space: Space) -> None:
+    """A savepoint, the gate's settings, the metadata table, another release of Hudi and a restore:
+    each is made although a writer commits without a pause, and the writer goes on after each.
+    """
+    space.table("ever", concurrency={"mode": "Optimistic"})
+    space.wait("huditable/ever", "Ready", seconds=300)
+    space.writer(
+        "ever",
+        "ever",
+        batches=100_000,
+        rows=5,
+        delay=0.05,
+        retryPolicy={"limit": 20, "backoffSeconds": 1, "maxBackoffSeconds": 1},
+    )
+
+    changes: list[tuple[str, dict[str, Any], Callable[..., bool], tuple[Any, ...]]] = [
+        ("savepoint", {"savepoints": [{"name": "here"}]}, _is_made, ("savepoints",)),
+        ("mode", {"concurrency": {"mode": "SingleWriter"}}, _is_open, ("concurrency", "SingleWriter")),
+        (
+            "insert conflicts",
+            {"concurrency": {"mode": "Optimistic", "insertConflicts": "Partition"}},
+            _is_open,
+            ("insertConflicts", "Partition"),
+        ),
+        ("durations", {"lock": {"leaseSeconds": 12}}, _is_open, ("lock", 12)),
+        ("metadata table off", {"metadataTable": {"enabled": False}}, _is_made, ("metadataTable", "Off")),
+        (
+            "metadata table on",
+            {"metadataTable": {"enabled": True, "rebuild": "again"}},
+            _is_made,
+            ("metadataTable", "again"),
+        ),
+        ("release of Hudi", {"hudiVersion": "1.2.9"}, _is_open, ("hudiVersion", "1.2.9")),
+        ("release of Hudi, back", {"hudiVersion": "1.2.0"}, _is_open, ("hudiVersion", "1.2.0")),
+        ("restore", {"restore": {"savepoint": "here", "nonce": "one"}}, _is_made, ("restore",)),
+    ]
+
+    def another_commit(when: str) -> None:
+        before = _newest(space, "ever")
+        wait_for(f"a commit {when}", lambda: _newest(space, "ever") > before, seconds=240)
+
+    for name, change, probe, wanted in changes:
+        if name != "release of Hudi, back":  # no image has the release between: nobody writes
+            another_commit(f"before: {name}")
+        began = time.monotonic()
+        _patch(space, "ever", change)
+        wait_for(name, functools.partial(probe, space, "ever", *wanted), seconds=240)
+        print(f"BESIDE A WRITER {name}: {time.monotonic() - began:.1f} s", flush=True)
+    another_commit("after the restore")
+    writer = space.get("hudiwriter", "ever")
+    ended = [attempt for attempt in writer["status"]["attempts"] if attempt.get("class") == "EndedForChange"]
+    assert len(ended) >= len(changes) - 1, writer["status"]["attempts"]
+    kubectl("patch", "hudiwriter", "ever", "-n", space.namespace, "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    space.wait("hudiwriter/ever", "Suspended", seconds=200)
+    # Each batch once, up to the last one: what the restore has undone was written again.
+    found = space.audit("ever")
+    batches = {one["instant"] for one in (*found.archived, *found.commits) if one["operation"] == "BULK_INSERT"}
+    assert len(batches) > 1
+    space.audited("ever", written(batches=len(batches), rows=5))
 
 
 def test_bootstrap_release_and_adoption(space: Space) -> None:

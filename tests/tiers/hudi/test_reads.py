@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.harness.counting_writers import counting
 from tests.support.harness.local import AGENT, Process, World, rows, until
+from tests.support.harness.told import Told
 
 APP = Path(__file__).with_name("apps") / "reads_app.py"
 
@@ -110,3 +111,41 @@ def test_a_session_that_leaves_out_files_leaves_out_none_of_the_table(world: Wor
         file.write_bytes(content)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited(rows([1, 2], "a", "0", 1))
+
+
+@pytest.mark.extra
+def test_rows_that_went_through_another_table(world: World, agent: Process) -> None:
+    """F402: a program puts rows of its table into a Hudi table of its own, and from there back.
+
+    On its pod's disk: on a store of tables it may write no other Hudi table. These tests keep
+    tables on the disk, too, so that it is guarded here.
+    """
+    table = world.table("through-another")
+    world.create(table, agent=AGENT, process=agent)
+    program, other = Told(table, "program"), Told(table, "other")
+    assert not program.run("save(\"SELECT CAST(id AS INT) AS id, 'a' AS p, 'x' AS v, 5L AS ts FROM range(1, 4)\")")
+    assert not program.run(
+        "hadoop = spark.sparkContext._jsc.hadoopConfiguration()\n"
+        "hadoop.set('fs.file.impl', 'org.apache.hadoop.fs.LocalFileSystem')\n"
+        "hadoop.set('fs.file.impl.disable.cache', 'true')\n"
+        "spark.sql(f\"CREATE TABLE t USING hudi LOCATION '{path}'\")\n"
+        "spark.sql('''CREATE TABLE mine (id INT, v STRING, ts BIGINT, p STRING) USING hudi\n"
+        f"PARTITIONED BY (p) LOCATION '{(world.folder / 'mine').as_uri()}'\n"
+        "TBLPROPERTIES (primaryKey='id', 'hoodie.write.concurrency.mode'='single_writer',\n"
+        "'hoodie.write.lock.provider'='org.apache.hudi.client.transaction.lock.InProcessLockProvider')''')"
+    )
+    assert not program.sql("INSERT INTO mine SELECT id, concat(v, '+'), ts + 10, p FROM t")
+    assert not other.run("save(\"SELECT 1 AS id, 'a' AS p, 'o' AS v, 9L AS ts\")")
+    back = (
+        "MERGE INTO t USING (SELECT id, p, v, ts FROM mine) s ON t.id = s.id AND t.p = s.p "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    number = program.begin(f"spark.sql({back!r})")
+    assert program.kind(number) == "WriteConflict", program.said(number)
+    # What it reads now has the other's change: the next round is no conflict.
+    assert not program.sql("INSERT OVERWRITE mine SELECT id, concat(v, '+'), ts + 10, p FROM t")
+    assert not program.sql(back)
+    for one in (program, other):
+        one.end()
+    until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
+    table.audited([(1, "a", "o+", 19), (2, "a", "x+", 15), (3, "a", "x+", 15)])

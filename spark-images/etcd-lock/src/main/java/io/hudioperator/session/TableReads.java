@@ -141,6 +141,8 @@ public final class TableReads {
         private Base given;
         /** What the current statement has read. */
         private Base statement;
+        /** Whether the current statement writes this table. */
+        private boolean ownStatement = true;
     }
 
     private final Map<Long, OfThread> threads = new HashMap<>();
@@ -193,15 +195,27 @@ public final class TableReads {
     /**
      * This thread begins a statement that writes. What an earlier one has read that failed before
      * its write began is not in this one's rows (F379).
+     *
+     * @param own whether it writes this table
      */
-    public synchronized void statementBegins() {
-        ofThisThread().statement = null;
+    public synchronized void statementBegins(boolean own) {
+        OfThread mine = ofThisThread();
+        mine.statement = null;
+        mine.ownStatement = own;
     }
 
-    /** A statement that writes has read rows of the table in this thread. */
+    /**
+     * A statement that writes has read rows of the table in this thread. One that writes another
+     * table takes them there, and the program can write what it finds there into this table: these
+     * rows are in the program's hands, as if it had read them itself (F402).
+     */
     public synchronized void readByStatement(Base base) {
         OfThread mine = ofThisThread();
-        mine.statement = base.and(mine.statement);
+        if (mine.ownStatement) {
+            mine.statement = base.and(mine.statement);
+        } else {
+            read(base);
+        }
     }
 
     private OfThread ofThisThread() {

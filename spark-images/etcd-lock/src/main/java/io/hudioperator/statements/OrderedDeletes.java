@@ -115,6 +115,7 @@ public final class OrderedDeletes {
         if (table == null || !isNeeded(table)) {
             return delete;
         }
+        StatementRules.begins(table.getBasePath().toString());
         DeletionMark mark = DeletionMark.of(delete.table().schema(), table.getTableConfig());
         UpdateTable update = new UpdateTable(
                 delete.table(),
@@ -188,6 +189,7 @@ public final class OrderedDeletes {
         if (!isNeeded(table)) {
             return save;
         }
+        StatementRules.begins(path.get());
         Dataset<Row> rows = spark.read().format("hudi").options(SNAPSHOT).load(path.get());
         if (rows.columns().length == 0) { // no commit, so nothing to delete
             return save;

@@ -58,6 +58,7 @@ import org.apache.spark.sql.hudi.command.DeleteHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.DropHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.InsertIntoHoodieTableCommand;
 import org.apache.spark.sql.hudi.command.MergeIntoHoodieTableCommand;
+import org.apache.spark.sql.hudi.command.UpdateHoodieTableCommand;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
 import scala.Product;
@@ -158,6 +159,36 @@ public final class StatementRules {
                 || WRITES.contains(className.substring(className.lastIndexOf('.') + 1));
     }
 
+    /**
+     * A statement begins to read what it writes.
+     *
+     * @param target path of the table that it writes; null when that is none of Hudi's, or not known
+     */
+    static void begins(String target) {
+        Session own = target == null ? null : OpenSessions.byPath(target);
+        OpenSessions.all().forEach(session -> session.reads().statementBegins(session == own));
+    }
+
+    /** The path of the table that one of {@link #WRITES} writes; null as above. */
+    private String target(LogicalPlan command) {
+        HoodieTableMetaClient table = null;
+        if (command instanceof SaveIntoDataSourceCommand) {
+            scala.Option<String> path =
+                    ((SaveIntoDataSourceCommand) command).options().get("path");
+            return path.isEmpty() ? null : path.get();
+        } else if (command instanceof InsertIntoHoodieTableCommand) {
+            table = Relations.target(((InsertIntoHoodieTableCommand) command).logicalRelation(), spark);
+        } else if (command instanceof UpdateHoodieTableCommand) {
+            table = Relations.target(((UpdateHoodieTableCommand) command).ut().table(), spark);
+        } else if (command instanceof MergeIntoHoodieTableCommand) {
+            table = Relations.target(
+                    ((MergeIntoHoodieTableCommand) command).mergeInto().targetTable(), spark);
+        } else if (command instanceof DeleteHoodieTableCommand) {
+            table = ((DeleteHoodieTableCommand) command).catalogTable().metaClient();
+        }
+        return table == null ? null : table.getBasePath().toString();
+    }
+
     private void walk(QueryPlan<?> plan) {
         if (plan instanceof CommandResult || !seen.add(plan)) { // the plan of a result was checked before it ran
             return;
@@ -165,7 +196,7 @@ public final class StatementRules {
         if (plan instanceof Command) {
             judge((LogicalPlan) plan);
             if (!byStatement && WRITES.contains(plan.getClass().getSimpleName())) {
-                OpenSessions.all().forEach(session -> session.reads().statementBegins());
+                begins(target((LogicalPlan) plan));
                 byStatement = true;
             }
         }

@@ -284,9 +284,9 @@ class SnapshotMovedTest {
         TableReads.Base before = now();
         commit(1, content(WriteOperationType.UPSERT, "f", 0), "another"); // begins a write of this thread
         TableReads reads = session.reads();
-        reads.statementBegins();
+        reads.statementBegins(true);
         reads.readByStatement(before);
-        reads.statementBegins();
+        reads.statementBegins(true);
         reads.readByStatement(now());
         reads.begun(NOW);
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
@@ -300,7 +300,22 @@ class SnapshotMovedTest {
         commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
         TableReads reads = session.reads();
         reads.read(before);
-        reads.statementBegins();
+        reads.statementBegins(true);
+        reads.readByStatement(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    /** F402: rows go through another table: INSERT INTO other SELECT … FROM t, and back. */
+    @Test
+    void whatAStatementTakesToAnotherTableIsInTheProgramsHands() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.statementBegins(false);
+        reads.readByStatement(before);
+        reads.statementBegins(true);
         reads.readByStatement(now());
         reads.begun(NOW);
         assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
