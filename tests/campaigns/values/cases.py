@@ -247,6 +247,7 @@ def _ordered(kind: str) -> dict[str, tuple[str, Values]]:
     return {"ts": (kind, ORDERINGS[kind])}
 
 
+BUCKETS = {"type": "Bucket", "buckets": 3}
 _HIVE: Mapping[str, tuple[str, Values]] = {"p": ("string", HIVE_PATHS), "id": ("string", KEYS)}
 CASES: Sequence[Case] = (
     Case("payload", _payload(), kinds=("CopyOnWrite",)),
@@ -289,5 +290,17 @@ CASES: Sequence[Case] = (
         kinds=("MergeOnRead",),
         first="bulk_insert",
         table={"hiveStylePartitioning": True},
+    ),
+    Case(
+        "payload; partition of text; key of text; index: Bucket",
+        {**_payload(), "p": ("string", PATHS), "id": ("string", KEYS)},
+        kinds=("CopyOnWrite",),
+        table={"index": BUCKETS},
+    ),
+    Case(
+        "payload; partition of text; key of text; ordering: decimal; index: Bucket; NonBlocking",
+        {**_payload(), "p": ("string", PATHS), "id": ("string", KEYS), **_ordered("decimal(38,10)")},
+        kinds=("MergeOnRead",),
+        table={"index": BUCKETS, "concurrency": {"mode": "NonBlocking"}},
     ),
 )

@@ -82,7 +82,9 @@ class Run:
     def _steps(self) -> Iterator[Callable[[], None]]:
         yield self._write
         yield from [self._compaction] if self.kind == "MergeOnRead" else []
-        yield from (self._clustering, self._pull, self._source, self._restore)
+        if self.case.table.get("index", {}).get("type") != "Bucket":  # whose files clustering would move
+            yield self._clustering
+        yield from (self._pull, self._source, self._restore)
 
     # -- the table ---------------------------------------------------------------------------------
 
