@@ -14,6 +14,7 @@ CONFLICT = (
     f"                        {BUCKETS}\n"
     "                        || wroteToDeletedPartition(mine, other));\n"
 )
+OWN = "        mine.ownStatement = own;\n"
 NO_GUARD_OF_FOLDERS = (
     "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
 )
@@ -552,7 +553,7 @@ COMMITS = (
         "failed-statements-are-in-the-way",
         "F379",
         "a statement is compared with what one has read that failed before its write began",
-        j("TableReads", "        mine.statement = null;\n"),
+        j("TableReads", f"        mine.statement = null;\n{OWN}", OWN),
         t("SnapshotMovedTest.whatAFailedStatementHasReadIsNotInTheRowsOfTheNextOne"),
     ),
     mutation(
@@ -561,8 +562,8 @@ COMMITS = (
         "a statement that begins forgets what its program has read",
         j(
             "TableReads",
-            "        mine.statement = null;\n",
-            "        mine.statement = null;\n        reads.clear();\n",
+            f"        mine.statement = null;\n{OWN}",
+            f"        mine.statement = null;\n        reads.clear();\n{OWN}",
         ),
         t("SnapshotMovedTest.aStatementThatBeginsForgetsNothingThatTheProgramHasRead"),
     ),
