@@ -238,6 +238,17 @@ SWEEP = (
         ),
         f"{RUNTIME}/table/test_storage.py::test_only_a_definite_answer_says_missing",
     ),
+    mutation(
+        "a-folder-that-is-not-listed-is-empty",
+        "I4 I11",
+        "a listing that fails says that there is nothing in the folder",
+        a(
+            "table/storage",
+            "                raise Missing(relative) from error\n            raise\n        return {",
+            "                raise Missing(relative) from error\n            return {}\n        return {",
+        ),
+        "tests/tiers/hudi/test_failed_reads.py::test_a_store_that_does_not_list_takes_nothing_away",
+    ),
 )
 
 HANDED_OVER = a(

@@ -78,6 +78,7 @@ INVARIANTS = {
     ),
     "I11": (
         "tests/tiers/component/operator/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+        "tests/tiers/hudi/test_failed_reads.py",
         "tests/tiers/e2e/test_node_faults.py",
     ),
     "I12": (

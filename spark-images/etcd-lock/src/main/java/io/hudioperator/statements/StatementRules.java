@@ -162,7 +162,7 @@ public final class StatementRules {
     /**
      * A statement begins to read what it writes.
      *
-     * @param target path of the table that it writes; null when that is none of Hudi's, or not known
+     * @param target path of the table that it writes; null when none of Hudi's, or not known
      */
     static void begins(String target) {
         Session own = target == null ? null : OpenSessions.byPath(target);
