@@ -146,6 +146,8 @@ class ApiServer:
         """Offset of the API server's wall clock from this process's, from its last prompt answer;
         None: there was none yet.
         """
+        self.compared_at = 0.0
+        """When that answer came (`time.monotonic`)."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -205,6 +207,7 @@ class ApiServer:
                 self.clock_offset_ms = round(
                     1000 * (parsedate_to_datetime(date).timestamp() + 0.5 - (sent + received) / 2)
                 )
+                self.compared_at = time.monotonic()
 
 
 def _message(raw: bytes) -> str:
@@ -271,12 +274,13 @@ class KubernetesStore:
 
     # ---- reads
 
-    def clock_offset_ms(self) -> int | None:
+    def clock_offset_ms(self, since: float = 0.0) -> int | None:
         """Milliseconds by which the API server's wall clock is ahead of this process's.
 
-        The value is exact to about a second. None: not known yet.
+        The value is exact to about a second. None: no answer since then (`time.monotonic`) was
+        prompt enough to tell.
         """
-        return self._api.clock_offset_ms
+        return self._api.clock_offset_ms if self._api.compared_at >= since else None
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         """A linearizable read of one object."""

@@ -15,6 +15,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 def pod_facts(pod: JsonDict) -> PodFacts:
     """One pod. Containers without a status are not listed: the kubelet has not reported them."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    gates = tuple(gate.get("name", "") for gate in spec.get("schedulingGates") or ())
     return PodFacts(
         namespace=meta.get("namespace", ""),
         name=meta["name"],
@@ -29,7 +30,8 @@ def pod_facts(pod: JsonDict) -> PodFacts:
             (_named(owner) for owner in meta.get("ownerReferences") or () if owner.get("controller")), None
         ),
         created_at=meta.get("creationTimestamp") or "",
-        unschedulable=_unschedulable(status),
+        unschedulable=_gated(gates) or _unschedulable(status),
+        gates=gates,
         waiting=next((text for text in map(_waiting, _statuses(status)) if text), ""),
         pod_ip=status.get("podIP") or "",
         reason=status.get("reason") or "",
@@ -83,6 +85,11 @@ def _waiting(status: JsonDict) -> str:
     if not waiting:
         return ""
     return f"{waiting.get('reason', '')}: {waiting.get('message', '')}".strip(": ")
+
+
+def _gated(gates: tuple[str, ...]) -> str:
+    """Kubernetes' own message does not name them."""
+    return f"it waits until its scheduling gates are taken away: {', '.join(gates)}" if gates else ""
 
 
 def _unschedulable(status: JsonDict) -> str:

@@ -130,7 +130,7 @@ class Observer:
         so a registration that is not there then will never be (protocol.md, Settling).
         """
         namespace, name = key
-        began = self._memory.clock()
+        began, asked = self._memory.clock(), time.monotonic()
         table, named, (namespace_uid, terminating) = await asyncio.gather(
             self._kubernetes.get(naming.TABLE_KIND, namespace, name),
             self._kubernetes.writers(namespace, name),
@@ -163,7 +163,8 @@ class Observer:
             await self._check_admissions(key, read.facts, writers)
         consents = await self._consents(namespace, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
-        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
+        # What the API server said of the time before this look may be older than a step of a clock.
+        now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
         observed = Observed(
             objects=objects,
@@ -424,4 +425,8 @@ def _sources_of(objects: Objects) -> set[str]:
 
 
 def _executors_wanted(writer: JsonDict) -> bool:
-    return bool(((writer.get("spec") or {}).get("executors") or {}).get("instances"))
+    """Whether its attempts may have executors: those of its spec, or those that they began with."""
+    attempts = (writer.get("status") or {}).get("attempts") or ()
+    return bool(((writer.get("spec") or {}).get("executors") or {}).get("instances")) or any(
+        isinstance(attempt, dict) and attempt.get("executors") for attempt in attempts
+    )

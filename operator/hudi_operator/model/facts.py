@@ -69,6 +69,8 @@ class PodFacts:
     created_at: str = ""
     unschedulable: str = ""
     """Message of PodScheduled=False; empty when scheduled or unknown."""
+    gates: tuple[str, ...] = ()
+    """Names of its scheduling gates: while it has one, no node is looked for."""
     waiting: str = ""
     """``reason: message`` of the first waiting container (image pull and the like); empty
     when none waits.

@@ -142,10 +142,11 @@ class CredentialsPort(Protocol):
 class KubernetesPort(Protocol):
     """The API server. Every read is live: no cache, resourceVersion unset (I11)."""
 
-    def clock_offset_ms(self) -> int | None:
+    def clock_offset_ms(self, since: float = 0.0) -> int | None:
         """Milliseconds by which the API server's wall clock is ahead of this process's.
 
-        The value is exact to about a second. None: not known yet.
+        The value is exact to about a second. None: no answer since then (`time.monotonic`) was
+        prompt enough to tell.
         """
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:

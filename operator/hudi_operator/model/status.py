@@ -36,6 +36,10 @@ class AttemptEntry(Record):
     message: str = field(default="", metadata=LEFT_OUT)
     start_time: str = field(default="", metadata=LEFT_OUT)
     end_time: str = field(default="", metadata=LEFT_OUT)
+    gated: bool = field(default=False, metadata=LEFT_OUT)
+    """Its driver pod has, or had, a scheduling gate."""
+    ungated_time: str = field(default="", metadata=LEFT_OUT)
+    """When that pod was first seen without one; its start is due from then on."""
     records: Count = field(default=0, metadata=LEFT_OUT)
     advanced: bool = field(default=False, metadata=LEFT_OUT)
     """An attempt of a streaming run has committed or caught up with its source."""

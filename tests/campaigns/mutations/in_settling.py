@@ -494,6 +494,27 @@ SUSPECTS = (
         f"{PLAN}::test_nobody_is_fenced_because_of_one_clock",
     ),
     mutation(
+        "the-api-servers-clock-is-as-it-was",
+        "F418 F47",
+        "a host is fenced by what the API server said of the time before this look",
+        o("control/observe", "self._kubernetes.clock_offset_ms(since=asked)", "self._kubernetes.clock_offset_ms()"),
+        "tests/tiers/unit/plan/agent/test_own_agents.py::test_the_api_servers_clock_is_that_of_this_look_or_none",
+    ),
+    mutation(
+        "any-answer-tells-the-time",
+        "F418",
+        "an answer of the API server tells the time of a look that began after it",
+        o("adapters/kubernetes", "if self._api.compared_at >= since else None", "if since >= 0 else None"),
+        "tests/tiers/unit/adapters/test_clock_offset.py::test_an_answer_of_before_a_look_says_nothing_in_it",
+    ),
+    mutation(
+        "executors-that-are-not-wanted-are-not-there",
+        "F419 F26",
+        "executors of an attempt are not listed once its writer wants none",
+        o("control/observe", 'isinstance(attempt, dict) and attempt.get("executors")', "not isinstance(attempt, dict)"),
+        "tests/tiers/unit/plan/agent/test_own_agents.py::test_executors_of_an_attempt_are_read_whatever_the_spec_says_now",
+    ),
+    mutation(
         "a-clock-costs-retries",
         "F47",
         "an attempt lost to a clock counts against the limit of retries",

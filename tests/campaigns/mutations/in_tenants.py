@@ -540,6 +540,23 @@ TENANTS = (
         "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
     ),
     mutation(
+        "a-queue-of-the-cluster-uses-up-the-deadline",
+        "availability",
+        "a pod that the cluster's queue holds back fails by its deadline to start",
+        o(
+            "plan/writers/attempts",
+            "    if attempt.pod is not None and attempt.pod.gates:\n        return False\n",
+        ),
+        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_gate_that_is_seen_late_counts_from_the_beginning",
+    ),
+    mutation(
+        "the-deadline-begins-before-the-queue",
+        "availability",
+        "a pod that the cluster's queue lets through has no time left to start",
+        o("plan/writers/attempts", "entry.ungated_time if entry.gated else entry.start_time", "entry.start_time"),
+        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_the_time_behind_a_scheduling_gate_does_not_count",
+    ),
+    mutation(
         "the-last-pods-go-while-they-are-evidence",
         "F26",
         "the pod of an ended attempt is deleted before its incarnation is settled",

@@ -41,7 +41,7 @@ class Processes(Store):
         if not pod.node:
             if pod.deleting_since is not None:
                 return
-            if not self.schedulable:
+            if not self.schedulable or self.gates:
                 return
             pod.node = next((n.name for n in self.nodes.values() if n.ready), "")
             return

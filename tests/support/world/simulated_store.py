@@ -152,6 +152,8 @@ class Store:
     """
 
     schedulable: bool = True
+    gates: tuple[str, ...] = ()
+    """Scheduling gates of each pod that has no node."""
     now: float = 0.0
     revision: int = 1
     kv: dict[str, Key] = field(default_factory=dict)
@@ -356,6 +358,7 @@ class Store:
             containers=self._containers(pod, started),
             controller=pod.controller,
             secrets=pod.secrets,
+            gates=() if pod.node else self.gates,
             created_at="2026-01-01T00:00:00Z",
         )
 

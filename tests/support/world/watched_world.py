@@ -70,7 +70,7 @@ class _Ports:
     def floors(self) -> dict[str, int]:
         return {}
 
-    def clock_offset_ms(self) -> int:
+    def clock_offset_ms(self, since: float = 0.0) -> int:
         return self._world.api_clock_ms
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:

@@ -163,8 +163,12 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
     entry = attempt.entry
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     registered = attempt.incs[-1].inc if attempt.incs else ""
+    pod = attempt.pod
+    ungated = entry.gated and pod is not None and not pod.gates
     return entry.but(
-        pod_uid=entry.pod_uid or (attempt.pod.uid if attempt.pod is not None else ""),
+        pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
+        gated=entry.gated or (pod is not None and bool(pod.gates)),
+        ungated_time=entry.ungated_time or (conditions.rfc3339(view.now_ms) if ungated else ""),
         incarnation=registered or entry.incarnation or report.inc,
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
@@ -267,10 +271,14 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
 def start_is_overdue(view: View, writer: WriterSpec, attempt: Attempt) -> bool:
     """True when an attempt began so long ago that its driver's container should run, and never ran.
 
-    What has registered runs, whatever its container's status says.
+    What has registered runs, whatever its container's status says. The time that its pod spent
+    behind a scheduling gate, in a queue of the cluster, is none of its own.
     """
-    began = conditions.from_rfc3339(attempt.entry.start_time)
+    entry = attempt.entry
+    began = conditions.from_rfc3339(entry.ungated_time if entry.gated else entry.start_time)
     if writer.start_deadline_seconds is None or began is None or attempt.incs:
+        return False
+    if attempt.pod is not None and attempt.pod.gates:
         return False
     jvm = containers.host(attempt.pod) if attempt.pod is not None else None
     return (jvm is None or not jvm.started) and view.now_ms - began > 1000 * writer.start_deadline_seconds

@@ -93,6 +93,14 @@ def test_why_a_pod_is_not_scheduled() -> None:
     assert pod_facts(pod({"conditions": conditions})).unschedulable == "0/1 nodes"
 
 
+def test_a_pod_behind_scheduling_gates() -> None:
+    held = pod({"conditions": [{"type": "PodScheduled", "status": "False", "message": "Scheduling is blocked"}]})
+    held["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}, {"name": "b"}]
+    found = pod_facts(held)
+    assert found.gates == ("kueue.x-k8s.io/admission", "b")
+    assert found.unschedulable == "it waits until its scheduling gates are taken away: kueue.x-k8s.io/admission, b"
+
+
 def test_a_node() -> None:
     node = {
         "metadata": {"name": "n", "uid": "u"},

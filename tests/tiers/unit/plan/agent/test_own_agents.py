@@ -267,8 +267,11 @@ EXECUTORS = [
 class Ports:
     """Both ports."""
 
-    def __init__(self, agents: list[PodFacts], facts: EtcdFacts) -> None:
-        self._agents, self._facts = agents, facts
+    offset: int | None = 0
+    """What the API server's clock is ahead by, if it has answered in this look."""
+
+    def __init__(self, agents: list[PodFacts], facts: EtcdFacts, writers: list[JsonDict] | None = None) -> None:
+        self._agents, self._facts, self._writers = agents, facts, writers or []
         self.asked: list[str] = []
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
@@ -284,7 +287,7 @@ class Ports:
         return []
 
     async def writers(self, namespace: str, table: str) -> list[JsonDict]:
-        return []
+        return self._writers
 
     async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
         return []
@@ -305,15 +308,18 @@ class Ports:
     def floors(self) -> dict[str, int]:
         return {}
 
-    def clock_offset_ms(self) -> int:
-        return 0
+    def clock_offset_ms(self, since: float = 0.0) -> int | None:
+        return self.offset if since else 600_000
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
         return self._facts
 
 
-def look(agents: list[PodFacts], facts: EtcdFacts) -> tuple[Observed, list[str]]:
-    ports: Any = Ports(agents, facts)
+def look(
+    agents: list[PodFacts], facts: EtcdFacts, writers: list[JsonDict] | None = None, offset: int | None = 0
+) -> tuple[Observed, list[str]]:
+    ports: Any = Ports(agents, facts, writers)
+    ports.offset = offset
     observer = Observer(
         kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
     )
@@ -347,3 +353,25 @@ def test_which_executors_are_read(agents: list[PodFacts], facts: EtcdFacts, foun
     observed, asked = look(agents, facts)
     assert {p.name for p in observed.pods} - {p.name for p in agents} == found
     assert (SPARK_EXECUTORS in asked) == bool(found)
+
+
+@pytest.mark.parametrize("instances", [0, 2])
+def test_executors_of_an_attempt_are_read_whatever_the_spec_says_now(instances: int) -> None:
+    """F419: `spec.executors` is edited while a driver with executors is fenced."""
+    spec = {"tableRef": {"name": "flights"}, "executors": {"instances": 0}}
+    writer = {
+        "apiVersion": naming.API_VERSION,
+        "kind": naming.WRITER_KIND,
+        "metadata": {"namespace": "ns", "name": "load", "uid": "w", "generation": 2, "resourceVersion": "1"},
+        "spec": spec,
+        "status": {"attempts": [{"number": 1, "pod": "load-1", "executors": instances}]},
+    }
+    _, asked = look([SHARED], EMPTY, [writer])
+    assert (SPARK_EXECUTORS in asked) == bool(instances)
+
+
+@pytest.mark.parametrize("offset", [None, 4_000])
+def test_the_api_servers_clock_is_that_of_this_look_or_none(offset: int | None) -> None:
+    """F418: nobody is fenced by what it was before."""
+    observed, _ = look([SHARED], EMPTY, offset=offset)
+    assert observed.api_now_ms == (None if offset is None else observed.now_ms + offset)

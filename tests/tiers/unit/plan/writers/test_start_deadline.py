@@ -88,6 +88,53 @@ def test_without_a_deadline_it_waits() -> None:
     assert [each.get("class") for each in attempts(world)] == [None]
 
 
+def test_the_time_behind_a_scheduling_gate_does_not_count() -> None:
+    """A queue of the cluster holds the pod for hours; then it has no node for too long."""
+    world = ready_world()
+    world.gates = ("kueue.x-k8s.io/admission",)
+    world.make_writer("load", startDeadlineSeconds=DEADLINE, retryPolicy={"limit": 1, "backoffSeconds": 60})
+    for _ in range(3):
+        for _ in range(DEADLINE):
+            world.reconcile()
+            world.tick()
+        world.timers.clear()  # another operator
+    (entry,) = attempts(world)
+    assert (entry["gated"], entry.get("ungatedTime"), entry.get("class")) == (True, None, None)
+    world.gates, world.schedulable = (), False
+    world.run(lambda w: bool(attempts(w)[0].get("ungatedTime")))
+    began = world.now
+    world.run(ended)
+    assert DEADLINE < world.now - began < DEADLINE + 20
+    assert attempts(world)[0]["class"] == "StartDeadlineExceeded"
+
+
+def test_a_pod_that_is_let_through_in_time_runs() -> None:
+    world = ready_world()
+    world.gates = ("kueue.x-k8s.io/admission",)
+    world.make_writer("load", startDeadlineSeconds=DEADLINE)
+    for _ in range(3 * DEADLINE):
+        world.reconcile()
+        world.tick()
+    world.gates = ()
+    world.run(finished("load"))
+    assert [each["class"] for each in attempts(world)] == ["Succeeded"]
+
+
+def test_a_gate_that_is_seen_late_counts_from_the_beginning() -> None:
+    """The operator was away for longer than the deadline, since it made the pod."""
+    world = ready_world()
+    world.gates = ("kueue.x-k8s.io/admission",)
+    world.make_writer("load", startDeadlineSeconds=DEADLINE)
+    world.run(lambda w: "load" in " ".join(w.created))
+    assert not attempts(world)[0].get("gated")
+    world.now += 2 * DEADLINE
+    world.timers.clear()
+    world.reconcile()
+    (entry,) = attempts(world)
+    assert (entry["gated"], entry.get("class")) == (True, None)
+    assert [p.deleting_since for name, p in world.pods.items() if name.startswith("load")] == [None]
+
+
 def test_a_driver_that_runs_is_left_alone() -> None:
     world = ready_world()
     world.make_writer("load", startDeadlineSeconds=DEADLINE)
