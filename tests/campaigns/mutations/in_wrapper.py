@@ -578,7 +578,7 @@ COMMITS = (
         "every-statement-writes-this-table",
         "F402",
         "nobody asks which table a statement writes",
-        j("StatementRules", "statementBegins(session == own)", "statementBegins(true)"),
+        j("OpenSessions", "statementBegins(session == own)", "statementBegins(true)"),
         "tests/tiers/hudi/test_reads.py::test_rows_that_went_through_another_table",
     ),
     mutation(

@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import io.hudioperator.statements.ExecutedReads;
 import io.hudioperator.statements.GuardedParser;
 import io.hudioperator.statements.OrderedDeletes;
 import io.hudioperator.statements.SelfMerges;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkStrategy;
 import scala.Function1;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -16,7 +18,7 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
- * StatementRules} sees every plan before it runs, {@link OrderedDeletes} changes deletions before
+ * StatementRules} sees every plan before it runs, {@link ExecutedReads} once more when it does, {@link OrderedDeletes} changes deletions before
  * Hudi makes commands of them, and {@link SelfMerges} tells the sides of a merge apart before Hudi
  * resolves them.
  */
@@ -45,6 +47,12 @@ public final class StatementExtension extends AbstractFunction1<SparkSessionExte
             @Override
             public Function1<LogicalPlan, BoxedUnit> apply(SparkSession session) {
                 return new Check(session);
+            }
+        });
+        extensions.injectPlannerStrategy(new AbstractFunction1<SparkSession, SparkStrategy>() {
+            @Override
+            public SparkStrategy apply(SparkSession session) {
+                return new ExecutedReads();
             }
         });
         return BoxedUnit.UNIT;

@@ -128,8 +128,9 @@ public final class SnapshotCheck {
     }
 
     /**
-     * The base from the write's options, and that of the rows themselves, which a program may have
-     * made before the read that the options name (F369); otherwise from what its thread has read.
+     * The base from the write's options, and those of the rows themselves, which a program may have
+     * made before the read that the options name (F369), and of what its thread has read besides
+     * (F422); otherwise from what its thread has read.
      * An agent's reads do not count: it reads for other purposes.
      */
     private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
@@ -137,7 +138,7 @@ public final class SnapshotCheck {
         if (base.isEmpty()) {
             return session.isWriter() ? write.base : null;
         }
-        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of()).and(write.statement);
+        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of()).and(write.own);
     }
 
     /**

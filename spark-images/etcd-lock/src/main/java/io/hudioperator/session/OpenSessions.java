@@ -103,6 +103,16 @@ public final class OpenSessions {
         return null;
     }
 
+    /**
+     * A statement begins to read what it writes, in this thread.
+     *
+     * @param target path of the table that it writes; null when none of Hudi's, or not known
+     */
+    public static void statementBegins(String target) {
+        Session own = target == null ? null : byPath(target);
+        all().forEach(session -> session.reads().statementBegins(session == own));
+    }
+
     public static List<Session> all() {
         return new ArrayList<>(BY_TABLE.values());
     }

@@ -94,17 +94,20 @@ public final class TableReads {
         public final String instant;
         /** Null when nothing was read that the write could be based on. */
         public final Base base;
-        /** What its own statement has read, a part of {@link #base}; null when that is nothing. */
-        public final Base statement;
+        /**
+         * What its thread has read since its write before, a part of {@link #base}, with what its
+         * statement has read; null when that is nothing.
+         */
+        public final Base own;
 
         private final long thread;
         private volatile String read = "";
 
-        private Write(String instant, long thread, Base base, Base statement) {
+        private Write(String instant, long thread, Base base, Base own) {
             this.instant = instant;
             this.thread = thread;
             this.base = base;
-            this.statement = statement;
+            this.own = own;
         }
 
         /** Names the read that this write is based on; empty when its writer does not name one. */
@@ -233,13 +236,15 @@ public final class TableReads {
         OfThread mine = ofThisThread();
         OfThread before = mine.wrote == 0 ? newest : mine;
         Base read = null;
+        Base statement = mine.statement;
+        Base own = statement;
         for (Read one : reads) {
             if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
                 read = one.base.and(read);
+                own = one.thread == thread ? one.base.and(own) : own;
             }
         }
         Base given = read == null ? before.given : read;
-        Base statement = mine.statement;
         Base base = statement == null ? given : statement.and(given);
         mine.statement = null;
         for (OfThread one : new OfThread[] {mine, newest}) {
@@ -247,7 +252,7 @@ public final class TableReads {
             one.given = given;
         }
         number++;
-        writes.put(instant, new Write(instant, thread, base, statement));
+        writes.put(instant, new Write(instant, thread, base, own));
         if (writes.size() > MAX_WRITES) {
             writes.pollFirstEntry(); // is then treated as a write of another process
         }

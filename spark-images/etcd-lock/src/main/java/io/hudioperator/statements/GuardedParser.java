@@ -14,7 +14,8 @@ import scala.collection.Seq;
 /**
  * Makes each statement see the current state of its tables. Spark caches what a table's name
  * referred to at its first use, including its files, and an {@code UPDATE} would rewrite rows from
- * that old state. Also refuses what only the parsed text says.
+ * that old state. Each session has its own cache: the write of one leaves that of another as it is.
+ * Also refuses what only the parsed text says.
  */
 public final class GuardedParser implements ParserInterface {
     private final SparkSession session;
@@ -53,8 +54,10 @@ public final class GuardedParser implements ParserInterface {
         return next.parseFunctionIdentifier(text);
     }
 
+    /** Of {@code spark.table}, which parses no statement (F420). */
     @Override
     public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+        session.sessionState().catalog().invalidateAllCachedTables();
         return next.parseMultipartIdentifier(text);
     }
 

@@ -115,7 +115,7 @@ public final class OrderedDeletes {
         if (table == null || !isNeeded(table)) {
             return delete;
         }
-        StatementRules.begins(table.getBasePath().toString());
+        OpenSessions.statementBegins(table.getBasePath().toString());
         DeletionMark mark = DeletionMark.of(delete.table().schema(), table.getTableConfig());
         UpdateTable update = new UpdateTable(
                 delete.table(),
@@ -189,7 +189,7 @@ public final class OrderedDeletes {
         if (!isNeeded(table)) {
             return save;
         }
-        StatementRules.begins(path.get());
+        OpenSessions.statementBegins(path.get());
         Dataset<Row> rows = spark.read().format("hudi").options(SNAPSHOT).load(path.get());
         if (rows.columns().length == 0) { // no commit, so nothing to delete
             return save;

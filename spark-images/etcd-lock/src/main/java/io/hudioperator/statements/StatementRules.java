@@ -45,6 +45,11 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
@@ -120,6 +125,36 @@ public final class StatementRules {
         }
     }
 
+    /** Notes the reads of a plan that is about to run, those of cached frames in it, too. */
+    static void executed(LogicalPlan plan) {
+        if (OpenSessions.all().stream().noneMatch(Session::isWriter)) {
+            return;
+        }
+        boolean byStatement = isInStatement();
+        Iterator<LogicalPlan> leaves = plan.collectLeaves().iterator();
+        while (leaves.hasNext()) {
+            LogicalPlan leaf = leaves.next();
+            if (leaf instanceof LogicalRelation) {
+                read(((LogicalRelation) leaf).relation(), byStatement);
+            } else if (leaf instanceof InMemoryRelation) {
+                cached(((InMemoryRelation) leaf).cachedPlan(), byStatement);
+            }
+        }
+    }
+
+    private static void cached(SparkPlan plan, boolean byStatement) {
+        SparkPlan planned = plan instanceof AdaptiveSparkPlanExec ? ((AdaptiveSparkPlanExec) plan).initialPlan() : plan;
+        Iterator<SparkPlan> leaves = planned.collectLeaves().iterator();
+        while (leaves.hasNext()) {
+            SparkPlan leaf = leaves.next();
+            if (leaf instanceof FileSourceScanExec) {
+                read(((FileSourceScanExec) leaf).relation(), byStatement);
+            } else if (leaf instanceof InMemoryTableScanExec) {
+                cached(((InMemoryTableScanExec) leaf).relation().cachedPlan(), byStatement);
+            }
+        }
+    }
+
     /**
      * Refuses {@code INSERT INTO … BY NAME} of a Hudi table. Hudi does not know of it, and where a
      * name of the query is not the table's, it takes the columns by their position (F312).
@@ -160,16 +195,8 @@ public final class StatementRules {
     }
 
     /**
-     * A statement begins to read what it writes.
-     *
-     * @param target path of the table that it writes; null when none of Hudi's, or not known
+     * The path of the table that one of {@link #WRITES} writes; null when none of Hudi's, or not known.
      */
-    static void begins(String target) {
-        Session own = target == null ? null : OpenSessions.byPath(target);
-        OpenSessions.all().forEach(session -> session.reads().statementBegins(session == own));
-    }
-
-    /** The path of the table that one of {@link #WRITES} writes; null as above. */
     private String target(LogicalPlan command) {
         HoodieTableMetaClient table = null;
         if (command instanceof SaveIntoDataSourceCommand) {
@@ -196,7 +223,7 @@ public final class StatementRules {
         if (plan instanceof Command) {
             judge((LogicalPlan) plan);
             if (!byStatement && WRITES.contains(plan.getClass().getSimpleName())) {
-                begins(target((LogicalPlan) plan));
+                OpenSessions.statementBegins(target((LogicalPlan) plan));
                 byStatement = true;
             }
         }
