@@ -14,6 +14,7 @@ CONFLICT = (
     f"                        {BUCKETS}\n"
     "                        || wroteToDeletedPartition(mine, other));\n"
 )
+KEPT = "tests/tiers/hudi/test_kept_frames.py::test_rows_are_as_old_as_what_they_were_read_from"
 OWN = "        mine.ownStatement = own;\n"
 NO_GUARD_OF_FOLDERS = (
     "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
@@ -573,6 +574,31 @@ COMMITS = (
         "what a statement takes to another table counts for that statement alone",
         j("TableReads", "if (mine.ownStatement) {", "if (mine.ownStatement || mine.statement == null) {"),
         t("SnapshotMovedTest.whatAStatementTakesToAnotherTableIsInTheProgramsHands"),
+    ),
+    mutation(
+        "a-name-is-what-it-was",
+        "F420",
+        "`spark.table` reads the state that the name had at its first use in that session",
+        j(
+            "GuardedParser",
+            "        session.sessionState().catalog().invalidateAllCachedTables();\n        return next.parseMultipart",
+            "        return next.parseMultipart",
+        ),
+        KEPT,
+    ),
+    mutation(
+        "frames-are-as-new-as-their-rows-are-asked-for",
+        "F421",
+        "rows of a frame that was made before a write count as read after it",
+        j("ExecutedReads", "        StatementRules.executed(plan);\n"),
+        KEPT,
+    ),
+    mutation(
+        "one-read-stands-for-all",
+        "F422 F369",
+        "what a thread has read beside the read that a write names does not count",
+        j("SnapshotCheck", ".and(write.own);", ".and(null);"),
+        t("SnapshotMovedTest.whatTheThreadHasReadBesideTheOptionCounts"),
     ),
     mutation(
         "every-statement-writes-this-table",

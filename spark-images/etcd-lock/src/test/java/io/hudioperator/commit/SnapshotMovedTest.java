@@ -243,6 +243,25 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
     }
 
+    /** F422: rows that were collected before the read that the option names, by this thread or another. */
+    @Test
+    void whatTheThreadHasReadBesideTheOptionCounts() throws Exception {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(before);
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT), "it is named for each write");
+        Thread other = new Thread(() -> reads.read(before));
+        other.start();
+        other.join();
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT), "of another thread");
+    }
+
     /** F88: UPDATE with a value that the program read earlier. */
     @Test
     void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
