@@ -20,9 +20,9 @@ from hudi_runtime.process.errors import Failure, environment_secrets, redact
 from hudi_runtime.process.result import Reporter, Tally, write_termination
 from hudi_runtime.process.session import Session
 from hudi_runtime.process.stopping import Stop
-from hudi_runtime.read import context, progress, sources
+from hudi_runtime.read import context, files, progress, sources
 from hudi_runtime.table.hudi import Table
-from hudi_runtime.writer import application, gate
+from hudi_runtime.writer import application, gate, predecessor
 from hudi_runtime.writer.commit import Committer
 from hudi_runtime.writer.run import Run
 
@@ -58,6 +58,7 @@ class Attempt:
         self._reporter.stage(Stage.STARTING)
         try:
             merging.require(self._spark.sparkContext._jvm, self._job.table.merge)
+            self._await_predecessor()
             if self._job.application is not None:
                 self._application(self._job.application)
             else:
@@ -95,6 +96,28 @@ class Attempt:
                 self._leave()
         except Exception as error:
             print(f"left to the operator to settle: {type(error).__name__}", file=sys.stderr, flush=True)
+
+    def _await_predecessor(self) -> None:
+        """Nothing is read of the table, and no code of a user runs, before it returns (F5)."""
+        waited = predecessor.await_lock(
+            self._session,
+            stop=self._stop,
+            closed=lambda: gate.closed_for(self._session),
+            alive=lambda: sp.jvm_exit_code() is None,
+            rehearse=self._rehearse,
+        )
+        if waited:
+            print(f"the lock is free after {waited:.1f} s", file=sys.stderr, flush=True)
+
+    def _rehearse(self) -> None:
+        """Read what a run reads first, on a thread of its own, and drop it: it may change until the lock is free.
+
+        Classes are loaded and connections made meanwhile.
+        """
+        if self._job.application is None:
+            progress.read(Table(self._spark, self._job.table.path), self._job.writer)
+            if isinstance(self._job.source, job_file.FilesSource):
+                files.listed(self._spark, self._job.source.paths, wait=True)
 
     def _batches(self) -> None:
         self._reporter.stage(Stage.READING)

@@ -94,7 +94,7 @@ STREAMING = Configuration(
 )
 ATTEMPTS = Configuration(
     "attempts",
-    "attempts 1 and 2 of one HudiWriter on the same source rows",
+    "attempts 1 and 2 of one HudiWriter on the same source rows; attempt 2 may wait for the lock of attempt 1",
     roles=("writer", "next", "agent"),
     names=("Attempt 1", "Attempt 2", "Agent"),
     files=((0, 0),),

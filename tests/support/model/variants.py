@@ -66,6 +66,13 @@ REQUIRED: tuple[Variant, ...] = (
 # More rules, each with what it is for.
 FURTHER: tuple[Variant, ...] = (
     _variant("two JVMs of one attempt without progress check", on.TWINS, "I9", progress_check=False),
+    _variant(
+        "next attempt beside one that is not fenced, without progress check",
+        on.ATTEMPTS,
+        "I9",
+        next_attempt_after_fence=False,
+        progress_check=False,
+    ),
     _variant("no conflict check", _SMALL, "I9", conflict_check=False),
     _variant("inserted keys are not compared", on.INSERTS, "I13", insert_check=False),
     _variant("inserted keys are compared outside the lock alone", on.INSERTS, "I13", inserts_compared_under_lock=False),

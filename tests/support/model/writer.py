@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from tests.support.model import jvm
 from tests.support.model.rules import Configuration
-from tests.support.model.state import EVERY_SERVER, RUNNING, UNLOCKED, Request, State
+from tests.support.model.state import EVERY_SERVER, RUNNING, Request, State
 from tests.support.model.transactions import Step, call
 
 
@@ -59,37 +59,41 @@ _LOCK_STEPS = {
 # ---------------------------------------------------------------- start of a later attempt, or of a
 # second JVM
 def _start(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """When may the next attempt start (F5)?
+    """When may the next attempt start? When the old one is fenced, or has left.
 
-    It reads its progress at once: the earliest reading is the most dangerous one (I9).
+    Its JVM comes up and registers; what it does next is `_standby`. A second JVM of the old attempt
+    has nobody to wait for.
     """
     old = s.incs[0]
     if c.roles[i] == "next":
-        may = old.fence and (not s.owns(0) or not c.rules.next_attempt_waits or old.phase >= UNLOCKED)
-        if not may and old.pc != "exited":
-            return
-    elif not (old.writer and old.admit):
-        return  # the admission of an attempt goes with the fence of any of its incarnations
-    what = "starts" if c.roles[i] == "next" else "starts beside it (the container was restarted in place)"
+        if old.fence or old.pc == "exited" or not (c.rules.next_attempt_after_fence or old.alive):
+            yield f"{c.names[i]} starts and registers", _registered(s, i, pc="standby")
+    elif old.writer and old.admit:  # the admission of an attempt goes with the fence of any of its incarnations
+        what = "starts beside it (the container was restarted in place)"
+        yield _reads_progress(s, c, i, what, _registered(s, i))
+
+
+def _registered(s: State, i: int, **changes: str) -> State:
+    return s.inc(i, driver=True, writer=True, lease=1, own_lease=1, alive=1, own_alive=1, **changes)
+
+
+def _standby(s: State, c: Configuration, i: int) -> Iterator[Step]:
+    """The next attempt reads its progress when the lock is not the old one's (F5): at once, the
+    earliest reading is the most dangerous one (I9).
+    """
+    if not s.owns(0):
+        yield _reads_progress(s, c, i, "sees that the lock is not the old attempt's", s)
+    elif not c.rules.next_attempt_waits:
+        yield _reads_progress(s, c, i, "does not look at the lock", s)
+
+
+def _reads_progress(s: State, c: Configuration, i: int, what: str, then: State) -> Step:
     done = any(x.completed for k, x in enumerate(s.instants) if c.same_rows(i, k))
     text = (
         f"{c.names[i]} {what} and reads the progress: "
         f"{'the rows are committed, nothing to do' if done else 'the rows are not committed'}"
     )
-    yield (
-        text,
-        s.inc(
-            i,
-            pc="done" if done else "idle",
-            driver=True,
-            writer=True,
-            lease=1,
-            own_lease=1,
-            alive=1,
-            own_alive=1,
-            base=s.completed(),
-        ),
-    )
+    return text, then.inc(i, pc="done" if done else "idle", base=s.completed())
 
 
 # ---------------------------------------------------------------- cycle 1
@@ -307,6 +311,7 @@ def _leave(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 _STEPS = {
+    "standby": _standby,
     "idle": _idle,
     "held1": _held1,
     "recorded": _recorded,

@@ -14,7 +14,7 @@ are only compared with the truth. Judged are
 | I6 | something does not end once the world is healed (`histories`) |
 | I7 | an instant is rolled back whose owner runs, or was never fenced, or that nobody has recorded |
 | I8 | an acknowledged commit is not completed any more, and no restore was asked for |
-| I9 | an attempt starts while an older one of its writer may still commit |
+| I9 | an attempt starts while an older one of its writer runs, or reads its progress while a commit of that one may come |
 | I11 | any of these after a look that missed something, or that is old |
 | I12 | the agent settles for an incarnation of which a process runs; a table is bootstrapped twice |
 | availability | an incarnation is fenced, or its pod deleted, for no reason that the world knows |
@@ -219,8 +219,18 @@ class JudgedWorld(World):
             )
             if same and other.alive and other.inc not in self.fenced:
                 raise AssertionError(f"{process.pod} starts while {other.pod} runs and may commit (I9)")
-            if same and "lock" in self.kv and self.kv["lock"].value["inc"] == other.inc:
-                raise AssertionError(f"{process.pod} starts while {other.pod} has the lock (I9)")
+            if same and other.alive and "lock" in self.kv and self.kv["lock"].value["inc"] == other.inc:
+                raise AssertionError(f"{process.pod} starts while {other.pod} runs and has the lock (I9)")
+
+    def _reads_progress(self, process: Process) -> None:
+        """No commit of an earlier attempt may come after this."""
+        super()._reads_progress(process)
+        holder = self.kv["lock"].value["inc"] if "lock" in self.kv else ""
+        late = {holder, *(one.process.inc for one in self.wire)}
+        for other in self.processes:
+            same = self.writer_uids.get(other.pod_uid) == self.writer_uids[process.pod_uid]
+            if other is not process and other.role == "writer" and same and other.inc in late:
+                raise AssertionError(f"{process.pod} reads its progress while {other.pod} may still commit (I9)")
 
     def _keepalive(self, process: Process) -> None:
         self.actor = process.inc

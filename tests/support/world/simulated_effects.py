@@ -133,7 +133,9 @@ class Effects(Store):
         self.executor_answers[a.attempt] = self.executors_refused
 
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
-        """F5: when an attempt starts, no older one of its writer can hold or get the lock."""
+        """F5: when an attempt starts, no older one of its writer can get the lock. One that holds it is
+        proven dead, and the next one is no program.
+        """
         if labels[naming.LABEL_ROLE] != "driver":
             return
         older = f"{NAMESPACE}.{name.rpartition('-')[0]}-"
@@ -144,9 +146,11 @@ class Effects(Store):
         for inc, key in self.names("writer").items():
             if key.value["attempt"].startswith(older) and key.value["attempt"] != mine:
                 assert f"fence/{inc}" in self.kv, f"{name} starts while {key.value['attempt']} is not fenced (F5)"
-                assert "lock" not in self.kv or self.kv["lock"].value["inc"] != inc, (
-                    f"{name} starts while {key.value['attempt']} has the lock (F5)"
-                )
+                if "lock" in self.kv and self.kv["lock"].value["inc"] == inc:
+                    phase = self.kv[f"settle/{inc}"].value["phase"]
+                    assert phase == "Draining", f"{name} starts while {key.value['attempt']}, {phase}, has the lock"
+                    spec = self.writers[labels[naming.LABEL_WRITER]]["spec"]
+                    assert "application" not in spec, f"the program {name} starts while an older one has the lock (F5)"
 
     def _do_DeletePod(self, a: act.DeletePod) -> None:
         assert a.grace_seconds > 0, "never force"

@@ -245,9 +245,12 @@ class Processes(Store):
     def _writer_step(self, process: Process) -> bool:
         match process.step:
             case 0:
-                if not self._register(process):
+                if not process.registered and not self._register(process):
                     self.kill(process, 11)
-                return process.alive
+                if not process.alive or self._waits_for_the_lock(process):
+                    return False
+                self._reads_progress(process)
+                return True
             case 1:
                 if (
                     process.endless
@@ -288,6 +291,14 @@ class Processes(Store):
                 process.exit_code = 0
                 self.kill(process, 0)
                 return True
+
+    def _waits_for_the_lock(self, process: Process) -> bool:
+        """Whether an earlier attempt of its writer owns the lock (predecessor.py)."""
+        owner = self.kv["lock"].value["attempt"] if "lock" in self.kv else ""
+        return owner != process.attempt and owner.rpartition("-")[0] == process.attempt.rpartition("-")[0]
+
+    def _reads_progress(self, process: Process) -> None:
+        """From now on it may compute rows; what an earlier attempt commits later, it does not see."""
 
     def _end_at_boundary(self, process: Process) -> None:
         """What a run with commit boundaries does when it sees the closed gate (run.py)."""

@@ -244,6 +244,17 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
 # ---- Draining, Unlocked
 
 
+def lock_is_free_within(view: View, inc: Incarnation, seconds: float) -> bool:
+    """True when what is left of an incarnation's drain is at most this long.
+
+    Its death is proven then, and nobody but this operator is waited for before its lock goes.
+    """
+    if view.mode == FencingMode.LEASE_ONLY or inc.phase is not Phase.Draining or inc.lock_unknown:
+        return False
+    age = view.timer(f"drain/{inc.inc}")
+    return age is not None and revocation.drain_seconds(view, inc.settling) - age <= seconds
+
+
 def _draining(view: View, inc: Incarnation) -> PartialPlan:
     """Wait D from the start of this process's own timer: after a failover it starts again (F7)."""
     name, seconds = f"drain/{inc.inc}", revocation.drain_seconds(view, inc.settling)

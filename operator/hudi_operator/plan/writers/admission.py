@@ -1,7 +1,8 @@
 """Which writers may start an attempt now, and what the others wait for.
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
-writer's next attempt starts only when none of the older ones can hold or get the lock (F5).
+writer's next attempt starts only when none of the older ones can get the lock, and none holds it
+longer than a driver needs to start; the driver waits for the rest before it reads its progress (F5).
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from hudi_operator.model import conditions
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
-from hudi_operator.plan.core.view import View, WriterView
-from hudi_operator.plan.fencing.settling import awaiting_proof
+from hudi_operator.plan.core.view import Attempt, Incarnation, View, WriterView
+from hudi_operator.plan.fencing.settling import awaiting_proof, lock_is_free_within
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
 from hudi_operator.plan.writers import attempts, event_log, overlaps, schedules, source_tables
 from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.block import Block
+
+START_SECONDS = 30.0
+"""A successor starts this long before the lock of its predecessor is free: its pod, its JVM and its
+Spark session come up meanwhile.
+"""
 
 
 class Kind(StrEnum):
@@ -204,7 +210,11 @@ def _being_deleted(c: _Candidate) -> Decision | None:
 
 def _has_an_active_attempt(c: _Candidate) -> Decision | None:
     active = c.writer.active
-    return Decision(Kind.ACTIVE, "Admitted", f"attempt {active.number} is admitted") if active is not None else None
+    if active is None:
+        return None
+    before = next(((a, i) for a, i in _in_the_way(c.writer) if a.number != active.number), None)
+    waits = "" if before is None else f"; it waits for the lock of attempt {before[0].number} ({_phase(before[1])})"
+    return Decision(Kind.ACTIVE, "Admitted", f"attempt {active.number} is admitted{waits}")
 
 
 def _schedule_or_kafka_is_wrong(c: _Candidate) -> Decision | None:
@@ -393,23 +403,34 @@ def _gate_is_closed(t: _Turn) -> Block | None:
     return None if gate.is_open(t.view) else WHY_NOT_OPEN(t)
 
 
+def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:
+    """Incarnations of a writer's attempts that can get the lock, or hold it."""
+    return [(a, i) for a in writer.attempts for i in a.incs if not i.settled and not i.out_of_the_way]
+
+
+def _phase(inc: Incarnation) -> str:
+    return inc.phase.name if inc.phase is not None else "not fenced yet"
+
+
 def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
     """F5: the next attempt starts when the old one is fenced and does not own the lock.
 
-    Otherwise it starts after Unlocked.
+    Otherwise it starts while the lock of the old one is drained, and its driver waits for the rest.
+    It is not started before the proof of death, which may never come: it would keep its place and
+    its pods. A program waits here for all of it, because no commit compares its progress.
     """
+    program = t.writer.spec is not None and t.writer.spec.application is not None
     for attempt in t.writer.attempts:
         if attempt.admitted:
             return Block("PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id)
-        for inc in attempt.incs:
-            if not inc.settled and not inc.out_of_the_way:
-                proof = awaiting_proof(t.view, inc)
-                phase = inc.phase.name if inc.phase is not None else "not fenced yet"
-                return Block(
-                    "PreviousAttempt",
-                    proof or f"attempt {attempt.number} may still hold the lock ({phase})",
-                    attempt.id,
-                )
+    for attempt, inc in _in_the_way(t.writer):
+        if program or not lock_is_free_within(t.view, inc, START_SECONDS):
+            proof = awaiting_proof(t.view, inc)
+            return Block(
+                "PreviousAttempt",
+                proof or f"attempt {attempt.number} may still hold the lock ({_phase(inc)})",
+                attempt.id,
+            )
     return None
 
 
@@ -424,7 +445,10 @@ def _single_writer_is_taken(t: _Turn) -> Block | None:
     """
     if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
-    others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way]
+    own = [inc.inc for _, inc in _in_the_way(t.writer)]  # its next attempt waits for them itself
+    others = [
+        i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way and i.inc not in own
+    ]
     if not t.running and others:
         who = others[0].attempt or others[0].inc
         return Block("SingleWriter", f"{who} may still write", who)
