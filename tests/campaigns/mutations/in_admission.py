@@ -2,11 +2,97 @@
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_settling import COLLECTION, GATE, PLAN, REQUESTS, RULES, SIMULATED, o
 from tests.campaigns.mutations.mutation import mutation
 
+SUCCESSORS = "tests/tiers/unit/plan/writers/test_successors.py"
+PREDECESSOR = "tests/tiers/unit/runtime/writer/test_predecessor.py"
 ADOPTION = "tests/tiers/unit/plan/gate/test_adoption.py"
 NESTING = "tests/tiers/unit/plan/test_nesting.py"
+
+SUCCESSORS_OF_THE_DEAD = (
+    mutation(
+        "a-successor-before-the-proof",
+        "I9 F5 F392",
+        "a successor is made, and waits with its place and its pods, for a proof that may never come",
+        (
+            o("plan/fencing/settling", "inc.phase is not Phase.Draining or inc.lock_unknown", "inc.lock_unknown"),
+            o("plan/fencing/settling", "return age is not None and revocation.drain", "return not age or revocation.drain"),
+        ),
+        f"{SUCCESSORS}::test_it_is_not_made_before_the_proof",
+    ),
+    mutation(
+        "a-successor-when-the-lock-is-free",
+        "F392",
+        "the pod of a successor is made when the lock of its predecessor is free",
+        o("plan/writers/admission", "START_SECONDS = 30.0", "START_SECONDS = -1.0"),
+        f"{SUCCESSORS}::test_its_pod_is_made_while_the_lock_is_drained",
+    ),
+    mutation(
+        "a-successor-at-the-beginning-of-a-long-drain",
+        "F392",
+        "a successor waits ten minutes, with its place and its pods, for a drain of ten minutes",
+        o("plan/writers/admission", "START_SECONDS = 30.0", "START_SECONDS = 600.0"),
+        f"{SUCCESSORS}::test_a_long_drain_does_not_keep_it_waiting_for_long",
+    ),
+    mutation(
+        "a-program-follows-early",
+        "I9 F5",
+        "a program, whose progress no commit compares, starts while its predecessor has the lock",
+        o("plan/writers/admission", "        if program or not lock_is", "        if not lock_is"),
+        f"{SUCCESSORS}::test_a_program_waits_until_the_lock_is_free",
+    ),
+    mutation(
+        "a-successor-of-an-unknown-owner",
+        "I9 F5",
+        "a successor starts while nobody can read who has the lock",
+        o("plan/fencing/settling", "inc.phase is not Phase.Draining or inc.lock_unknown", "inc.phase is not Phase.Draining"),
+        f"{SUCCESSORS}::test_nobody_starts_while_the_owner_of_the_lock_cannot_be_read",
+    ),
+    mutation(
+        "a-single-writer-waits-for-its-own-lock",
+        "F392",
+        "in the mode SingleWriter a successor starts when the lock of its predecessor is free",
+        o("plan/writers/admission", "and i.inc not in own\n", "and (i.inc not in own or own)\n"),
+        f"{SUCCESSORS}::test_alone_at_the_table_it_follows_its_own_predecessor",
+    ),
+    mutation(
+        "progress-is-read-beside-the-lock-of-the-dead",
+        "I9 F5",
+        "a driver reads its progress while an earlier attempt of its writer owns the lock",
+        a("writer/attempt", "            self._await_predecessor()\n", ""),
+        f"{PREDECESSOR}::test_nothing_is_read_and_no_program_runs_before_the_lock_is_free",
+    ),
+    mutation(
+        "an-unknown-owner-is-nobody",
+        "I9 F5",
+        "a driver reads its progress while the lock does not say whose it is",
+        a("writer/predecessor", "    if not owner:\n        return UNKNOWN\n", '    if not owner:\n        return ""\n'),
+        f"{PREDECESSOR}::test_who_is_waited_for",
+    ),
+    mutation(
+        "no-answer-is-a-free-lock",
+        "I9 I11 F5",
+        "a driver reads its progress when etcd does not tell it who has the lock",
+        a("writer/predecessor", "        return known or UNKNOWN\n", '        return ""\n'),
+        f"{PREDECESSOR}::test_without_an_answer_it_goes_on_waiting",
+    ),
+    mutation(
+        "it-waits-for-a-lock-for-ever",
+        "availability",
+        "a driver waits without end for the lock of an earlier attempt",
+        a("writer/predecessor", "if time.monotonic() - began > seconds:", "if began > time.monotonic():"),
+        f"{PREDECESSOR}::test_it_does_not_wait_for_ever",
+    ),
+    mutation(
+        "it-waits-beside-a-closed-gate",
+        "F44",
+        "a change of the table waits for a driver that waits for a lock",
+        a("writer/predecessor", "        if change := closed():\n", "        if (change := closed()) and owner == change:\n"),
+        f"{PREDECESSOR}::test_it_does_not_wait_for_ever",
+    ),
+)
 
 GATES = (
     mutation(
@@ -15,8 +101,8 @@ GATES = (
         "a writer's next attempt starts although the last one may still commit",
         o(
             "plan/writers/admission",
-            "            if not inc.settled and not inc.out_of_the_way:\n                proof",
-            "            if inc.inc == attempt.id:\n                proof",
+            "        if program or not lock_is_free_within(t.view, inc, START_SECONDS):\n",
+            "        if inc.inc == attempt.id:\n",
         ),
         f"{SIMULATED}::test_killed_while_holding_the_lock",
     ),

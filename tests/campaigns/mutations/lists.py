@@ -66,6 +66,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_settling.SETTLING,
     *in_settling.SUSPECTS,
     *in_certificates.CERTIFICATES,
+    *in_admission.SUCCESSORS_OF_THE_DEAD,
     *in_admission.GATES,
     *in_admission.OLD_TABLES,
     *in_admission.COLLECTING,

@@ -5,11 +5,13 @@ Every broken design fails with the invariant that it breaks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.model import configurations, variants
 from tests.support.model.invariants import INVARIANTS
-from tests.support.model.rules import Configuration
+from tests.support.model.rules import Configuration, Rules
 from tests.support.model.search import explore
 from tests.support.model.variants import Variant
 
@@ -26,6 +28,14 @@ def test_a_design_without_a_rule_fails(variant: Variant) -> None:
     result = explore(variant.configuration, until=variant.breaks)
     assert variant.breaks <= result.counter_examples.keys()
     assert all(result.counter_examples[name] for name in variant.breaks)
+
+
+@pytest.mark.parametrize("rule", ["next_attempt_waits", "next_attempt_after_fence", "progress_check"])
+def test_a_successor_is_safe_without_any_one_of_its_rules(rule: str) -> None:
+    """A program has no check of its progress; whoever has one is safe though it reads too early."""
+    result = explore(replace(configurations.ATTEMPTS, rules=Rules(**{rule: False})))
+    assert result.complete
+    assert result.counter_examples == {}
 
 
 def test_every_invariant_is_broken_by_some_variant() -> None:

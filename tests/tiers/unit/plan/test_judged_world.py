@@ -133,6 +133,20 @@ def starts_beside_its_predecessor(s: Scene) -> None:
     s.world._check_alone(replace(s.writer, pod="w-2", pod_uid="uid-2", inc="inc-2"))
 
 
+def reads_progress_beside_the_lock_of_its_predecessor(s: Scene) -> None:
+    s.fenced()
+    s.world.writer_uids["uid-2"] = s.world.writer_uids[s.writer.pod_uid]
+    s.world._reads_progress(replace(s.writer, pod="w-2", pod_uid="uid-2", inc="inc-2", alive=True))
+
+
+def reads_progress_beside_the_wire(s: Scene) -> None:
+    s.world.wire_seconds = 2
+    s.fenced()
+    s.world.kv.pop("lock")
+    s.world.writer_uids["uid-2"] = s.world.writer_uids[s.writer.pod_uid]
+    s.world._reads_progress(replace(s.writer, pod="w-2", pod_uid="uid-2", inc="inc-2", alive=True))
+
+
 def fences_the_living(s: Scene) -> None:
     s.world.perform(act.Fence("t", s.inc, s.writer.attempt, dict(s.record()), if_not_alive=False))
 
@@ -169,6 +183,8 @@ OFFENCES: dict[Callable[[Scene], None], str] = {
     rolls_back_what_nobody_has_recorded: "I7",
     undoes_what_was_acknowledged: "I8",
     starts_beside_its_predecessor: "I9",
+    reads_progress_beside_the_lock_of_its_predecessor: "I9",
+    reads_progress_beside_the_wire: "I9",
     fences_the_living: "is well",
     deletes_the_pod_of_the_living: "is well",
     drops_evidence_before_it_is_settled: "F14",
