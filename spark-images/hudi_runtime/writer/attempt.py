@@ -110,7 +110,7 @@ class Attempt:
             print(f"the lock is free after {waited:.1f} s", file=sys.stderr, flush=True)
 
     def _rehearse(self) -> None:
-        """Read what a run reads first, on a thread of its own, and drop it: it may change until the lock is free.
+        """Read what a run reads first, and drop it: it may change until the lock is free.
 
         Classes are loaded and connections made meanwhile.
         """

@@ -22,7 +22,7 @@ from hudi_runtime.process.stopping import Stop
 
 POLL_SECONDS = 0.2
 LONGEST_SECONDS = 900.0
-"""More than the longest drain of a HudiTable, 600 s. Only an operator that is away makes it last."""
+"""More than the longest drain. Only an operator that is away makes it last so long."""
 UNKNOWN = "an attempt that the lock does not name"
 
 

@@ -18,7 +18,11 @@ SUCCESSORS_OF_THE_DEAD = (
         "a successor is made, and waits with its place and its pods, for a proof that may never come",
         (
             o("plan/fencing/settling", "inc.phase is not Phase.Draining or inc.lock_unknown", "inc.lock_unknown"),
-            o("plan/fencing/settling", "return age is not None and revocation.drain", "return not age or revocation.drain"),
+            o(
+                "plan/fencing/settling",
+                "return age is not None and revocation.drain",
+                "return not age or revocation.drain",
+            ),
         ),
         f"{SUCCESSORS}::test_it_is_not_made_before_the_proof",
     ),
@@ -47,7 +51,11 @@ SUCCESSORS_OF_THE_DEAD = (
         "a-successor-of-an-unknown-owner",
         "I9 F5",
         "a successor starts while nobody can read who has the lock",
-        o("plan/fencing/settling", "inc.phase is not Phase.Draining or inc.lock_unknown", "inc.phase is not Phase.Draining"),
+        o(
+            "plan/fencing/settling",
+            "inc.phase is not Phase.Draining or inc.lock_unknown",
+            "inc.phase is not Phase.Draining",
+        ),
         f"{SUCCESSORS}::test_nobody_starts_while_the_owner_of_the_lock_cannot_be_read",
     ),
     mutation(
@@ -68,7 +76,11 @@ SUCCESSORS_OF_THE_DEAD = (
         "an-unknown-owner-is-nobody",
         "I9 F5",
         "a driver reads its progress while the lock does not say whose it is",
-        a("writer/predecessor", "    if not owner:\n        return UNKNOWN\n", '    if not owner:\n        return ""\n'),
+        a(
+            "writer/predecessor",
+            "    if not owner:\n        return UNKNOWN\n",
+            '    if not owner:\n        return ""\n',
+        ),
         f"{PREDECESSOR}::test_who_is_waited_for",
     ),
     mutation(
@@ -89,7 +101,11 @@ SUCCESSORS_OF_THE_DEAD = (
         "it-waits-beside-a-closed-gate",
         "F44",
         "a change of the table waits for a driver that waits for a lock",
-        a("writer/predecessor", "        if change := closed():\n", "        if (change := closed()) and owner == change:\n"),
+        a(
+            "writer/predecessor",
+            "        if change := closed():\n",
+            "        if (change := closed()) and owner == change:\n",
+        ),
         f"{PREDECESSOR}::test_it_does_not_wait_for_ever",
     ),
 )

@@ -94,7 +94,7 @@ class Rules:
     next_attempt_waits: bool = True
     """I9: the next attempt reads its progress when the old one does not own the lock (F5)."""
     next_attempt_after_fence: bool = True
-    """I9: the next attempt starts when the old one is fenced; False: as soon as its lease is gone."""
+    """I9: the next attempt starts when the old one is fenced; False: when its lease is gone."""
     progress_check: bool = True
     """I9: the commit compares its progress base with the timeline under the lock (F5)."""
     gate_waits: bool = True

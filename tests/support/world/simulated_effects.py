@@ -133,8 +133,9 @@ class Effects(Store):
         self.executor_answers[a.attempt] = self.executors_refused
 
     def _check_successor(self, name: str, labels: dict[str, str]) -> None:
-        """F5: when an attempt starts, no older one of its writer can get the lock. One that holds it is
-        proven dead, and the next one is no program.
+        """F5: when an attempt starts, no older one of its writer can get the lock.
+
+        One that holds it is proven dead, and the next one is no program.
         """
         if labels[naming.LABEL_ROLE] != "driver":
             return

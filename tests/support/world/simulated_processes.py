@@ -298,7 +298,7 @@ class Processes(Store):
         return owner != process.attempt and owner.rpartition("-")[0] == process.attempt.rpartition("-")[0]
 
     def _reads_progress(self, process: Process) -> None:
-        """From now on it may compute rows; what an earlier attempt commits later, it does not see."""
+        """From now on it may compute rows, without what an earlier attempt commits later."""
 
     def _end_at_boundary(self, process: Process) -> None:
         """What a run with commit boundaries does when it sees the closed gate (run.py)."""

@@ -2,7 +2,8 @@
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
 writer's next attempt starts only when none of the older ones can get the lock, and none holds it
-longer than a driver needs to start; the driver waits for the rest before it reads its progress (F5).
+longer than a driver needs to start. The driver waits for the rest before it reads its progress
+(F5).
 """
 
 from __future__ import annotations
@@ -446,9 +447,7 @@ def _single_writer_is_taken(t: _Turn) -> Block | None:
     if t.view.table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return None
     own = [inc.inc for _, inc in _in_the_way(t.writer)]  # its next attempt waits for them itself
-    others = [
-        i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way and i.inc not in own
-    ]
+    others = [i for i in t.view.incs if not i.is_agent and not i.settled and not i.out_of_the_way and i.inc not in own]
     if not t.running and others:
         who = others[0].attempt or others[0].inc
         return Block("SingleWriter", f"{who} may still write", who)
