@@ -62,7 +62,7 @@ SUCCESSORS_OF_THE_DEAD = (
         "a-single-writer-waits-for-its-own-lock",
         "F392",
         "in the mode SingleWriter a successor starts when the lock of its predecessor is free",
-        o("plan/writers/admission", "and i.inc not in own\n", "and (i.inc not in own or own)\n"),
+        o("plan/writers/admission", "i.inc not in own", "(i.inc not in own or own)"),
         f"{SUCCESSORS}::test_alone_at_the_table_it_follows_its_own_predecessor",
     ),
     mutation(

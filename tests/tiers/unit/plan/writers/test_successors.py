@@ -64,6 +64,26 @@ def test_it_registers_and_waits_and_status_says_for_what() -> None:
     assert world.condition(world.writers["w"], "Admitted")["message"] == "attempt 2 is admitted"
 
 
+def test_who_died_without_the_lock_is_followed_when_it_is_fenced() -> None:
+    """No back-off for a first kill from outside (F260), no proof and no drain."""
+    world = ready_world(fencing={"drainSeconds": 20})
+    world.writer_hang_at = 1
+    world.make_writer("w", retryPolicy={"backoffSeconds": 10})
+    world.run(lambda w: (p := w.writer_process("w")) is not None and p.step == 1)
+    for _ in range(15):
+        world.reconcile()
+        world.tick()
+    victim = world.writer_process("w")
+    assert victim is not None
+    world.writer_hang_at = None
+    began = world.now
+    world.kill(victim)
+    world.run(lambda w: bool(successor(w)), seconds=10)
+    assert world.now - began <= 4
+    assert phase(world, victim.inc) in ("Fenced", "Terminating", "Draining")
+    assert "lock" not in world.kv
+
+
 def test_it_is_not_made_before_the_proof() -> None:
     """A proof may never come, and who waits for it keeps a place and pods."""
     world, victim = died_with_the_lock(executors=1)
