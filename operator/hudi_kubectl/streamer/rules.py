@@ -162,7 +162,7 @@ def _property(work: Work, name: str, option: Option) -> None:
 
 
 def _of_hudi(work: Work, flat: str, option: Option, instead: str) -> None:
-    owned = rule_for(flat, OWNED)
+    name, owned = canonical(option.name), rule_for(flat, OWNED)
     if owned is not None:
         if owned.why in _OF_THE_OPERATOR and not _match(flat, _MISSED_ANYWAY):
             work.unneeded(option, owned.why)
@@ -179,7 +179,7 @@ def _of_hudi(work: Work, flat: str, option: Option, instead: str) -> None:
             "not on the list of Hudi's options that may be set",
             instead if _match(flat, _INSTEAD) else "leave it out; an administrator can allow it (options.allow)",
         )
-    elif work.hudi_option(work.table if whole else work.writer, option, flat):
+    elif work.hudi_option(work.table if whole else work.writer, option, name if name.lower() == flat else flat):
         work.to(option, f"{TABLE if whole else WRITER} spec.hudiOptions")
     else:
         work.missing(option, "64 options of at most 2048 characters without ${", "shorten it")
