@@ -4,6 +4,7 @@ translated. What is written passes the CRDs, the operator's launch checks and th
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import random
 from dataclasses import dataclass
@@ -15,15 +16,16 @@ import pytest
 from hudi_contract import allowed_options
 from hudi_kubectl.__main__ import main
 from hudi_kubectl.streamer import avro, properties, rules, words, yaml
-from hudi_kubectl.streamer.given import BadInput, Given, Places
+from hudi_kubectl.streamer.given import Given, Places
 from hudi_operator.api import kafka, options, sources
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_runtime.job.options import check_allowed
-from tests.support import crds, quick_yaml
+from tests.support import ROOT, crds, quick_yaml
 from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
 
 JsonDict = dict[str, Any]
+TSV = ROOT / "operator" / "hudi_contract" / "hudi_options.tsv"
 META = {"namespace": "lake", "uid": "0a1b2c3d-uid", "generation": 1, "resourceVersion": "1"}
 U = "org.apache.hudi.utilities"
 KAFKA = f"--source-class {U}.sources.JsonKafkaSource --schemaprovider-class {U}.schema.FilebasedSchemaProvider"
@@ -113,7 +115,7 @@ JOBS = {
     ),
     "docs, continuous with a query": (
         f"{target()} {KAFKA} --continuous --min-sync-interval-seconds 60 --source-limit 1000 "
-        "--props kafka-source.properties --transformer-class org.apache.hudi.utilities.transform.SqlQueryBasedTransformer "
+        f"--props kafka-source.properties --transformer-class {U}.transform.SqlQueryBasedTransformer "
         "--hoodie-conf 'hoodie.streamer.transformer.sql=SELECT a.key, a.date FROM <SRC> a' "
         "--hoodie-conf bootstrap.servers=other:9092,more:9092",
         0,
@@ -126,7 +128,8 @@ JOBS = {
         0,
     ),
     "docs, Avro with a registry": (
-        f"{target()} --source-class {U}.sources.AvroKafkaSource --schemaprovider-class {U}.schema.SchemaRegistryProvider "
+        f"{target()} --source-class {U}.sources.AvroKafkaSource "
+        f"--schemaprovider-class {U}.schema.SchemaRegistryProvider "
         "--source-ordering-field impresssiontime --op BULK_INSERT --props kafka-source.properties --hoodie-conf "
         "hoodie.streamer.schemaprovider.registry.url=https://foo:bar@registry/subjects/t/versions/latest",
         3,
@@ -161,7 +164,8 @@ JOBS = {
         "--hoodie-conf hoodie.cleaner.policy=KEEP_LATEST_BY_HOURS --hoodie-conf hoodie.cleaner.hours.retained=48 "
         "--hoodie-conf hoodie.partition.ttl.inline=true --hoodie-conf hoodie.partition.ttl.strategy.days.retain=30 "
         "--hoodie-conf security.protocol=SASL_SSL --hoodie-conf sasl.mechanism=SCRAM-SHA-512 "
-        '--hoodie-conf \'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="u" '
+        "--hoodie-conf 'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'username="u" '
         'password="PASSWORD1";\' --hoodie-conf ssl.truststore.location=/x.jks '
         "--hoodie-conf ssl.truststore.password=PASSWORD2 --hoodie-conf fetch.min.bytes=1000 --hoodie-conf group.id=g",
         0,
@@ -217,7 +221,7 @@ def refused(one: JsonDict, plural: str) -> list[str]:
     return [told for told in found if not told.endswith("is not of type object")]
 
 
-def launched(objects: dict[str, JsonDict], monkeypatch: pytest.MonkeyPatch) -> None:
+def launched(objects: dict[str, JsonDict]) -> None:
     """The objects are what the API server, the operator and the runtime accept."""
     for kind, plural in (("HudiTable", "huditables"), ("HudiWriter", "hudiwriters")):
         if kind in objects:
@@ -247,14 +251,14 @@ def launched(objects: dict[str, JsonDict], monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_of_the_documentation(name: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_of_the_documentation(name: str, run: Any) -> None:
     job, code = JOBS[name]
     ran = run(job)
     assert ran.code == code, ran.err
     assert ("NOT translated" in ran.err) == (code == 3), ran.err
     assert "PASSWORD" not in ran.out + ran.err
     assert "foo:bar" not in ran.out + ran.err
-    launched(ran.objects, monkeypatch)
+    launched(ran.objects)
     if code == 0:
         assert set(ran.objects) == {"HudiTable", "HudiWriter"}
         assert "suspend" not in ran.objects["HudiWriter"]["spec"]
@@ -357,7 +361,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "kind", "told"), REFUSED, ids=[given.partition(";")[0] for given, _, _ in REFUSED])
-def test_what_is_refused(given: str, kind: str, told: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(given: str, kind: str, told: str, run: Any) -> None:
     after = [word for one in given.split(";") for word in ("--hoodie-conf", one)]
     ran = run(f"{target()} {KAFKA} --props kafka-source.properties", after=tuple(after))
     assert ran.code == 3
@@ -366,7 +370,7 @@ def test_what_is_refused(given: str, kind: str, told: str, run: Any, monkeypatch
     assert not kind or f"# No {kind} is written" in ran.out
     if "HudiWriter" in ran.objects:
         assert ran.objects["HudiWriter"]["spec"]["suspend"] is True
-    launched(ran.objects, monkeypatch)
+    launched(ran.objects)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +410,13 @@ def test_paths_that_are_no_tables(path: str, run: Any) -> None:
     assert "PASSWORD" not in ran.out + ran.err
 
 
-def test_a_path_of_the_default_file_system(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = f"--table-type COPY_ON_WRITE --target-base-path /warehouse/t --target-table t {KAFKA} --props kafka-source.properties"
+def test_a_path_of_the_default_file_system(run: Any) -> None:
+    job = f"--table-type COPY_ON_WRITE --target-base-path /warehouse/t --target-table t {KAFKA}"
+    job += " --props kafka-source.properties"
     ran = run(job, "--default-fs", "hdfs://namenode:8020")
     assert ran.code == 0, ran.err
     assert ran.objects["HudiTable"]["spec"]["path"] == "hdfs://namenode:8020/warehouse/t"
-    launched(ran.objects, monkeypatch)
+    launched(ran.objects)
 
 
 def test_words_after_the_dashes_count(run: Any) -> None:
@@ -443,11 +448,7 @@ def test_no_option_is_dropped_in_silence_and_no_secret_is_shown(run: Any, folder
     """Random jobs of options that are known, and of others: each is in the report once, and what is
     written is still an object of the API.
     """
-    hudi = [
-        line.split("\t")[0]
-        for line in (Path(words.__file__).parents[2] / "hudi_contract" / "hudi_options.tsv").read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
+    hudi = [line.split("\t")[0] for line in TSV.read_text().splitlines() if line and not line.startswith("#")]
     own = [line.partition("=")[0] for text in FILES.values() for line in text.splitlines() if "=" in line]
     names = sorted({*hudi, *own, *allowed_options.KAFKA_OPTIONS} - {"include", "-- trips"})
     names = [name for name in names if " " not in name and "{" not in name]
@@ -568,14 +569,32 @@ def test_nested_columns() -> None:
 
 def test_yaml_is_read_as_it_was_meant() -> None:
     obj = {
-        "plain": "s3a://a/b", "words": ["true", "no", "null", "1e5", "12:30", "0x1f", "~", ".inf", "2026-01-01", "", " a", "a: b"],
-        "lists": [{"a": 1, "b": [[], {}]}, ["x"]], "text": "SELECT 1\n\n  FROM source", "odd": "a\n b \n", "tab": "a\n\tb\x07",
-        "letters": "é😀\u2028\x85\ufeff", "n": True, "none": None, "- x": "#", "'": '"', "%": "@x", "k": "x #y", "z": "a:",
-    }  # fmt: skip
+        "plain": "s3a://a/b",
+        "words": ["true", "no", "null", "1e5", "12:30", "0x1f", "~", ".inf", "2026-01-01", "", " a", "a: b"],
+        "lists": [{"a": 1, "b": [[], {}]}, ["x"]],
+        "text": "SELECT 1\n\n  FROM source",
+        "odd": "a\n b \n",
+        "tab": "a\n\tb\x07",
+        "letters": "é😀\u2028\x85\ufeff",
+        "n": True,
+        "none": None,
+        "- x": "#",
+        "'": '"',
+        "%": "@x",
+        "k": "x #y",
+        "z": "a:",
+    }
     assert quick_yaml.load(yaml.dump(obj)) == obj
 
 
 def test_rules_name_options_that_exist() -> None:
-    """A pattern of a rule that nothing matches would never be used."""
+    """A pattern that matches no option of Hudi would never be used."""
+    known = [line.split("\t") for line in TSV.read_text().splitlines() if line and not line.startswith("#")]
+    names = {line[0] for line in known}
+    of_hudi = [each for each in (*rules._SAME, *rules._OFF) if not each.startswith("hoodie.streamer.")]
+    assert [each for each in of_hudi if not fnmatch.filter(names, each)] == []
+    alias = {line[0]: line[2] for line in known if line[1] == "alias"}
+    for old, new in words._OLD.items():
+        assert old not in alias or alias[old] == new or words.canonical(alias[old]) == new, old
     assert rules._OF_THE_OPERATOR
     assert rules._SERVICES
