@@ -2,6 +2,8 @@
 
 A kubectl plugin that calls kubectl for each request, so that contexts, logins and flags are
 kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `objects` reads what came,
-`why` and `pictures` say what it means, `commands` are what users type. Of this repository it uses
-`hudi_contract.secret_names` alone: it reads the API, and knows nothing of the operator's code.
+`why` and `pictures` say what it means, `commands` are what users type. `importing` and the folder
+`streamer` translate jobs, and ask no cluster. Of this repository it uses `hudi_contract` alone, the
+names of secrets and the rules for options: it reads the API, and knows nothing of the operator's
+code.
 """

@@ -6,8 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from hudi_kubectl import commands
+from hudi_kubectl import commands, importing
 from hudi_kubectl.cluster import Failed, Kubectl
+from hudi_kubectl.streamer.given import Places
+from hudi_kubectl.streamer.work import Wishes
 
 _CONNECTION = ("kubeconfig", "context", "cluster", "user", "as", "as-group", "server", "token", "request-timeout")
 """Flags of kubectl that are handed on to it."""
@@ -23,6 +25,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "resume": ("the opposite", True, True),
     "restart": ("another run of a writer", False, True),
     "report": ("a bundle for support, without secrets", True, True),
+    "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
 
@@ -52,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
         if name == "status":
             one.add_argument("name", nargs="?", default="", metavar="TABLE")
             one.add_argument("-A", "--all-namespaces", action="store_true")
+        elif name == "import":
+            _import_options(one)
         else:
             one.add_argument("name", metavar="NAME")
         if name == "timeline":
@@ -69,6 +74,30 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _import_options(one: argparse.ArgumentParser) -> None:
+    one.usage = "kubectl hudi import [options] [-- OPTIONS OF THE JOB]"
+    one.epilog = (
+        "After --: the job's options, or its whole spark-submit; they count before those of --file. The objects go to "
+        "the output, a line for each option to the error output. Exit code 3: something of the job has no counterpart."
+    )
+    one.add_argument("-f", "--file", default="", help="a file with the job's command line; -: the standard input")
+    one.add_argument("--props", action="append", default=[], metavar="FILE", help="a properties file of the job")
+    one.add_argument("--files", default="", metavar="DIR", help="where files that the job names are found by name")
+    one.add_argument("--table", default="", metavar="NAME", help="of the HudiTable (default: from --target-table)")
+    one.add_argument("--writer", default="", metavar="NAME", help="of the HudiWriter (default: that of the table)")
+    one.add_argument("--image", default="", help="image of the table, with classes of your own")
+    one.add_argument("--default-fs", default="", metavar="URI", help="file system of paths without a scheme")
+    one.add_argument("--allow-missing", action="store_true", help="neither suspend the writer nor exit with 3")
+
+
+def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own words, and those after `--` of `import`."""
+    if "import" not in given or "--" not in given:
+        return list(given), []
+    at = list(given).index("--")
+    return list(given[:at]), list(given[at + 1 :])
+
+
 def complete(words: Sequence[str]) -> list[str]:
     """What may follow: names of commands, then of objects; for `kubectl_complete-hudi`."""
     done, last = list(words[:-1]), words[-1] if words else ""
@@ -84,6 +113,8 @@ def complete(words: Sequence[str]) -> list[str]:
     if done[0] not in _NAMED or last.startswith("-") or len(done) > 1:
         return []
     _, tables, writers = _NAMED[done[0]]
+    if not tables and not writers:
+        return []
     return sorted(
         name for name in commands.names(Kubectl(namespace=namespace), tables, writers) if name.startswith(last)
     )
@@ -95,11 +126,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["__complete"]:
         print("\n".join([*complete(given[1:]), ":4"]))  # 4: no names of files
         return 0
+    given, job = _split(given)
     said = parser().parse_args(given)
     chosen = {flag: getattr(said, f"kubectl_{flag}") for flag in _CONNECTION}
     kubectl = Kubectl([f"--{flag}={value}" for flag, value in chosen.items() if value], said.namespace)
     screen = commands.Screen(colour=commands.wants_colour(said.color), as_json=said.output == "json")
     try:
+        if said.command == "import":
+            return importing.run(
+                job,
+                said.file,
+                said.props,
+                Places(said.files),
+                Wishes(said.table, said.writer, said.image, said.default_fs),
+                namespace=said.namespace,
+                as_json=said.output == "json",
+                allow_missing=said.allow_missing,
+            )
         if said.command == "status":
             return commands.status(kubectl, screen, said.name, said.all_namespaces)
         if said.command == "why":

@@ -9,39 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from hudi_contract import job as contract
+from hudi_contract.allowed_options import KAFKA_OPTIONS as OPTIONS
 from hudi_operator.api.fields import NAME, flag, number, record, text, text_map, texts
 
 JsonDict = dict[str, Any]
 
 WHERE = "spec.source.kafka"
 SECRET_DIR = "/etc/hudi/kafka"  # noqa: S105 - a folder
-OPTIONS = (
-    "check.crcs",
-    "client.dns.lookup",
-    "client.id",
-    "client.rack",
-    "connections.max.idle.ms",
-    "default.api.timeout.ms",
-    "fetch.max.bytes",
-    "fetch.max.wait.ms",
-    "fetch.min.bytes",
-    "max.partition.fetch.bytes",
-    "max.poll.records",
-    "metadata.max.age.ms",
-    "receive.buffer.bytes",
-    "reconnect.backoff.max.ms",
-    "reconnect.backoff.ms",
-    "request.timeout.ms",
-    "retry.backoff.ms",
-    "send.buffer.bytes",
-    "socket.connection.setup.timeout.max.ms",
-    "socket.connection.setup.timeout.ms",
-)
-"""Properties of Kafka's consumer that may be set: sizes, times and names. Properties that name
-classes, files or credentials, or that determine which records are read, are excluded. The CRD has
-the same list.
-"""
-
 _START = (
     "^(Earliest|Latest|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2}))$"
 )

@@ -6,75 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.allowed_options import READER_OPTIONS as READER_OPTIONS
 from hudi_operator.api.fields import NAME, number, record, records, text, text_map, texts
 
 JsonDict = dict[str, Any]
 
 _PATH = (1, 1024)
 
-READER_OPTIONS = (
-    "allowBackslashEscapingAnyCharacter",
-    "allowComments",
-    "allowNonNumericNumbers",
-    "allowNumericLeadingZeros",
-    "allowSingleQuotes",
-    "allowUnquotedControlChars",
-    "allowUnquotedFieldNames",
-    "avroSchema",
-    "basePath",
-    "charset",
-    "charToEscapeQuoteEscaping",
-    "columnNameOfCorruptRecord",
-    "columnPruning",
-    "comment",
-    "dateFormat",
-    "datetimeRebaseMode",
-    "delimiter",
-    "dropFieldIfAllNull",
-    "emptyValue",
-    "enableDateTimeParsingFallback",
-    "encoding",
-    "enforceSchema",
-    "escape",
-    "header",
-    "ignoreCorruptFiles",
-    "ignoreExtension",
-    "ignoreLeadingWhiteSpace",
-    "ignoreMissingFiles",
-    "ignoreTrailingWhiteSpace",
-    "inferSchema",
-    "int96RebaseMode",
-    "lineSep",
-    "locale",
-    "maxCharsPerColumn",
-    "maxColumns",
-    "mergeSchema",
-    "mode",
-    "modifiedAfter",
-    "modifiedBefore",
-    "multiLine",
-    "nanValue",
-    "negativeInf",
-    "nullValue",
-    "pathGlobFilter",
-    "positionalFieldMatching",
-    "positiveInf",
-    "preferDate",
-    "prefersDecimal",
-    "primitivesAsString",
-    "quote",
-    "recursiveFileLookup",
-    "samplingRatio",
-    "sep",
-    "timestampFormat",
-    "timestampNTZFormat",
-    "timeZone",
-    "unescapedQuoteHandling",
-)
-"""Options of Spark's readers that may be set, in any case. Spark hands the others on to Hadoop's
-configuration: file systems, their classes and endpoints; `path` and `avroSchemaUrl` name files
-(F132). The CRD has the same list.
-"""
 _KNOWN = frozenset(name.lower() for name in READER_OPTIONS)
 
 

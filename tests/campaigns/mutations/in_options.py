@@ -134,7 +134,7 @@ OPTIONS = (
         "a-time-zone-that-nobody-obeys",
         "F95",
         "a writer may set a time zone for its session, which stays in UTC: its times are wrong by hours",
-        o("api/options", '    Rule("spark.sql.session.timezone", _ZONE),\n'),
+        o("hudi_contract/allowed_options", '    Rule("spark.sql.session.timezone", _ZONE),\n'),
         "tests/tiers/unit/api/test_options.py::test_a_session_is_in_utc",
     ),
     mutation(

@@ -221,8 +221,8 @@ PODS = (
         "I3",
         "a Spark setting takes the storage wrapper out of the way",
         (
-            o("api/options", '    Rule("spark.hadoop.fs.*", _GUARD),\n'),
-            o("api/options", '    Rule("spark.hadoop.*", _GUARD),\n'),
+            o("hudi_contract/allowed_options", '    Rule("spark.hadoop.fs.*", _GUARD),\n'),
+            o("hudi_contract/allowed_options", '    Rule("spark.hadoop.*", _GUARD),\n'),
         ),
         "tests/tiers/unit/api/test_options.py::test_owned_spark_settings",
     ),
