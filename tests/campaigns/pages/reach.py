@@ -58,6 +58,13 @@ PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_
 CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
 FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
 TURNS = f"{UNIT}/plan/gate/test_turns.py"
+CATALOG_FIELDS = f"{CRDS}/test_catalogs.py::test_a_refusal_names_field_value_and_rule"
+CATALOG_ADDRESSES = (
+    f"{UNIT}/runtime/catalog/test_catalog.py::test_what_is_connected_to_are_the_addresses_that_were_checked"
+)
+CATALOG_OPTIONS = f"{UNIT}/api/test_options.py::test_owned_hudi_options"
+CATALOG_SHOWS = "tests/tiers/hudi/test_catalog.py::test_a_metastore_shows_what_was_committed"
+CATALOG_TAKEN = "tests/tiers/hudi/test_catalog.py::test_partitions_go_and_other_tables_stay"
 
 VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
     "viewer",
@@ -291,6 +298,31 @@ CELLS: dict[str, dict[str, Cell]] = {
             "as above in each namespace that the operator watches; makes nothing in its own and in Kubernetes' own",
             MAY_NOT_CREATE,
             f"{CRDS}/test_chart.py::test_rights_end_at_the_watched_namespaces",
+        ),
+    },
+    "Entries in a Hive Metastore": {
+        VIEWER: cell("nothing through the API server; over the network as a neighbour", ROLE),
+        EDITOR: cell(
+            "names metastore, database and table in specs, as a table author; by a pod that it starts as a neighbour",
+            ROLE,
+            CATALOG_FIELDS,
+        ),
+        AUTHOR: cell(
+            "has the agent of its table keep the entry that the spec names; one of another location stays, and "
+            "loopback, link-local and metadata addresses are refused. Its code is a neighbour",
+            CATALOG_SHOWS,
+            CATALOG_TAKEN,
+            CATALOG_FIELDS,
+            CATALOG_ADDRESSES,
+        ),
+        DRIVER: cell("no option of its names a catalog; its code is a neighbour", CATALOG_OPTIONS),
+        EXECUTOR: cell(f"{NOT_TESTED} as a neighbour: it runs the driver's code"),
+        NETWORK: cell(
+            f"{NOT_TESTED} changes and drops them, where it reaches the metastore's port: pods have no name and no "
+            "password there. Who reaches it is limited by NetworkPolicies of the metastore's namespace"
+        ),
+        HOLDER: cell(
+            "changes no spec, and so no address or name; by a pod that it starts as a neighbour", MAY_NOT_CHANGE, MAKES
         ),
     },
     "Metrics of the operator, the gateway and etcd": {
