@@ -30,6 +30,7 @@ OUTLIVES = f"{CRDS}/test_drivers.py::test_it_outlives_its_writer"
 ENDS = f"{CRDS}/test_drivers.py::test_a_driver_ends_its_own_executors_only"
 DRIVERS_RIGHTS = f"{CRDS}/test_policies.py::test_a_driver_may_do_nothing_else"
 OPERATORS_RIGHTS = f"{CRDS}/test_policies.py::test_the_operators_rights"
+READS_SECRETS = f"{COMPONENT}/test_rights.py::test_the_charts_rights_are_enough"
 MAKES = f"{CRDS}/test_operators_account.py::test_what_it_makes_is_accepted"
 MAY_NOT_CREATE = f"{CRDS}/test_operators_account.py::test_it_may_not_create"
 MAY_NOT_CHANGE = f"{CRDS}/test_operators_account.py::test_it_may_not_change"
@@ -135,10 +136,11 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing: the gateway asks for a pod's token, etcd for a certificate", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell(
-            "everything, where it may `get` Secrets of the release's namespace: with `consent.secrets` other than "
-            "`Off`, or a broker, in a release for all namespaces. They are the certificates of the operator and of "
-            "etcd's root, and the key of etcd's authority. Else as an editor, by pods that it starts",
+            "as an editor, by pods that it starts. It neither reads nor mounts the certificates of the operator and "
+            "of etcd's root and the key of etcd's authority, unless `config.watchNamespaces` names the release's "
+            "namespace or `admission.enabled` is `false`",
             OPERATORS_RIGHTS,
+            MAY_NOT_CREATE,
             MAKES,
             NEIGHBOUR,
         ),
@@ -166,7 +168,7 @@ CELLS: dict[str, dict[str, Cell]] = {
         ),
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
-        HOLDER: cell("everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS),
+        HOLDER: cell("as an editor, by pods that it starts (as above)", OPERATORS_RIGHTS, MAY_NOT_CREATE, NEIGHBOUR),
     },
     "etcd's space and time for other tables": {
         VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
@@ -185,7 +187,10 @@ CELLS: dict[str, dict[str, Cell]] = {
             CONNECTIONS,
         ),
         HOLDER: cell(
-            "fills the database, where it may `get` Secrets of the release's namespace (as above): then nobody writes",
+            "up to the limits of each table, by pods that it starts. With the operator's certificate, which it does "
+            "not read (as above), nothing but etcd's quota would be a limit",
+            FULL,
+            MAY_NOT_CREATE,
             OPERATORS_QUOTA,
         ),
     },
@@ -197,8 +202,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("has its own driver's, and no token to ask for others", STARTS, MOUNTS, NO_API_TOKEN),
         NETWORK: cell("nothing: they are in pods, whose ports serve none without their key", WIRE),
         HOLDER: cell(
-            "gets it by name with `consent.secrets` other than `Off`, or with a broker; else by a pod with it",
-            OPERATORS_RIGHTS,
+            "gets it by name with `consent.secrets` other than `Off`, or with a broker: in a release for all "
+            "namespaces once it has bound that right to itself there; else by a pod with it",
+            READS_SECRETS,
             MAKES,
         ),
     },
@@ -260,7 +266,8 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("serves its own driver; with another key it is refused", EXECUTORS_KEY),
         NETWORK: cell("is refused without the key", WIRE),
         HOLDER: cell(
-            "gets the key by name with `consent.secrets` other than `Off`, or with a broker", OPERATORS_RIGHTS
+            "gets the key by name, as a table's Secret, with `consent.secrets` other than `Off`, or with a broker",
+            READS_SECRETS,
         ),
     },
     "Other pods of the namespace, and their nodes": {
