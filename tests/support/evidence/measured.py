@@ -1,4 +1,4 @@
-"""Times that a test on a cluster has measured, kept in docs/results/raw/e2e: the last run of each."""
+"""Times that a test on a cluster has measured: the last run of each, in docs/results/raw/e2e."""
 
 from __future__ import annotations
 
