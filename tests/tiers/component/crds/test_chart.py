@@ -780,3 +780,15 @@ def test_certificates_name_what_they_are_for(etcd: tuple[int, Path]) -> None:
         "gateway": "hudi-gateway",
         "root": "root",
     }
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds", "warns"), [("https://b", 59, True), ("https://b", 60, False), ("", 5, False)]
+)
+def test_a_store_that_ends_requests_at_once_is_doubted(url: str, seconds: int, warns: bool) -> None:
+    """Too small a value loses rows, and no test of the operator's can see it."""
+    given = f"credentialsBroker.url={url},credentialsBroker.storeEndpoint=https://s,credentialsBroker.requestSeconds"
+    command = ("install", "hudi-operator", str(CHART), "--dry-run=client", IMAGES, f"--set={given}={seconds}")
+    done = helm(*command)
+    assert done.returncode == 0, done.stderr
+    assert (f"WARNING: credentialsBroker.requestSeconds is {seconds}." in done.stdout) == warns
