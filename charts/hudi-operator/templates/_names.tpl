@@ -25,6 +25,21 @@
 {{ include "hudi-operator.fullname" . }}-driver
 {{- end }}
 
+{{/* The ClusterRole with which the operator may get Secrets; it binds it to itself, namespace by namespace. */}}
+{{- define "hudi-operator.consentRole" -}}
+{{ include "hudi-operator.fullname" . }}-consent
+{{- end }}
+
+{{/* "true" when the operator reads Secrets: for their owners' consent, or those of attempts that a broker has given credentials. */}}
+{{- define "hudi-operator.readsSecrets" -}}
+{{- if or (ne .Values.config.consent.secrets "Off") .Values.credentialsBroker.url }}true{{ end }}
+{{- end }}
+
+{{/* "true" when that right is bound by the operator, in each namespace with tables: those are not known to a release for all namespaces. */}}
+{{- define "hudi-operator.bindsConsent" -}}
+{{- if and (include "hudi-operator.readsSecrets" .) (not .Values.config.watchNamespaces) }}true{{ end }}
+{{- end }}
+
 {{- define "hudi-operator.leaseName" -}}
 {{ default (printf "%s-leader" (include "hudi-operator.fullname" .)) .Values.config.leaderElection.leaseName }}
 {{- end }}

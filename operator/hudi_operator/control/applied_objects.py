@@ -26,6 +26,7 @@ class AppliedObjects:
         self._clock = clock
         self._authorities: dict[str, str] = {}
         self._objects: dict[tuple[str, str, str], tuple[str, JsonDict, float]] = {}
+        self._readable: dict[str, tuple[str, float]] = {}
 
     def applied(self, manifest: JsonDict) -> None:
         """Note an object that was applied."""
@@ -47,8 +48,20 @@ class AppliedObjects:
         uid, known, at = self._objects.get(_name(manifest), ("", {}, 0.0))
         return (uid, known) == (namespace_uid, manifest) and self._clock() - at < KEPT_SECONDS
 
+    def reads_secrets(self, namespace: str, *, namespace_uid: str) -> None:
+        """Note that Secrets of a namespace were read."""
+        if len(self._readable) >= _MOST:
+            self._readable.clear()
+        self._readable[namespace] = (namespace_uid, self._clock())
+
+    def may_read_secrets(self, namespace: str, *, namespace_uid: str) -> bool:
+        """Whether Secrets of this namespace were read a short while ago."""
+        uid, at = self._readable.get(namespace, ("", 0.0))
+        return namespace in self._readable and uid == namespace_uid and self._clock() - at < KEPT_SECONDS
+
     def forget(self, namespace: str) -> None:
         """Something is missing in a namespace: apply everything again."""
+        self._readable.pop(namespace, None)
         self._objects = {name: noted for name, noted in self._objects.items() if name[0] != namespace}
 
 

@@ -312,8 +312,10 @@ class Executor:
         try:
             owners = await self._kubernetes.owners("Secret", namespace, name)
         except Fatal:
-            # The operator may read no Secrets (config.consent.secrets: Off): then the policy
-            # `keys` alone keeps others from making one of that name.
+            # The operator may read no Secrets (config.consent.secrets: Off, or its RoleBinding was
+            # deleted since it was last asked): then the policy `keys` alone keeps others from
+            # making one of that name.
+            self._applied.forget(namespace)
             return ""
         return "" if owners is None or pod_uid in owners else _foreign("Secret", namespace, name)
 

@@ -161,7 +161,7 @@ class Observer:
             read = await self._read_etcd(spec, agent)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
-        consents = await self._consents(namespace, spec, objects)
+        consents, readable = await self._consents(namespace, namespace_uid, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         # What the API server said of the time before this look may be older than a step of a clock.
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
@@ -184,6 +184,7 @@ class Observer:
             source_tables=sources,
             tables_at_event_logs=await self._tables_at_event_logs(namespace, objects, read.facts),
             consents=consents,
+            secrets_unreadable=not readable,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
             executor_answers=self._executor_answers(key),
@@ -208,7 +209,7 @@ class Observer:
         """
         seen = self._memory.recall(key)
         spec = seen.objects.table_spec.spec if seen is not None else None
-        if seen is None or seen.table is None or spec is None:
+        if seen is None or seen.table is None or spec is None or seen.secrets_unreadable:
             return None
         agent = agent_of(seen.table, spec, seen.objects.table_spec.error, self._config.spark_image)
         read = await self._read_etcd(spec, agent)
@@ -259,21 +260,54 @@ class Observer:
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
 
-    async def _consents(self, namespace: str, spec: TableSpec | None, objects: Objects) -> Mapping[Named, Consent]:
+    async def _consents(
+        self, namespace: str, namespace_uid: str, spec: TableSpec | None, objects: Objects
+    ) -> tuple[Mapping[Named, Consent], bool]:
         """What the named Secrets and ServiceAccounts say of who may use them, read live.
 
-        They decide about new pods only.
+        They decide about new pods only. The second value: whether Secrets can be read at all.
         """
         if spec is None:
-            return {}
+            return {}, True
         writers = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
         named = {
             reference.object
             for reference in (*references.of_table(spec), *(r for w in writers for r in references.of_writer(w)))
             if self._config.consent.by_kind[reference.object.kind] != "Off"
         }
-        found = await asyncio.gather(*(self._kubernetes.annotations(n.kind, namespace, n.name) for n in sorted(named)))
-        return {name: Consent.read(said) for name, said in zip(sorted(named), found, strict=True)}
+        found = await asyncio.gather(*(self._consent(namespace, name) for name in sorted(named)))
+        consents = {name: consent for name, consent in zip(sorted(named), found, strict=True) if consent is not None}
+        if any(name.kind == references.SECRET for name in named):
+            readable = len(consents) == len(named)
+        else:
+            readable = await self._may_read_secrets(namespace, namespace_uid)
+        return {name: said for name, said in consents.items() if readable or name.kind != references.SECRET}, readable
+
+    async def _consent(self, namespace: str, name: Named) -> Consent | None:
+        """What one object says.
+
+        None when it is a Secret that the operator may not read, and it may give itself that right.
+        """
+        try:
+            return Consent.read(await self._kubernetes.annotations(name.kind, namespace, name.name))
+        except Fatal:
+            if name.kind != references.SECRET or not self._config.consent_binding.given:
+                raise
+            return None
+
+    async def _may_read_secrets(self, namespace: str, namespace_uid: str) -> bool:
+        """Whether the operator has the right where no Secret is asked for consent.
+
+        The keys of attempts are read, too, and the credentials that a broker gave. An answer of
+        some minutes ago is good enough for these.
+        """
+        binding = self._config.consent_binding
+        if not binding.given or self._applied.may_read_secrets(namespace, namespace_uid=namespace_uid):
+            return True
+        if await self._consent(namespace, Named(references.SECRET, binding.role)) is None:
+            return False
+        self._applied.reads_secrets(namespace, namespace_uid=namespace_uid)
+        return True
 
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None, now_ms: int) -> Overlapping:
         if spec is None or not undecided(spec, etcd):

@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.manifests.spark_conf import AGENT_SERVICE_ACCOUNT, DRIVER_SERVICE_ACCOUNT
-from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
+from hudi_operator.model.config import ConsentBindingConfig, NetworkPolicyConfig, OperatorConfig
 
 JsonDict = dict[str, Any]
 
@@ -44,6 +44,8 @@ def namespace_objects(
         _role_binding(namespace, f"hudi-driver-{name}", name, config.driver_role)
         for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
+    if config.consent_binding.given:
+        objects.append(consent_binding(namespace, config.consent_binding))
     if config.network_policies.enabled:
         objects.extend(
             _network_policy(namespace, role, peers, config.network_policies) for role, peers in _REACHED_BY.items()
@@ -112,11 +114,17 @@ def _service_account(namespace: str, name: str) -> JsonDict:
     }
 
 
-def _role_binding(namespace: str, name: str, service_account: str, role: str) -> JsonDict:
+def consent_binding(namespace: str, config: ConsentBindingConfig) -> JsonDict:
+    """The operator's own right to read Secrets of a namespace with tables."""
+    return _role_binding(namespace, config.role, config.service_account, config.role, of=config.namespace)
+
+
+def _role_binding(namespace: str, name: str, service_account: str, role: str, *, of: str = "") -> JsonDict:
+    """``of``: the account's namespace; empty: the binding's own."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": _metadata(namespace, name),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": of or namespace}],
     }

@@ -84,6 +84,26 @@ class ConsentConfig:
 
 
 @dataclass(frozen=True)
+class ConsentBindingConfig:
+    """How the operator gets the right to read Secrets where its own role does not have it.
+
+    Empty ``role``: it has it, or reads none.
+    """
+
+    role: str = ""
+    """ClusterRole with that right, which the operator binds to itself in namespaces with tables."""
+    service_account: str = ""
+    """The operator's own."""
+    namespace: str = ""
+    """Of that account."""
+
+    @property
+    def given(self) -> bool:
+        """True when the operator binds the role."""
+        return bool(self.role)
+
+
+@dataclass(frozen=True)
 class LeaderElectionConfig:
     """Leader election, seconds."""
 
@@ -161,6 +181,7 @@ class OperatorConfig:
     allowed_images: tuple[str, ...] = ("*",)
     """Images that a HudiTable may name beside ``spark_image``; a final ``*`` matches anything."""
     consent: ConsentConfig = ConsentConfig()
+    consent_binding: ConsentBindingConfig = ConsentBindingConfig()
     option_patterns: tuple[str, ...] = ()
     """``options.allow``: Hudi options that writers may set beside the shipped allow-list."""
     agent: AgentConfig = field(default_factory=AgentConfig)
@@ -200,6 +221,9 @@ class OperatorConfig:
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
             allowed_images=_strings(data, "allowedImages", cls.allowed_images, "config"),
             consent=_check_consent(ConsentConfig(**_section(data, "consent", ConsentConfig))),
+            consent_binding=_check_consent_binding(
+                ConsentBindingConfig(**_section(data, "consentBinding", ConsentBindingConfig))
+            ),
             path_prefixes={
                 ns: _strings({ns: items}, ns, (), "pathPrefixes")
                 for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()
@@ -232,6 +256,7 @@ _TOP = [
     "pathPrefixes",
     "allowedImages",
     "consent",
+    "consentBinding",
     "options",
     "agent",
     "watchNamespaces",
@@ -347,6 +372,14 @@ def _check_consent(consent: ConsentConfig) -> ConsentConfig:
         if rule not in ("Required", "Optional", "Off"):
             raise ConfigError(f"consent: for {kind}: expected Required, Optional or Off, found {rule!r}")
     return consent
+
+
+def _check_consent_binding(binding: ConsentBindingConfig) -> ConsentBindingConfig:
+    if any((binding.role, binding.service_account, binding.namespace)) and not all(
+        (binding.role, binding.service_account, binding.namespace)
+    ):
+        raise ConfigError("consentBinding: role, serviceAccount and namespace belong together")
+    return binding
 
 
 def _check_size(size: str, where: str) -> str:

@@ -236,6 +236,10 @@ class Observed:
     """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
     them; those of a kind that nobody is asked about are absent.
     """
+    secrets_unreadable: bool = False
+    """The API server does not let the operator read Secrets of the namespace, and the operator may
+    give itself that right (``config.consentBinding``): `consents` has no Secrets.
+    """
     revocations: Mapping[str, Revocation] = field(default_factory=dict)
     """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)

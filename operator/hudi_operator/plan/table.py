@@ -17,13 +17,14 @@ from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_operator.api.spec import ObjectRef
+from hudi_operator.manifests import namespace
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
-from hudi_operator.plan.core.actions import Action, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.actions import Action, Apply, PatchFinalizers, Plan, StopTimer, UpdateStatus
 from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
@@ -35,6 +36,8 @@ from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
 
 JsonDict = dict[str, Any]
+RIGHTS_SECONDS = 2.0
+"""Until the next look at a table whose operator has just bound a role to itself."""
 _CONDITIONS_OF_WAITING = (
     "Ready",
     "Admitted",
@@ -209,8 +212,11 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
     """Add the writers' actions and all statuses to a step."""
     if not progress and view.writers:
         progress = _unchanged(view)
+    rights = guarded("the right to read Secrets", partial(_rights, view))
     if any(isinstance(a, PatchFinalizers) and a.add for a in step.actions):
-        return Plan("; ".join(step.summary), step.actions, step.requeue, step.failed)
+        return Plan(
+            "; ".join(step.summary), (*step.actions, *rights.late), step.requeue, (*step.failed, *rights.failed)
+        )
     decisions: dict[str, Decision] = {}
     statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
     # New attempts before repeated ones: a pod that is refused repeatedly does not make other
@@ -222,7 +228,7 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
         guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name]))
         for w in order
     ]
-    writers = together([statuses, *each])
+    writers = together([statuses, *each, rights])
     summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
     sentence = "; ".join((*summary, *failed)) or _idle_sentence(view, decisions)
     finalizers = tuple(a for a in step.actions if isinstance(a, PatchFinalizers))
@@ -246,6 +252,18 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
     if update is None:
         return PartialPlan()
     return PartialPlan((update, *(() if view.observed.namespace_terminating else table_events.events(obj, status))))
+
+
+def _rights(view: View) -> PartialPlan:
+    """The operator's right to read Secrets of the namespace, where it does not have it.
+
+    Last of all: nothing else waits for it but the launch of pods, which the next look decides.
+    """
+    binding = view.config.consent_binding
+    if not view.observed.secrets_unreadable or view.observed.namespace_terminating or _not_taken_over(view):
+        return PartialPlan()
+    made = Apply(namespace.consent_binding(view.table.ref.namespace, binding))
+    return PartialPlan((), (f"binding the role {binding.role} to itself",), RIGHTS_SECONDS, late=(made,))
 
 
 def _idle_sentence(view: View, decisions: dict[str, Decision]) -> str:

@@ -148,7 +148,7 @@ def many_tables(parts: Parts) -> JsonDict:
     """One agent of many tables: admitted, known to the gateway, and taken from some of them."""
     pod = Pod("load", "hudi-agent-0123456789-1", "uid-agent")
     client = parts.gateway.pod(pod)
-    before = Usage.of(parts.gateway.pid).memory
+    before, etcd_before = Usage.of(parts.gateway.pid).memory, Usage.of(parts.etcd.pid).memory
     tables = [parts.table(100_000 + number) for number in range(TABLES)]
 
     def write(table: str) -> None:
@@ -162,6 +162,8 @@ def many_tables(parts: Parts) -> JsonDict:
         "tables": TABLES,
         "memoryBefore": before,
         "memory": Usage.of(parts.gateway.pid).memory,
+        "etcdMemoryBefore": etcd_before,
+        "etcdMemory": Usage.of(parts.etcd.pid).memory,
         "admitMillis": millis(admitted),
         "firstMillis": millis(first),
         "againMillis": millis(again),
@@ -298,6 +300,7 @@ def page() -> str:
         "",
         f"The gateway's memory was {many['memoryBefore'] / MIB:.0f} MB before these tables, after the contenders, "
         f"and {many['memory'] / MIB:.0f} MB after them.",
+        *_etcds_memory(many),
         "",
         "Run:",
         "",
@@ -306,6 +309,16 @@ def page() -> str:
         "(its own is part of that)",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _etcds_memory(many: JsonDict) -> list[str]:
+    """Nothing of a run that did not look."""
+    if "etcdMemory" not in many:
+        return []
+    return [
+        f"etcd's was {many['etcdMemoryBefore'] / MIB:.0f} MB before and {many['etcdMemory'] / MIB:.0f} MB after: a "
+        "table has three keys here, its gate, its agent's admission and its clock."
+    ]
 
 
 def _spread(values: list[float], how: str, unit: str = "") -> str:

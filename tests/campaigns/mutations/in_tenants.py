@@ -24,6 +24,56 @@ TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 
 TENANTS = (
     mutation(
+        "secrets-are-read-everywhere",
+        "F403",
+        "who has the operator's token has the certificate of etcd's root",
+        Edit(
+            f"{TEMPLATES}/rbac.yaml",
+            '{{- if and (include "hudi-operator.readsSecrets" .) .Values.config.watchNamespaces }}\n',
+            '{{- if include "hudi-operator.readsSecrets" . }}\n',
+        ),
+        f"{CRDS}/test_chart.py::test_which_role_reads_secrets",
+        f"{CRDS}/test_policies.py::test_the_operators_rights",
+    ),
+    mutation(
+        "the-right-to-read-secrets-is-given-to-others",
+        "F403",
+        "the operator's token lets any account read the Secrets of a namespace",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            " && s.name == '{{ include \"hudi-operator.serviceAccount\" $ }}'))",
+            "))",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_may_not_create",
+    ),
+    mutation(
+        "the-first-launch-asks-without-the-right",
+        "F403",
+        "a table that is new in its namespace is told that a Secret does not allow it",
+        o(
+            "plan/core/launch",
+            "    if view.observed.secrets_unreadable:\n"
+            '        return ""\n'
+            "    return references.problem(\n        references.of_table",
+            "    return references.problem(\n        references.of_table",
+        ),
+        f"{LAUNCH}::test_the_right_to_read_secrets_comes_before_the_first_question",
+    ),
+    mutation(
+        "pods-start-before-secrets-can-be-read",
+        "F403 F121",
+        "a Secret whose owner has withdrawn it is used as long as the operator cannot read it",
+        o("plan/core/launch", "image_problem(view) or rights_problem(view) or", "image_problem(view) or"),
+        f"{LAUNCH}::test_a_right_that_is_taken_away_keeps_the_next_launch_only",
+    ),
+    mutation(
+        "unreadable-secrets-stop-the-table",
+        "F403 I6",
+        "nobody settles dead writers in a namespace whose RoleBinding somebody has deleted",
+        o("control/observe", "or not self._config.consent_binding.given:", "or self._config.consent_binding.given:"),
+        "tests/tiers/unit/control/test_observe.py::test_secrets_that_cannot_be_read_are_told_and_end_no_look",
+    ),
+    mutation(
         "what-the-operator-makes-has-no-label",
         "availability",
         "nobody can tell which ServiceAccounts of a namespace are the operator's, and none is removed",

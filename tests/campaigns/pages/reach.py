@@ -30,6 +30,7 @@ OUTLIVES = f"{CRDS}/test_drivers.py::test_it_outlives_its_writer"
 ENDS = f"{CRDS}/test_drivers.py::test_a_driver_ends_its_own_executors_only"
 DRIVERS_RIGHTS = f"{CRDS}/test_policies.py::test_a_driver_may_do_nothing_else"
 OPERATORS_RIGHTS = f"{CRDS}/test_policies.py::test_the_operators_rights"
+READS_SECRETS = f"{COMPONENT}/test_rights.py::test_the_charts_rights_are_enough"
 MAKES = f"{CRDS}/test_operators_account.py::test_what_it_makes_is_accepted"
 MAY_NOT_CREATE = f"{CRDS}/test_operators_account.py::test_it_may_not_create"
 MAY_NOT_CHANGE = f"{CRDS}/test_operators_account.py::test_it_may_not_change"
@@ -58,6 +59,13 @@ PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_
 CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
 FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
 TURNS = f"{UNIT}/plan/gate/test_turns.py"
+CATALOG_FIELDS = f"{CRDS}/test_catalogs.py::test_a_refusal_names_field_value_and_rule"
+CATALOG_ADDRESSES = (
+    f"{UNIT}/runtime/catalog/test_catalog.py::test_what_is_connected_to_are_the_addresses_that_were_checked"
+)
+CATALOG_OPTIONS = f"{UNIT}/api/test_options.py::test_owned_hudi_options"
+CATALOG_SHOWS = "tests/tiers/hudi/test_catalog.py::test_a_metastore_shows_what_was_committed"
+CATALOG_TAKEN = "tests/tiers/hudi/test_catalog.py::test_partitions_go_and_other_tables_stay"
 
 VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
     "viewer",
@@ -128,10 +136,11 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing: the gateway asks for a pod's token, etcd for a certificate", NO_TOKEN, NO_CERTIFICATE),
         HOLDER: cell(
-            "everything, where it may `get` Secrets of the release's namespace: with `consent.secrets` other than "
-            "`Off`, or a broker, in a release for all namespaces. They are the certificates of the operator and of "
-            "etcd's root, and the key of etcd's authority. Else as an editor, by pods that it starts",
+            "as an editor, by pods that it starts. It neither reads nor mounts the certificates of the operator and "
+            "of etcd's root and the key of etcd's authority, unless `config.watchNamespaces` names the release's "
+            "namespace or `admission.enabled` is `false`",
             OPERATORS_RIGHTS,
+            MAY_NOT_CREATE,
             MAKES,
             NEIGHBOUR,
         ),
@@ -159,7 +168,7 @@ CELLS: dict[str, dict[str, Cell]] = {
         ),
         EXECUTOR: cell("nothing: it has no identity for etcd", NO_ETCD, NO_TOKEN),
         NETWORK: cell("nothing", NO_TOKEN, NO_CERTIFICATE),
-        HOLDER: cell("everything, where it may `get` Secrets of the release's namespace (as above)", OPERATORS_RIGHTS),
+        HOLDER: cell("as an editor, by pods that it starts (as above)", OPERATORS_RIGHTS, MAY_NOT_CREATE, NEIGHBOUR),
     },
     "etcd's space and time for other tables": {
         VIEWER: cell("nothing", NO_CERTIFICATE, NO_TOKEN),
@@ -178,7 +187,10 @@ CELLS: dict[str, dict[str, Cell]] = {
             CONNECTIONS,
         ),
         HOLDER: cell(
-            "fills the database, where it may `get` Secrets of the release's namespace (as above): then nobody writes",
+            "up to the limits of each table, by pods that it starts. With the operator's certificate, which it does "
+            "not read (as above), nothing but etcd's quota would be a limit",
+            FULL,
+            MAY_NOT_CREATE,
             OPERATORS_QUOTA,
         ),
     },
@@ -190,8 +202,9 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("has its own driver's, and no token to ask for others", STARTS, MOUNTS, NO_API_TOKEN),
         NETWORK: cell("nothing: they are in pods, whose ports serve none without their key", WIRE),
         HOLDER: cell(
-            "gets it by name with `consent.secrets` other than `Off`, or with a broker; else by a pod with it",
-            OPERATORS_RIGHTS,
+            "gets it by name with `consent.secrets` other than `Off`, or with a broker: in a release for all "
+            "namespaces once it has bound that right to itself there; else by a pod with it",
+            READS_SECRETS,
             MAKES,
         ),
     },
@@ -253,7 +266,8 @@ CELLS: dict[str, dict[str, Cell]] = {
         EXECUTOR: cell("serves its own driver; with another key it is refused", EXECUTORS_KEY),
         NETWORK: cell("is refused without the key", WIRE),
         HOLDER: cell(
-            "gets the key by name with `consent.secrets` other than `Off`, or with a broker", OPERATORS_RIGHTS
+            "gets the key by name, as a table's Secret, with `consent.secrets` other than `Off`, or with a broker",
+            READS_SECRETS,
         ),
     },
     "Other pods of the namespace, and their nodes": {
@@ -291,6 +305,31 @@ CELLS: dict[str, dict[str, Cell]] = {
             "as above in each namespace that the operator watches; makes nothing in its own and in Kubernetes' own",
             MAY_NOT_CREATE,
             f"{CRDS}/test_chart.py::test_rights_end_at_the_watched_namespaces",
+        ),
+    },
+    "Entries in a Hive Metastore": {
+        VIEWER: cell("nothing through the API server; over the network as a neighbour", ROLE),
+        EDITOR: cell(
+            "names metastore, database and table in specs, as a table author; by a pod that it starts as a neighbour",
+            ROLE,
+            CATALOG_FIELDS,
+        ),
+        AUTHOR: cell(
+            "has the agent of its table keep the entry that the spec names; one of another location stays, and "
+            "loopback, link-local and metadata addresses are refused. Its code is a neighbour",
+            CATALOG_SHOWS,
+            CATALOG_TAKEN,
+            CATALOG_FIELDS,
+            CATALOG_ADDRESSES,
+        ),
+        DRIVER: cell("no option of its names a catalog; its code is a neighbour", CATALOG_OPTIONS),
+        EXECUTOR: cell(f"{NOT_TESTED} as a neighbour: it runs the driver's code"),
+        NETWORK: cell(
+            f"{NOT_TESTED} changes and drops them, where it reaches the metastore's port: pods have no name and no "
+            "password there. Who reaches it is limited by NetworkPolicies of the metastore's namespace"
+        ),
+        HOLDER: cell(
+            "changes no spec, and so no address or name; by a pod that it starts as a neighbour", MAY_NOT_CHANGE, MAKES
         ),
     },
     "Metrics of the operator, the gateway and etcd": {

@@ -4,8 +4,9 @@
                                                 `python -m tests.campaigns.pages.last_run` does it,
                                                 too
 
-The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md and the
-forty cases (tests/campaigns/faults/cases.py); the runs are read from the tests' source
+The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md, the
+forty cases (tests/campaigns/faults/cases.py) and the cures of what a security review has found
+(tests/campaigns/pages/security.py); the runs are read from the tests' source
 (tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of
 the page is typed but which tests show an invariant.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.campaigns.faults.cases import CASES
-from tests.campaigns.pages import last_run
+from tests.campaigns.pages import last_run, security
 from tests.support import evidence
 from tests.support.evidence import catalog, local_files
 from tests.support.evidence.catalog import ALL, EVERY, Test
@@ -107,7 +108,9 @@ invariant of [protocol.md](../design/protocol.md) some tests, those with the mos
 for each row of [rfc-22.md](../design/rfc-22.md) and each of the
 [forty cases](faults.md#the-forty-acceptance-cases) the tests that are named there. A test that is
 named is about the claim; what it asserts stands in its source, and what a case lacks in its last
-column.
+column. The last part has what a review of the product's security has found, by its subject and the
+numbers of [findings](../design/findings.md): tests of the cure, and below them mutations that take
+it out again, whose outcomes are in [mutations](mutations.md).
 
 * **On**: as the tests are today; S3 is versitygw; – is neither Spark nor pods.
 * **Run**: *every change* is `make test` and CI, *test-all* is `make test-all` alone, anything else is a
@@ -131,6 +134,12 @@ def cases() -> Iterator[tuple[str, list[str]]]:
     """The forty cases, and what each names."""
     for case in CASES:
         yield str(case.number), list(case.tests)
+
+
+def reviewed() -> Iterator[tuple[str, list[str]]]:
+    """What the security review has found, and the tests of the cures."""
+    for one in security.FINDINGS:
+        yield one.about, list(one.tests)
 
 
 def run(found: tuple[Test, ...]) -> str:
@@ -236,7 +245,7 @@ def page() -> str:
     stored = noted()
     named = {
         test
-        for claims in (INVARIANTS.items(), rows(), cases())
+        for claims in (INVARIANTS.items(), rows(), cases(), reviewed())
         for _, words in claims
         for word in words
         for test in catalog.named(word)
@@ -248,7 +257,12 @@ def page() -> str:
         left_out="earlier runs, and runs of CI",
     )
     head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
-    parts = {"Invariants": list(INVARIANTS.items()), "RFC-22": list(rows()), "The forty cases": list(cases())}
+    parts = {
+        "Invariants": list(INVARIANTS.items()),
+        "RFC-22": list(rows()),
+        "The forty cases": list(cases()),
+        "Security review": list(reviewed()),
+    }
     return "\n".join(
         [
             HEAD,
@@ -258,6 +272,10 @@ def page() -> str:
                 for title, claims in parts.items()
                 for line in ("", f"## {title}", "", not_shown(claims, stored), "", *head, *_lines(claims, stored))
             ),
+            "",
+            "| finding of the review | mutations |",
+            "|---|---|",
+            *(f"| {one.about} | {', '.join(f'`{of}`' for of in one.mutations) or '–'} |" for one in security.FINDINGS),
             "",
         ]
     )

@@ -19,8 +19,9 @@ from demo.lake import Lake
 from demo.protocol import Watch
 
 from tests.support.cluster.node import HOST, NodeLogs, frozen
-from tests.support.cluster.scene import Scene, kill_container
+from tests.support.cluster.scene import EXECUTOR, ORDER, Scene, executors, kill_container
 from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, installed_with, make_space, wait_for
+from tests.support.evidence import measured
 from tests.support.harness.local import ACCESS_KEY, SECRET_KEY
 from tests.support.harness.revocable_store import TOKEN, RevocableStore
 from tests.support.harness.s3proxy import Proxy, completed, completed_in_metadata
@@ -83,10 +84,16 @@ def test_a_lost_node_needs_no_person(revocable: Space, proxy_before: Proxy, oper
     successor's commits: the store refuses that very request.
     """
     scene = Scene(
-        revocable, proxy_before, "lost", victim={"retryPolicy": {"limit": 0}}, fencing={"mode": "Credentials"}
+        revocable,
+        proxy_before,
+        "lost",
+        victim={"retryPolicy": {"limit": 0}, "executors": {"instances": 1, **EXECUTOR}},
+        fencing={"mode": "Credentials"},
     )
     instant, pod = scene.inflight()
     driver = next(d for d in revocable.drivers(scene.victim) if d["metadata"]["name"] == pod)
+    executor = wait_for("its executor", lambda: executors(revocable, pod) or None, seconds=60)
+    uids = {driver["metadata"]["uid"], *executor.values()}
     held = scene.hold(completed_in_metadata, instant)
     at = time.time()
     try:
@@ -94,9 +101,14 @@ def test_a_lost_node_needs_no_person(revocable: Space, proxy_before: Proxy, oper
             revocable.signal_all(pod, signal.SIGSTOP)
             record = scene.settled("credentials", pod, at)
             proofs = scene.record(pod)["proofs"]
-            uid = driver["metadata"]["uid"]
-            assert {key: proof["kind"] for key, proof in proofs.items()} == {uid: "CredentialsRevoked"}, proofs
+            # The executor has the Secret of its driver.
+            assert {key: proof["kind"] for key, proof in proofs.items()} == dict.fromkeys(uids, "CredentialsRevoked")
             assert record.outcomes == {instant: "RolledBack"}, record
+            measured.keep(
+                "credentials-fencing",
+                {phase: record.phases[phase] - at for phase in ORDER if phase in record.phases},
+                settings={"identityCacheSeconds": CACHE_SECONDS, "requestSeconds": REQUEST_SECONDS},
+            )
             assert record.phases["Unlocked"] - record.phases["Draining"] >= REQUEST_SECONDS - 1
             scene.assert_blocked(at, record)
             # The process was only paused: nobody has ended it, and nobody could.

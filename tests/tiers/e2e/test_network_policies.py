@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
 from demo import cluster
 from demo.cluster import kubectl
 
+from tests.support import ROOT, quick_yaml
 from tests.support.cluster.enforcer import enforced
 from tests.support.cluster.scene import EXECUTOR, executors
 from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, wait_for, written
@@ -19,6 +20,9 @@ from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installe
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 NEIGHBOUR = "neighbour"
 STORAGE = "storage"
+STORE = {"app.kubernetes.io/name": "s3"}
+"""Labels of the object store's pod (examples/flights/s3.yaml)."""
+TABLES_ONLY = ROOT / "examples" / "isolation" / "networkpolicy.yaml"
 WEB = 8000
 """The port on which the neighbour listens."""
 EGRESS = {
@@ -131,6 +135,19 @@ def reaching(address: str, *namespaces: str) -> dict[str, str]:
     return found
 
 
+@pytest.fixture
+def tables_only(space: Space) -> Iterator[Callable[[], None]]:
+    """Applies the NetworkPolicy of the example, with the names of this cluster in it."""
+    policy = quick_yaml.load(TABLES_ONLY.read_text())
+    (rule,) = policy["spec"]["ingress"]
+    (peer,) = rule["from"]
+    policy["metadata"]["namespace"] = STORAGE
+    policy["spec"]["podSelector"] = {"matchLabels": STORE}
+    peer["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": space.namespace}}
+    yield lambda: cluster.apply(json.dumps(policy))
+    kubectl("delete", "networkpolicy", policy["metadata"]["name"], "-n", STORAGE, "--ignore-not-found")
+
+
 def roles(ports: set[Port]) -> set[str]:
     """What the pods of these ports are: operator, gateway, etcd; driver, executor, agent."""
     found = set()
@@ -140,9 +157,12 @@ def roles(ports: set[Port]) -> set[str]:
     return found
 
 
-def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(space: Space, neighbour: str) -> None:
+def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(
+    space: Space, neighbour: str, tables_only: Callable[[], None]
+) -> None:
     """Without a plugin that enforces policies a pod of anybody connects to each of our pods; with
-    one to none, while writers with executors commit, one of them from its start to its end.
+    one to none, and with the policy of examples/isolation not to the store either, while writers
+    with executors commit, one of them from its start to its end.
     """
     space.table("policies")
     space.writer("before", "policies", batches=2, rows=60, delay=0.5, executors={"instances": 1, **EXECUTOR})
@@ -158,6 +178,8 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(space: Space, neigh
         wait_for("the policies to hold", lambda: not answered(ours) & open_before, seconds=90, every=2)
         # What no policy of ours selects is reached as before: it is the policies that refuse.
         assert answered(store) == set(store)
+        tables_only()
+        wait_for("the example's policy to hold", lambda: not answered(store), seconds=90, every=2)
         space.wait("hudiwriter/before", "Succeeded", seconds=240)
         space.writer(
             "during", "policies", batches=2, rows=60, first=1000, delay=0.2, executors={"instances": 1, **EXECUTOR}
@@ -165,7 +187,7 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(space: Space, neigh
         driver = wait_for("a driver", lambda: space.drivers("during") or None, seconds=120)[0]["metadata"]["name"]
         wait_for("its executor", lambda: bool(executors(space, driver)), seconds=120)
         ours = listening(space.namespace) | listening(OPERATOR_NAMESPACE)
-        assert not answered(ours), "reached although policies are enforced"
+        assert not answered(ours | store), "reached although policies are enforced"
         space.wait("hudiwriter/during", "Succeeded", seconds=240)
     space.audited("policies", pd.concat([written(batches=2, rows=60), written(batches=2, rows=60, first=1000)]))
 

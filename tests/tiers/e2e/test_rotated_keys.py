@@ -17,6 +17,7 @@ from demo.protocol import Watch
 from tests.support.cluster.node import HOST, NodeLogs
 from tests.support.cluster.scene import executors
 from tests.support.cluster.space import Space, make_space, wait_for, written
+from tests.support.evidence import measured
 from tests.support.harness.local import ACCESS_KEY, SECRET_KEY
 from tests.support.harness.s3_users import Users
 
@@ -82,7 +83,11 @@ def test_rotated_keys_reach_drivers_executors_and_agents(
         return len(seconds) == len(pods)
 
     wait_for("all three processes to have the new keys", all_say_so, seconds=WITHIN, every=0.2)
-    print("seconds to the new keys: " + ", ".join(f"{pod} {number:.0f}" for pod, number in seconds.items()))
+    measured.keep(
+        "rotated-keys",
+        {role: seconds[pod] for role, pod in zip(("driver", "executor", "agent"), pods, strict=True)},
+        settings={"within": WITHIN},
+    )
     users.remove("first")
     rotating.wait("hudiwriter/long", "Succeeded", seconds=400)
     assert [pod["metadata"]["name"] for pod in rotating.drivers("long")] == [driver], "one attempt, to its end"

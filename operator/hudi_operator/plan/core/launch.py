@@ -36,8 +36,21 @@ def image_problem(view: View) -> str:
     )
 
 
+def rights_problem(view: View) -> str:
+    """Why no pod of the table may start before the operator has a right of its own; else empty."""
+    if not view.observed.secrets_unreadable:
+        return ""
+    role, where = view.config.consent_binding.role, view.table.ref.namespace
+    return f"the operator may not read Secrets of namespace {where} before its RoleBinding {role} there holds"
+
+
 def table_problem(view: View) -> str:
-    """Why no pod may start with what the HudiTable names; empty when it may."""
+    """Why no pod may start with what the HudiTable names.
+
+    Empty when it may, or nobody knows yet.
+    """
+    if view.observed.secrets_unreadable:
+        return ""
     return references.problem(
         references.of_table(view.table), view.observed.consents, view.table, view.config.consent.by_kind
     )
@@ -51,7 +64,7 @@ def mode_problem(view: View) -> str:
 
 def problem(view: View) -> str:
     """Why no pod of the table may start; empty when one may."""
-    return image_problem(view) or table_problem(view) or mode_problem(view)
+    return image_problem(view) or rights_problem(view) or table_problem(view) or mode_problem(view)
 
 
 def writer_image_problem(view: View, writer: WriterSpec) -> str:
@@ -78,7 +91,12 @@ def may_not_start(view: View, writer: WriterSpec) -> str:
 
 
 def writer_problem(view: View, writer: WriterSpec) -> str:
-    """Why no driver may start with what the HudiWriter names; empty when it may."""
+    """Why no driver may start with what the HudiWriter names.
+
+    Empty when it may, or nobody knows yet.
+    """
+    if view.observed.secrets_unreadable:
+        return ""
     return references.problem(
         references.of_writer(writer), view.observed.consents, view.table, view.config.consent.by_kind
     )

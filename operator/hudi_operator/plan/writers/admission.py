@@ -270,6 +270,11 @@ def _partitions_are_wrong(c: _Candidate) -> Decision | None:
     return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec))
 
 
+def _rights_are_missing(c: _Candidate) -> Decision | None:
+    missing = launch.rights_problem(c.view)
+    return Decision(Kind.WAIT, "AwaitingRights", missing) if missing else None
+
+
 def _backs_off(c: _Candidate) -> Decision | None:
     retry = 0 if c.restart or c.tick_ms else attempts.next_retry_ms(c.spec, c.writer.status, c.entries)
     if retry <= c.view.now_ms:
@@ -296,6 +301,7 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _account_is_not_possible,
     _reference_is_not_allowed,
     _partitions_are_wrong,
+    _rights_are_missing,
     _backs_off,
 )
 """Checks of the writer's own state. It queues for a place when none of them applies."""

@@ -125,17 +125,20 @@ def test_cert_managers_schema_accepts_what_is_rendered(cert_manager: Cluster, va
     assert servers == {"hudi-operator-etcd-server", "hudi-operator-etcd-gateway"}
 
 
-def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["cert-manager", "given"])
+def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_path: Path, way: str) -> None:
     """cert-manager's controller is not here: the test issues what the Certificates ask for.
 
-    What it asks for is then enough for etcd, its users and roles.
+    What they ask for is then enough for etcd, its users and roles, in Secrets of the chart's names
+    and in those that the values name.
     """
-    objects = render(*VALUES["cert-manager"])
+    objects = render(*VALUES[way])
     certificates = {
         o["metadata"]["name"].removeprefix("hudi-operator-etcd-"): o["spec"]
-        for o in objects
+        for o in render(*VALUES["cert-manager"])
         if o["kind"] == "Certificate"
     }
+    given = {"server": "a", "operator": "b", "gateway": "c", "root": "d"} if way == "given" else {}
     now = datetime.now(tz=UTC)
     ca = authority.make_authority(certificates.pop("ca")["commonName"], seconds=86400, now=now)
     for identity, spec in certificates.items():
@@ -153,7 +156,7 @@ def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_p
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": spec["secretName"], "namespace": SYSTEM},
+            "metadata": {"name": given.get(identity, spec["secretName"]), "namespace": SYSTEM},
             "type": "kubernetes.io/tls",
             "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         }
@@ -176,7 +179,7 @@ def test_certificates_of_a_played_issuer_serve_etcd(cert_manager: Cluster, tmp_p
         ) as etcd,
     ):  # fmt: skip
         try:
-            with Played(cert_manager, options(*VALUES["cert-manager"], endpoint=endpoint)) as played:
+            with Played(cert_manager, options(*VALUES[way], endpoint=endpoint)) as played:
                 wait_until(lambda: played.turn() == "", 60)
             done = subprocess.run(
                 [

@@ -118,6 +118,11 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "allowedSchemes": ["s3a", "hdfs", "gs"],
         "pathPrefixes": {"a": ["s3a://x/"], "*": []},
         "consent": {"secrets": "Required", "serviceAccounts": "Required"},
+        "consentBinding": {
+            "role": "hudi-operator-consent",
+            "serviceAccount": "hudi-operator",
+            "namespace": "hudi-system",
+        },
         "options": {"allow": []},
         "agent": {
             "memory": "512Mi",
@@ -183,13 +188,47 @@ def test_the_address_of_each_endpoint_stays_when_its_pod_is_replaced() -> None:
     assert "--advertise-client-urls=https://$(POD_NAME).hudi-system.svc:2379" in etcd["args"]
 
 
-def test_nobody_is_asked_and_no_secret_is_read() -> None:
-    def gets_any_secret(*values: str) -> bool:
-        rules = find(render(*values), "ClusterRole", "hudi-operator")["rules"]
-        return any(r["resources"] == ["secrets"] and "get" in r["verbs"] and "resourceNames" not in r for r in rules)
+def reads_secrets(objects: list[JsonDict]) -> set[str]:
+    """ClusterRoles and Roles with the right to read any Secret."""
+    return {
+        role["metadata"]["name"]
+        for role in objects
+        if role["kind"] in ("ClusterRole", "Role")
+        for rule in role["rules"]
+        if "secrets" in rule["resources"]
+        and {"get", "list", "watch"} & {*rule["verbs"]}
+        and "resourceNames" not in rule
+    }
 
-    assert gets_any_secret()
-    assert not gets_any_secret("--set=config.consent.secrets=Off")
+
+@pytest.mark.parametrize(
+    ("values", "role"),
+    [
+        ((), "hudi-operator-consent"),
+        (("--set=config.consent.secrets=Optional",), "hudi-operator-consent"),
+        (("--set=config.consent.secrets=Off",), ""),
+        (("--set=config.consent.secrets=Off,config.watchNamespaces={a}",), ""),
+        (("--set=config.watchNamespaces={a}",), "hudi-operator"),
+    ],
+)
+def test_which_role_reads_secrets(values: tuple[str, ...], role: str) -> None:
+    """F403: none that is bound beside the operator's own Secrets. In a release for all namespaces
+    the chart binds that role to nobody, and no role of Kubernetes takes it in.
+    """
+    objects = render(*values)
+    assert reads_secrets(objects) == ({role} if role else set())
+    config = OperatorConfig.from_dict(
+        quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    )
+    assert config.consent_binding.given == (role == "hudi-operator-consent")
+    bound = [(o["kind"], o["metadata"].get("namespace")) for o in objects if o.get("roleRef", {}).get("name") == role]
+    assert bound == ([("RoleBinding", "a")] if role == "hudi-operator" else [])
+    if config.consent_binding.given:
+        labels = find(objects, "ClusterRole", role)["metadata"]["labels"]
+        assert not [name for name in labels if name.startswith("rbac.authorization.k8s.io/aggregate-")]
+        rules = find(objects, "ClusterRole", "hudi-operator")["rules"]
+        names = [name for rule in rules if "bind" in rule["verbs"] for name in rule["resourceNames"]]
+        assert names == ["hudi-operator-driver", role]
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 9])
@@ -446,14 +485,10 @@ def test_a_credentials_broker_is_told_to_the_operator_alone() -> None:
         assert (secrets[volume]["secretName"], f"{mounts[volume]}/{item['path']}") == (secret, file)
     assert (config.url, config.identity_cache_seconds, config.request_seconds) == ("https://broker:8443", 120, 200)
 
-    def reads_secrets(found: list[JsonDict]) -> bool:
-        rules = find(found, "ClusterRole", "hudi-operator")["rules"]
-        return any("secrets" in rule["resources"] and "get" in rule["verbs"] for rule in rules)
-
     egress = "networkPolicy.egress.enabled=true,networkPolicy.egress.operator[0].ports[0].port=8443"
     rules = find(render(f"--set={egress}"), "NetworkPolicy", "hudi-operator")["spec"]["egress"]
     assert rules[-1] == {"ports": [{"port": 8443}]}
-    assert reads_secrets(objects)
+    assert reads_secrets(objects) == {"hudi-operator-consent"}
     assert not reads_secrets(render(values[1]))
     assert "credentialsBroker" not in find(render(), "ConfigMap", "hudi-operator")["data"]["config.yaml"]
 
@@ -745,3 +780,15 @@ def test_certificates_name_what_they_are_for(etcd: tuple[int, Path]) -> None:
         "gateway": "hudi-gateway",
         "root": "root",
     }
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds", "warns"), [("https://b", 59, True), ("https://b", 60, False), ("", 5, False)]
+)
+def test_a_store_that_ends_requests_at_once_is_doubted(url: str, seconds: int, warns: bool) -> None:
+    """Too small a value loses rows, and no test of the operator's can see it."""
+    given = f"credentialsBroker.url={url},credentialsBroker.storeEndpoint=https://s,credentialsBroker.requestSeconds"
+    command = ("install", "hudi-operator", str(CHART), "--dry-run=client", IMAGES, f"--set={given}={seconds}")
+    done = helm(*command)
+    assert done.returncode == 0, done.stderr
+    assert (f"WARNING: credentialsBroker.requestSeconds is {seconds}." in done.stdout) == warns

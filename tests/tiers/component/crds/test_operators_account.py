@@ -17,13 +17,14 @@ import pytest
 from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import asked_executor, configmaps, namespace, pods
-from hudi_operator.model.config import NetworkPolicyConfig, OperatorConfig
+from hudi_operator.model.config import ConsentBindingConfig, NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodFacts
 from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, pod, table, wait_until, writer
 
 OPERATOR = "system:serviceaccount:hudi-system:hudi-operator"
-CONFIG = OperatorConfig()
+CONSENT = ConsentBindingConfig("hudi-operator-consent", "hudi-operator", "hudi-system")
+CONFIG = OperatorConfig(consent_binding=CONSENT)
 MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 
 
@@ -211,6 +212,14 @@ def _binding(role: JsonDict, *subjects: JsonDict) -> Callable[[Tenant], JsonDict
 
 
 DRIVERS = {"kind": "ClusterRole", "name": "hudi-operator-driver"}
+ITSELF = {"kind": "ServiceAccount", "name": CONSENT.service_account, "namespace": CONSENT.namespace}
+
+
+def _reads_secrets(*subjects: JsonDict) -> Callable[[Tenant], JsonDict]:
+    """The binding of the role that reads Secrets, under its name."""
+    return _meta(_binding({"kind": "ClusterRole", "name": CONSENT.role}, *subjects), name=CONSENT.role)
+
+
 DRIVER = _of("Pod", "backfill")
 ELSEWHERE = _of("Pod", "backfill", serviceAccountName="default", automountServiceAccountToken=False)
 CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
@@ -283,11 +292,44 @@ CREATES: dict[str, tuple[Callable[[Tenant], JsonDict], str]] = {
     ),
     "a-binding-of-a-person": (
         _binding(DRIVERS, {"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}),
-        "binds ServiceAccounts of a table's namespace to the role hudi-operator-driver, and nothing else",
+        "binds ServiceAccounts of a table's namespace to the role hudi-operator-driver, itself to the role "
+        "hudi-operator-consent, and nothing else",
     ),
     "a-binding-of-an-account-elsewhere": (
         _binding(DRIVERS, {"kind": "ServiceAccount", "name": "default", "namespace": "kube-system"}),
         "binds ServiceAccounts of a table's namespace",
+    ),
+    "the-right-to-read-secrets-beside-itself": (
+        _meta(_reads_secrets(ITSELF), namespace="hudi-system"),
+        "binds no role in namespace hudi-system",
+    ),
+    "the-right-to-read-secrets-in-kube-system": (
+        _meta(_reads_secrets(ITSELF), namespace="kube-system"),
+        "binds no role in namespace kube-system",
+    ),
+    "the-right-to-read-secrets-for-others": (
+        _reads_secrets(ITSELF, {"kind": "ServiceAccount", "name": "hudi-driver"}),
+        "itself to the role hudi-operator-consent",
+    ),
+    "the-right-to-read-secrets-for-another-account-beside-itself": (
+        _reads_secrets({**ITSELF, "name": "default"}),
+        "itself to the role hudi-operator-consent",
+    ),
+    "the-right-to-read-secrets-for-a-person": (
+        _reads_secrets({"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}),
+        "itself to the role hudi-operator-consent",
+    ),
+    "the-right-to-read-secrets-under-another-name": (
+        _meta(_reads_secrets(ITSELF), name="hudi-driver"),
+        "itself to the role hudi-operator-consent",
+    ),
+    "the-right-to-read-secrets-everywhere": (
+        lambda tenant: {
+            **_reads_secrets(ITSELF)(tenant),
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": CONSENT.role},
+        },
+        "forbidden",
     ),
     "a-cluster-role-binding": (
         lambda tenant: {

@@ -374,8 +374,8 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
         ("create", "pods", "yes"),
         ("patch", "pods", "yes"),
         ("watch", "nodes", "yes"),
-        # Which tables a Secret allows stands in its metadata.
-        ("get", "secrets/other", "yes"),
+        # Which tables a Secret allows stands in its metadata: it binds a role to itself for that.
+        ("get", "secrets/other", "no"),
         # The keys of Spark's connections.
         ("create", "secrets", "yes"),
         ("patch", "secrets/hudi-operator-etcd", "no"),
@@ -390,6 +390,7 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
         ("impersonate", "users", "no"),
         ("bind", "clusterroles/cluster-admin", "no"),
         ("bind", "clusterroles/hudi-operator-driver", "yes"),
+        ("bind", "clusterroles/hudi-operator-consent", "yes"),
     ],
 )
 def test_the_operators_rights(light_cluster: Cluster, verb: str, resource: str, answer: str) -> None:

@@ -397,6 +397,11 @@ def test_an_agent_is_granted_and_withdrawn_with_its_admission(
     operator.admit(OTHER, AGENT, "agent")
     time.sleep(1.1)  # how long "not admitted" is remembered
     agent.put(OTHER.of(Kind.CLOCK), {"value": INSTANT})
+    written = operator.read(OTHER.of(Kind.CLOCK))
+    # It has not registered there: nothing but the admission gives it a right.
+    operator.do(rpc.delete(OTHER.of(Kind.ADMIT, AGENT.attempt)))
+    refused(lambda: agent.put(OTHER.of(Kind.CLOCK), {"value": f"{INSTANT[:-1]}1"}))
+    assert operator.read(OTHER.of(Kind.CLOCK)) == written
 
 
 # ---- tokens

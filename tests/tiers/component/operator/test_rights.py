@@ -21,6 +21,8 @@ KINDS = {
     "ValidatingAdmissionPolicyBinding",
 }
 NAMESPACE = "hudi-operator"
+CONSENT = "hudi-operator-consent"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def test_the_charts_rights_are_enough(world: World) -> None:
@@ -111,6 +113,31 @@ def _asks_why_executors_do_not_come(world: World) -> None:
     assert not world.pods("executor")
 
 
+def _may_read_secrets(world: World) -> None:
+    """F403: in the namespace of the table, and neither beside itself nor anywhere else."""
+    wait_for("the role is bound", lambda: world.cluster.request("GET", world.path("rolebindings", CONSENT, RBAC)))
+
+    def may(namespace: str) -> bool:
+        asked = {
+            "user": f"system:serviceaccount:{NAMESPACE}:{NAMESPACE}",
+            "resourceAttributes": {"verb": "get", "resource": "secrets", "name": "lake", "namespace": namespace},
+        }
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": asked}
+        answer = world.cluster.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer is not None and answer["status"]["allowed"])
+
+    wait_for("the right holds", lambda: may(world.namespace))
+    assert not [namespace for namespace in (NAMESPACE, "kube-system", "default") if may(namespace)]
+
+
+def _may_read_secrets_again(world: World) -> None:
+    """Somebody deletes the binding: it is there again with the next look."""
+    world.cluster.kubectl("-n", world.namespace, "delete", "rolebinding", CONSENT)
+    patch = {"spec": {"concurrency": {"maxWriters": 7}}}
+    world.cluster.request("PATCH", world.path("huditables", "flights"), patch, "application/merge-patch+json")
+    _may_read_secrets(world)
+
+
 def _whole_life(world: World) -> None:
     """Create, write, die, settle, delete; with an account of the table's own."""
     token = world.cluster.kubectl("-n", NAMESPACE, "create", "token", "hudi-operator").strip()
@@ -121,11 +148,16 @@ def _whole_life(world: World) -> None:
     world.operator_namespace = NAMESPACE
     for kind in ("serviceaccount", "secret generic"):
         world.cluster.kubectl("-n", world.namespace, "create", *kind.split(), "lake")
-    world.settings = {"consent": {"secrets": "Required", "serviceAccounts": "Required"}}
+    world.settings = {
+        "consent": {"secrets": "Required", "serviceAccounts": "Required"},
+        "consentBinding": {"role": CONSENT, "serviceAccount": NAMESPACE, "namespace": NAMESPACE},
+    }
     world.network_policies = True
     operator = world.start_operator()
     storage = {"serviceAccountName": "lake", "secretRefs": [{"name": "lake", "as": "Env", "prefix": "APP_"}]}
     table_id = world.table(storage=storage)
+    # Of its own accord, before the first question.
+    _may_read_secrets(world)
     # Its owner's word: first the account's alone, then the Secret's alone, then both.
     for said, refusal in (
         ("serviceaccount", "Secret lake allows no table"),
@@ -138,6 +170,7 @@ def _whole_life(world: World) -> None:
     for said in ("serviceaccount", "secret"):
         world.cluster.kubectl("-n", world.namespace, "annotate", said, "lake", f"{ANNOTATION}=flights")
     agent = world.pod("agent")
+    _may_read_secrets_again(world)
     world.run_pod(agent)
     agent_inc = world.register(table_id, agent, role="agent")
     world.report_timeline(table_id, agent_inc)

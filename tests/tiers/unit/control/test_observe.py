@@ -11,13 +11,14 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
+from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
-from hudi_operator.model.config import OperatorConfig
+from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
-from hudi_operator.model.ports import Conflict
+from hudi_operator.model.ports import Conflict, Fatal
 
 JsonDict = dict[str, Any]
 TABLE = {
@@ -127,6 +128,82 @@ def test_tables_at_the_folders_of_event_logs_are_told() -> None:
     )
     found = asyncio.run(observer.observe(("ns", "flights")))
     assert found.tables_at_event_logs == {"s3a://lake/x/l": ("ns/other",)}
+
+
+class Closed(Ports):
+    """Secrets are not to be read; ``asked``: whose annotations were."""
+
+    closed = True
+
+    def __init__(self, spec: JsonDict) -> None:
+        super().__init__(EtcdFacts(revision=1, cluster_id="c"), *([] for _ in range(9)))
+        self.asked: list[str] = []
+        self.table = {**TABLE, "spec": {**TABLE["spec"], **spec}}
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        return self.table if kind == naming.TABLE_KIND else None
+
+    async def annotations(self, kind: str, namespace: str, name: str) -> dict[str, str] | None:
+        self.asked.append(f"{kind}/{name}")
+        if self.closed and kind == "Secret":
+            raise Fatal(f'secrets "{name}" is forbidden')
+        return {"hudioperator.io/allowed-tables": "*"} if name in ("lake", "irsa") else None
+
+
+BINDING = ConsentBindingConfig("release-consent", "release", "hudi-operator")
+BOTH = {"storage": {"secretRefs": [{"name": "lake", "as": "S3"}], "serviceAccountName": "irsa"}}
+
+
+def closed_look(ports: Closed, applied: AppliedObjects, **config: Any) -> Observed:
+    both: Any = ports
+    observer = Observer(
+        kubernetes=both,
+        etcd=both,
+        index=TableIndex("image"),
+        timers=Timers(),
+        config=OperatorConfig(consent_binding=BINDING, **config),
+        authority=str,
+        applied=applied,
+    )
+    return asyncio.run(observer.observe(("ns", "flights")))
+
+
+def test_secrets_that_cannot_be_read_are_told_and_end_no_look() -> None:
+    """F403: dead writers of the table are settled meanwhile."""
+    ports, consent = Closed(BOTH), ConsentConfig("Required", "Required")
+    found = closed_look(ports, AppliedObjects(), consent=consent)
+    assert found.secrets_unreadable
+    assert {name.kind for name in found.consents} == {"ServiceAccount"}
+    ports.closed = False
+    found = closed_look(ports, AppliedObjects(), consent=consent)
+    assert not found.secrets_unreadable
+    assert {name.kind for name in found.consents} == {"ServiceAccount", "Secret"}
+
+
+def test_without_a_binding_to_make_it_is_an_error() -> None:
+    """In a namespace of `watchNamespaces` the chart gives the right."""
+    ports: Any = Closed(BOTH)
+    config = OperatorConfig(consent=ConsentConfig("Required"))
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=config, authority=str
+    )
+    with pytest.raises(Fatal, match="forbidden"):
+        asyncio.run(observer.observe(("ns", "flights")))
+
+
+def test_where_no_secret_is_named_the_right_is_asked_for_once() -> None:
+    """F403: keys of attempts are read as well. Not at each look; anew when it is doubted."""
+    ports, applied = Closed({}), AppliedObjects()
+    assert closed_look(ports, applied).secrets_unreadable
+    assert closed_look(ports, applied).secrets_unreadable
+    assert ports.asked == ["Secret/release-consent"] * 2
+    ports.closed = False
+    for _ in range(3):
+        assert not closed_look(ports, applied).secrets_unreadable
+    assert len(ports.asked) == 3
+    applied.forget("ns")
+    assert not closed_look(ports, applied).secrets_unreadable
+    assert len(ports.asked) == 4
 
 
 def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

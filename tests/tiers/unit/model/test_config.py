@@ -59,6 +59,7 @@ def test_nothing_means_defaults() -> None:
         ({"networkPolicies": {"egress": ["x"]}}, "networkPolicies.egress"),
         ({"tmpSizeLimit": "64G"}, "config.tmpSizeLimit"),
         ({"userIds": "185"}, "config.userIds: expected Image or Platform, found '185'"),
+        ({"consentBinding": {"role": "r", "namespace": "n"}}, "consentBinding: role, serviceAccount and namespace"),
         ({"leaderElection": {"renewDeadlineSeconds": 30}}, "leaderElection"),
         ({"leaderElection": {"leaseDuration": 30}}, "leaseDuration"),
     ],

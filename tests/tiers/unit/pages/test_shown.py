@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.pages import last_run, shown
+from tests.campaigns.mutations.lists import MUTATIONS
+from tests.campaigns.pages import last_run, security, shown
 from tests.support import evidence
 from tests.support.evidence import catalog
 from tests.support.evidence.catalog import ALL, EVERY, PART, Test
@@ -191,6 +192,17 @@ def test_each_invariant_is_shown_by_a_test_of_every_change() -> None:
     for name, words in shown.INVARIANTS.items():
         assert any(test.run in (EVERY, PART) for test in catalog.named(words[0])), name
         assert [word for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))] == []
+
+
+@pytest.mark.parametrize("finding", security.FINDINGS, ids=lambda finding: finding.about[:40])
+def test_each_finding_of_the_review_names_tests_and_mutations_that_exist(finding: security.Finding) -> None:
+    assert finding.tests
+    assert [word for word in finding.tests if not catalog.named(word)] == []
+    known = {mutation.id for mutation in MUTATIONS}
+    assert [name for name in finding.mutations if name not in known] == []
+    numbers = re.findall(r"F\d+", finding.about)
+    told = (evidence.ROOT / "docs" / "design" / "findings.md").read_text()
+    assert [number for number in numbers if f"\n### {number}: " not in told] == []
 
 
 def test_hudis_own_suite_says_what_is_not_in_the_run_of_every_change() -> None:

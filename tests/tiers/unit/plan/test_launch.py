@@ -14,7 +14,7 @@ import pytest
 from hudi_operator.api import references, revocable
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.model.config import ConsentConfig, OperatorConfig
+from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.core import actions as act
@@ -98,6 +98,78 @@ def test_without_it_nothing_is_made(world: Owners, said: dict[Named, Consent], m
     # The word is given later.
     world.said = ALLOWED
     world.run(finished("load"))
+
+
+class Bound(Owners):
+    """A world in which Secrets are readable once the operator has bound its role to itself."""
+
+    bound = False
+    taken_away = False
+
+    def observe(self) -> Observed:
+        found = super().observe()
+        made = any(m["metadata"]["name"] == BINDING.role for m in self.applied)
+        self.bound = (self.bound or made) and not self.taken_away
+        said = {name: word for name, word in self.said.items() if self.bound or name.kind != "Secret"}
+        return replace(found, consents=said, secrets_unreadable=not self.bound)
+
+
+BINDING = ConsentBindingConfig("release-consent", "release", "hudi-operator")
+
+
+@pytest.fixture
+def bound(monkeypatch: pytest.MonkeyPatch) -> Bound:
+    config = OperatorConfig(
+        consent=REQUIRED, consent_binding=BINDING, path_prefixes={"*": ("s3a://lake/", "s3a://landing/")}
+    )
+    monkeypatch.setattr(simulated_world, "CONFIG", config)
+    return Bound()
+
+
+def test_the_right_to_read_secrets_comes_before_the_first_question(bound: Bound) -> None:
+    """F403: nobody is told that something is wrong meanwhile."""
+    bound.make_table(storage=STORAGE)
+    bound.make_writer("load")
+    bound.reconcile()
+    (made,) = (m for m in bound.applied if m["metadata"]["name"] == BINDING.role)
+    assert made["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": BINDING.role}
+    assert made["subjects"] == [
+        {"kind": "ServiceAccount", "name": BINDING.service_account, "namespace": BINDING.namespace}
+    ]
+    assert not bound.pods
+    bound.run(finished("load"))
+    assert not [event for event in bound.events if event.reason == "ReferenceNotAllowed"]
+
+
+def test_a_right_that_is_taken_away_keeps_the_next_launch_only(bound: Bound) -> None:
+    """F403: who runs goes on, the dead are settled, and the right is taken anew."""
+    bound.make_table(storage=STORAGE)
+    bound.make_writer("load")
+    bound.run(lambda w: any(p.role == "writer" and p.alive for p in w.processes))
+    before, bound.taken_away = set(bound.pods), True
+    (writer,) = (p for p in bound.processes if p.alive and p.role == "writer")
+    bound.kill(writer)
+    bound.applied.clear()
+    for _ in range(60):
+        looks(bound, 1)
+    assert {p.role for p in bound.processes if p.alive} == {"agent"}
+    assert not [p for p in bound.pods if p not in before], "nothing new starts"
+    assert bound.condition(bound.table, "Stalled")["status"] == "False"
+    waits = bound.condition(bound.writers["load"], "Admitted")
+    assert (waits["reason"], waits["message"]) == (
+        "AwaitingRights",
+        "the operator may not read Secrets of namespace lake before its RoleBinding release-consent there holds",
+    )
+    assert [m for m in bound.applied if m["metadata"]["name"] == BINDING.role]
+    bound.taken_away = False
+    bound.run(finished("load"), seconds=600)
+
+
+def test_no_right_is_taken_where_no_table_may_be(bound: Bound) -> None:
+    bound.make_table(storage=STORAGE, path="gs://elsewhere/flights")
+    looks(bound)
+    assert stalled(bound, bound.table)[0] == "PathNotAllowed"
+    assert not bound.applied
 
 
 def test_a_word_that_is_withdrawn_counts_at_the_next_launch(world: Owners) -> None:
