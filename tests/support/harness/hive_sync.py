@@ -17,7 +17,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
-from hudi_runtime.catalog.hive import HiveMetastore, NotSynced
+from hudi_runtime.catalog.hive import HiveMetastore
+from hudi_runtime.catalog.outcome import NotSynced
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, PLAIN_SPARK
 

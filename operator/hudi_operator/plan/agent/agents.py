@@ -62,7 +62,9 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         adoption=Adoption.BOOTSTRAP if table.bootstrap is not None else table.adoption.policy,
         metadata_table=(table.metadata_table or MetadataTable()).nonce,
         callback=table.callback.order() if table.callback is not None else None,
-        catalog=table.catalog.order(table.table_name, table.ref.uid) if table.catalog is not None else None,
+        catalog=table.catalog.order(table.table_name, table.ref.uid, deleting=table.ref.deleting)
+        if table.catalog is not None
+        else None,
         # A suspended table is left unchanged, except that dead writers are settled.
         services={} if table.suspend else services.orders(table.services, now_ms),
         lock=Durations.from_json(table.durations),
