@@ -58,7 +58,7 @@ class CatalogOrder(Record):
     """Of one metastore: `thrift://host:port`. Empty: Glue."""
     region: str = field(default="", metadata=LEFT_OUT)
     """AWS region of Glue."""
-    catalog_id: str = field(default="", metadata=LEFT_OUT)
+    account: str = field(default="", metadata=LEFT_OUT)
     """AWS account of Glue's catalog; empty: that of the credentials."""
     database: str
     table: str
@@ -71,7 +71,7 @@ class CatalogOrder(Record):
     @property
     def target(self) -> str:
         """What a report is about: the catalog, database and table, and the HudiTable."""
-        where = ",".join(self.uris) or f"glue:{self.region}:{self.catalog_id}"
+        where = ",".join(self.uris) or f"glue:{self.region}:{self.account}"
         return f"{where} {self.database}.{self.table} {self.uid}"
 
 

@@ -32,11 +32,11 @@ class HiveMetastore:
 class Glue:
     """The AWS Glue Data Catalog of one region.
 
-    ``catalog_id``: an AWS account; empty: the account of the table's credentials.
+    ``account``: an AWS account; empty: the account of the table's credentials.
     """
 
     region: str = text(required=True, at_least=8, at_most=32, matches=_REGION)
-    catalog_id: str = text(at_most=12, matches=_ACCOUNT)
+    account: str = text(at_most=12, matches=_ACCOUNT)
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,15 @@ class Catalog:
         return self.on_delete == DROP
 
     def order(self, table_name: str, uid: str, *, deleting: bool = False) -> CatalogOrder:
-        """The catalog in the agent's assignment. ``uid``: of the HudiTable, which is ``deleting``."""
+        """The catalog in the agent's assignment.
+
+        ``uid``: of the HudiTable; ``deleting``: whether it is being deleted.
+        """
         glue = self.glue
         return CatalogOrder(
             uris=self.hive_metastore.uris if self.hive_metastore is not None else (),
             region=glue.region if glue is not None else "",
-            catalog_id=glue.catalog_id if glue is not None else "",
+            account=glue.account if glue is not None else "",
             drop=deleting and self.drops,
             database=self.database,
             table=self.table or _OTHER.sub("_", table_name.lower()),

@@ -125,7 +125,11 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         # The gate is released before the agent leaves, and both happen before the
         # finalizer is removed.
         return together(
-            [*safe, _part(view, "the agent of a deleted table", _kept_agent), _part(view, "deletion", deletion.plan_table)]
+            [
+                *safe,
+                _part(view, "the agent of a deleted table", _kept_agent),
+                _part(view, "deletion", deletion.plan_table),
+            ]
         ), progress
     mine = [
         _part(view, "the agent", agents.plan_agent),

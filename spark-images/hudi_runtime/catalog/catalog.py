@@ -254,7 +254,9 @@ def from_order(
     if order.catalog is None:
         return None
     made = HiveMetastore if order.catalog.uris else Glue
-    return CatalogSyncer(etcd, order.catalog, made(spark, order, order.catalog), label=order.table, inc=inc, fenced=fenced)
+    return CatalogSyncer(
+        etcd, order.catalog, made(spark, order, order.catalog), label=order.table, inc=inc, fenced=fenced
+    )
 
 
 def forget(etcd: Etcd) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
-from hudi_runtime.catalog import held
+from hudi_runtime.catalog import held, outcome
 from hudi_runtime.catalog.description import Description, Entry, Values
 from hudi_runtime.catalog.options import OWNER, entries, of_table
 from hudi_runtime.catalog.outcome import Busy, NotSynced, said
@@ -54,8 +54,10 @@ class Glue:
         connect: Callable[[float], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``describe``: takes requested and completion time of the change that is shown, and
-        seconds. ``connect``: makes a client whose requests take these seconds at most.
+        """What a JVM and credentials are needed for may be replaced.
+
+        ``describe``: takes requested and completion time of the change that is shown, and seconds.
+        ``connect``: makes a client whose requests take these seconds at most.
         """
         self._order = order
         self._wanted = wanted
@@ -80,7 +82,7 @@ class Glue:
             self._check_columns(there, described)
             not_held = held.problem(described)
             if not_held:
-                raise NotSynced("NotHeld", not_held)
+                raise NotSynced(outcome.NOT_HELD, not_held)
             described, left_out = held.partitions(described)
             for entry in described.entries:
                 name = f"{self._wanted.table}{entry.suffix}"
@@ -105,11 +107,11 @@ class Glue:
                     self._ask("delete_table", DatabaseName=self._wanted.database, Name=name, absent={})
         return "; ".join(stays)
 
-    # -- one entry -----------------------------------------------------------------------------------
+    # -- one entry ---------------------------------------------------------------------------------
 
     def _entry(self, name: str, table: JsonDict | None, entry: Entry, described: Description) -> None:
         wanted = self._input(name, table, entry, described)
-        where = {"DatabaseName": self._wanted.database}
+        where: JsonDict = {"DatabaseName": self._wanted.database}
         if table is None:
             self._ask("create_table", **where, TableInput=wanted)
         storage = wanted["StorageDescriptor"]
@@ -144,7 +146,7 @@ class Glue:
             },
         }
 
-    # -- partitions ----------------------------------------------------------------------------------
+    # -- partitions --------------------------------------------------------------------------------
 
     def _partitions(self, name: str, storage: JsonDict, described: Description) -> None:
         dropped = list(described.dropped)
@@ -222,13 +224,13 @@ class Glue:
                 return
             token = {"NextToken": answer["NextToken"]}
 
-    # -- whose an entry is ---------------------------------------------------------------------------
+    # -- whose an entry is -------------------------------------------------------------------------
 
     def _check(self, name: str, table: JsonDict | None) -> None:
         location = str((table or {}).get("StorageDescriptor", {}).get("Location") or "")
         if table is not None and _location(location) != _location(self._order.path):
             raise NotSynced(
-                "TableTaken",
+                outcome.TABLE_TAKEN,
                 f"table {name} exists in Glue with the location {location}, which is not this table: drop it there, or "
                 "choose another name",
             )
@@ -239,9 +241,9 @@ class Glue:
             found = [str(each["Name"]) for each in (table or {}).get("PartitionKeys") or ()]
             if table is not None and found != wanted:
                 raise NotSynced(
-                    "TableTaken",
-                    f"table {name} exists in Glue with the partition columns {found}, and this table has {wanted}: drop "
-                    "it there, or choose another name",
+                    outcome.TABLE_TAKEN,
+                    f"table {name} exists in Glue with the partition columns {found}, and this table has {wanted}: "
+                    "drop it there, or choose another name",
                 )
 
     def _not_mine(self, table: JsonDict) -> str:
@@ -253,7 +255,7 @@ class Glue:
             return "it does not say which HudiTable has made it"
         return "" if mark == self._wanted.uid else "another HudiTable has made it"
 
-    # -- requests ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -277,7 +279,7 @@ class Glue:
     def _left(self) -> float:
         left = self._end - self._clock()
         if left <= 0:
-            raise NotSynced("Timeout", f"not done within {self._wanted.timeout_seconds} s")
+            raise NotSynced(outcome.TIMEOUT, f"not done within {self._wanted.timeout_seconds} s")
         return left
 
     def _table(self, name: str) -> JsonDict | None:
@@ -290,15 +292,15 @@ class Glue:
         from botocore.exceptions import ClientError
 
         self._left()
-        if self._wanted.catalog_id:
-            request["CatalogId"] = self._wanted.catalog_id
+        if self._wanted.account:
+            request["CatalogId"] = self._wanted.account
         try:
             answer: JsonDict = getattr(self._glue, operation)(**request)
         except ClientError as error:
             if absent is not None and _code(error) == _ABSENT:
                 return absent
             if operation == "get_database" and _code(error) == _ABSENT:
-                raise NotSynced("DatabaseMissing", "the database does not exist in Glue") from error
+                raise NotSynced(outcome.DATABASE_MISSING, "the database does not exist in Glue") from error
             raise
         return answer
 
@@ -310,24 +312,31 @@ def _code(error: Any) -> str:
 @contextmanager
 def _explained() -> Iterator[None]:
     """Errors of AWS' client as NotSynced, without the request."""
-    from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
-    from botocore.exceptions import HTTPClientError, NoCredentialsError, ReadTimeoutError
+    from botocore.exceptions import (
+        BotoCoreError,
+        ClientError,
+        ConnectTimeoutError,
+        EndpointConnectionError,
+        HTTPClientError,
+        NoCredentialsError,
+        ReadTimeoutError,
+    )
 
     try:
         yield
     except ClientError as error:
         code = _code(error)
-        reason = "AccessDenied" if code in _DENIED else "SyncFailed"
+        reason = outcome.ACCESS_DENIED if code in _DENIED else outcome.SYNC_FAILED
         words = str((error.response.get("Error") or {}).get("Message") or "")
         raise NotSynced(reason, f"{error.operation_name}: {code}: {words}") from error
     except NoCredentialsError as error:
-        raise NotSynced("AccessDenied", "the table's storage has no credentials for AWS") from error
+        raise NotSynced(outcome.ACCESS_DENIED, "the table's storage has no credentials for AWS") from error
     except (ConnectTimeoutError, ReadTimeoutError) as error:
-        raise NotSynced("Timeout", "Glue did not answer in time") from error
+        raise NotSynced(outcome.TIMEOUT, "Glue did not answer in time") from error
     except (EndpointConnectionError, HTTPClientError) as error:
-        raise NotSynced("ConnectionFailed", f"{type(error).__name__}: {error}") from error
+        raise NotSynced(outcome.CONNECTION_FAILED, f"{type(error).__name__}: {error}") from error
     except BotoCoreError as error:
-        raise NotSynced("SyncFailed", f"{type(error).__name__}: {error}") from error
+        raise NotSynced(outcome.SYNC_FAILED, f"{type(error).__name__}: {error}") from error
 
 
 _DENIED = frozenset(
@@ -349,11 +358,11 @@ def _refuse(answer: JsonDict, what: str, *, but: str = "") -> None:
         if detail.get("ErrorCode") != but:
             values = error.get("PartitionValues") or error.get("PartitionValueList") or []
             words = f"{detail.get('ErrorCode')}: {detail.get('ErrorMessage')}"
-            raise NotSynced("SyncFailed", f"partition {'/'.join(map(str, values))[:200]} {what}: {words}")
+            raise NotSynced(outcome.SYNC_FAILED, f"partition {'/'.join(map(str, values))[:200]} {what}: {words}")
 
 
 def _shown(tables: Sequence[JsonDict | None]) -> tuple[str, str]:
-    """Requested and completion time of the change that all entries show; empty: not all show one."""
+    """Times of the change that all entries show, requested and completed; empty: they show none."""
     found = [(table or {}).get("Parameters") or {} for table in tables]
     instants = [str(each.get(INSTANT) or "") for each in found]
     return ("", "") if not all(instants) else (min(instants), min(str(each.get(COMPLETION) or "") for each in found))
@@ -420,7 +429,7 @@ def _client(spark: Any, order: AssignmentRecord, wanted: CatalogOrder, seconds: 
 
 
 def credentials(spark: Any, path: str) -> dict[str, str]:
-    """What S3A signs requests for this path with: as the table's storage says, or of its account.
+    """What S3A signs requests for this path with: keys of its storage, or of its account.
 
     Raises NotSynced when there is nothing.
     """
@@ -435,7 +444,9 @@ def credentials(spark: Any, path: str) -> dict[str, str]:
         try:
             found = providers.getCredentials()
             if not found.getAWSAccessKeyId():
-                raise NotSynced("AccessDenied", "the table's storage is read without credentials: Glue needs some")
+                raise NotSynced(
+                    outcome.ACCESS_DENIED, "the table's storage is read without credentials: Glue needs some"
+                )
             known = {
                 "aws_access_key_id": str(found.getAWSAccessKeyId()),
                 "aws_secret_access_key": str(found.getAWSSecretKey()),
@@ -447,4 +458,4 @@ def credentials(spark: Any, path: str) -> dict[str, str]:
             providers.close()
     except Py4JJavaError as error:
         kind = error.java_exception.getClass().getSimpleName()
-        raise NotSynced("AccessDenied", f"the table's storage has no credentials for AWS: {kind}") from error
+        raise NotSynced(outcome.ACCESS_DENIED, f"the table's storage has no credentials for AWS: {kind}") from error

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hudi_runtime.catalog.description import Description, Values
 
 LONGEST_NAME, LONGEST_TYPE, LONGEST_PROPERTY, LONGEST_VALUE = 255, 131_072, 512_000, 1024
-"""Characters of Glue's limits: a column's name and type, a table's parameter, a partition's value."""
+"""Glue's limits in characters: name and type of a column, a parameter, a value of a partition."""
 _SHOWN = 80
 _ONE_LINE = re.compile("[\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff\t]*")
 """Glue's own pattern of names, types and values."""

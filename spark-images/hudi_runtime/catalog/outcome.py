@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+TABLE_TAKEN = "TableTaken"
+DATABASE_MISSING = "DatabaseMissing"
+NOT_HELD = "NotHeld"
+ACCESS_DENIED = "AccessDenied"
+CONNECTION_FAILED = "ConnectionFailed"
+TIMEOUT = "Timeout"
+SYNC_FAILED = "SyncFailed"
+"""Reasons, as the condition shows them."""
+
 
 class NotSynced(Exception):
     """The catalog was not changed, or not completely. `reason` is one word."""

@@ -64,7 +64,10 @@ def drop_seconds(table: TableSpec) -> float:
 
 
 def await_drop(view: View) -> PartialPlan:
-    """Wait. The time begins with the first look after the deletion, and anew with another operator."""
+    """Wait.
+
+    The time begins with the first look after the deletion, and anew with another operator.
+    """
     timer = [StartTimer(DROP_TIMER)] if view.timer(DROP_TIMER) is None else []
     text = f"deletion waits up to {drop_seconds(view.table):.0f} s for the entry in the catalog"
     return PartialPlan(tuple(timer), (text,), 2.0)
@@ -96,7 +99,7 @@ def _event(view: View, kind: str, reason: str, message: str) -> EmitEvent:
 def _where(order: CatalogOrder) -> str:
     if order.uris:
         return f"{order.database}.{order.table} in the Hive Metastore at {', '.join(order.uris)}"
-    account = f" of account {order.catalog_id}" if order.catalog_id else ""
+    account = f" of account {order.account}" if order.account else ""
     return f"{order.database}.{order.table} in AWS Glue{account} in {order.region}"
 
 

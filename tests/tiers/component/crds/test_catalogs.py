@@ -27,7 +27,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("two-kinds", to(GOOD, glue={"region": "eu-central-1"}), ("set exactly one of hiveMetastore and glue",)),
     ("no-region", {"catalog": {"glue": {}}}, ("spec.catalog.glue.region", "Required value")),
     ("region", glue("eu-central-1.evil.example"), ("'eu-central-1.evil.example' must be an AWS region",)),
-    ("account", glue("eu-central-1", catalogId="12345678901"), ("'12345678901' must be an AWS account, 12 digits",)),
+    ("account", glue("eu-central-1", account="12345678901"), ("'12345678901' must be an AWS account, 12 digits",)),
     (
         "glue-elsewhere",
         glue("eu-central-1", path="gs://lake/orders"),
@@ -66,7 +66,7 @@ def test_a_refusal_names_field_value_and_rule(
 def test_what_is_accepted(light_cluster: Cluster) -> None:
     spec = to(GOOD, "thrift://203.0.113.7:1", "thrift://metadata-of-tables.example.com:65535", table="a_1")
     light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=str(quick_yaml.dump(table("default", **spec))))
-    spec = glue("us-gov-west-1", path="s3://lake/orders", catalogId="123456789012")
+    spec = glue("us-gov-west-1", path="s3://lake/orders", account="123456789012")
     light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=str(quick_yaml.dump(table("default", **spec))))
 
 

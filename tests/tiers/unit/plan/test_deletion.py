@@ -225,11 +225,11 @@ def test_a_catalogs_entry_is_awaited_for_a_time() -> None:
     step = of_table(scene)
     assert step.actions == (act.StartTimer("catalog/drop"),)
     assert (step.summary, step.requeue) == (("deletion waits up to 120 s for the entry in the catalog",), 2.0)
-    scene.timers["catalog/drop"] = 119.0
+    scene.timers["catalog/drop"] = scene.now - 119.0
     assert of_table(scene).actions == ()
     condition = next(c for c in catalogs.synced(scene.view))
     assert (condition.status, condition.reason) == ("Unknown", "Dropping")
-    scene.timers["catalog/drop"] = 120.0
+    scene.timers["catalog/drop"] = scene.now - 120.0
     step = of_table(scene)
     assert released(step)
     assert told(step) == [
@@ -274,7 +274,7 @@ def test_a_catalogs_entry_that_is_dropped_lets_it_go(report: dict[str, Any], eve
 def test_a_catalog_that_refuses_is_named_when_the_time_is_over() -> None:
     scene = listed_table({"failures": 3, "reason": "ConnectionFailed", "message": "no answer"})
     assert not released(of_table(scene)), "a failed try may have made the entry"
-    scene.timers["catalog/drop"] = 500.0
+    scene.timers["catalog/drop"] = scene.now - 500.0
     step = of_table(scene)
     assert released(step)
     assert "stays: no answer. Drop it there" in told(step)[0][2]

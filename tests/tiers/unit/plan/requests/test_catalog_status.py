@@ -133,7 +133,11 @@ def test_addresses_are_refused_at_launch_too(uri: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("path", "kinds", "rule"),
     [
-        ("gs://lake/orders", {"glue": {"region": "eu-central-1"}}, "spec.catalog.glue: path 'gs://lake/orders' must begin"),
+        (
+            "gs://lake/orders",
+            {"glue": {"region": "eu-central-1"}},
+            "spec.catalog.glue: path 'gs://lake/orders' must begin",
+        ),
         ("s3a://lake/orders", {}, "spec.catalog: set exactly one of hiveMetastore and glue"),
         (
             "s3a://lake/orders",
@@ -151,13 +155,13 @@ def test_kinds_are_refused_at_launch_too(path: str, kinds: dict[str, Any], rule:
 
 def test_glue_as_the_agent_is_told_of_it_and_as_it_is_shown() -> None:
     obj = table()
-    obj["spec"]["catalog"] = {"glue": {"region": "eu-central-1", "catalogId": "123456789012"}, "database": "lake"}
+    obj["spec"]["catalog"] = {"glue": {"region": "eu-central-1", "account": "123456789012"}, "database": "lake"}
     spec = TableSpec.from_object(obj)
     assert api.problem(spec.catalog, spec.path) == ""
     order = agents.assignment(spec, 0)["catalog"]
     assert order == {
         "region": "eu-central-1",
-        "catalogId": "123456789012",
+        "account": "123456789012",
         "database": "lake",
         "table": "orders_2026_x",
         "timeoutSeconds": 60,
@@ -180,7 +184,7 @@ def test_glue_as_the_agent_is_told_of_it_and_as_it_is_shown() -> None:
         ({"timeoutSeconds": 4}, "spec.catalog.timeoutSeconds"),
         ({"onDelete": "Purge"}, "spec.catalog.onDelete"),
         ({"glue": {"region": "eu-central-1.evil.example"}}, "spec.catalog.glue.region"),
-        ({"glue": {"region": "eu-central-1", "catalogId": "1"}}, "spec.catalog.glue.catalogId"),
+        ({"glue": {"region": "eu-central-1", "account": "1"}}, "spec.catalog.glue.account"),
     ],
 )
 def test_another_shape_is_refused_by_name(catalog: dict[str, Any], field: str) -> None:

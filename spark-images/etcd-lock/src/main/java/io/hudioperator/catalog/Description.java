@@ -77,21 +77,24 @@ public final class Description {
     private static final class Table extends HoodieSyncClient {
         private final List<String> columns;
         private final StoragePartitions partitions;
+        private List<String> keyTypes = List.of();
 
         Table(HoodieSyncConfig settings, HoodieTableMetaClient metaClient) {
             super(settings, metaClient);
             this.columns = settings.getSplitStrings(HoodieSyncConfig.META_SYNC_PARTITION_FIELDS);
-            this.partitions = new StoragePartitions(metaClient, partitionValueExtractor, columns.size());
+            this.partitions = new StoragePartitions(metaClient, partitionValueExtractor, () -> keyTypes);
         }
 
         ObjectNode described(String instant, String completion) {
             ObjectNode found = JSON.createObjectNode();
             HoodieSchema schema = getStorageSchema(true);
+            Held.check(schema);
             Map<String, String> types = HiveSchemaUtil.hoodieSchemaToMapSchema(schema, true, false);
             ArrayNode plain = found.putArray("columns");
             types.keySet().stream()
                     .filter(name -> !columns.contains(name))
                     .forEach(name -> plain.addArray().add(name).add(type(types, name)));
+            keyTypes = columns.stream().map(name -> type(types, name)).collect(Collectors.toList());
             ArrayNode keys = found.putArray("partitionColumns");
             columns.forEach(name -> keys.addArray().add(name).add(type(types, name)));
             HoodieFileFormat format = HoodieFileFormat.PARQUET;

@@ -115,6 +115,9 @@ public final class HiveSync {
             if (cause instanceof OtherTable) {
                 return "TableTaken\n" + cause.getMessage();
             }
+            if (cause instanceof Held.NotHeld) {
+                return "NotHeld\n" + cause.getMessage();
+            }
             String message = String.valueOf(cause.getMessage());
             if (message.startsWith("hive database does not exist")) {
                 return "DatabaseMissing\nthe database does not exist in the metastore";
@@ -146,6 +149,7 @@ public final class HiveSync {
 
         @Override
         protected void syncHoodieTable(String name, boolean realtime, boolean optimized) {
+            Held.check(syncClient.getStorageSchema(true));
             if (syncClient.tableExists(name)) {
                 String location = String.valueOf(syncClient.getTableLocation(name));
                 if (!Locations.same(location, basePath)) {

@@ -2,12 +2,14 @@ package io.hudioperator.catalog;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.hive.HiveSyncConfig;
 import org.apache.hudi.hive.HoodieHiveSyncClient;
+import org.apache.hudi.hive.util.HiveSchemaUtil;
 import org.apache.hudi.sync.common.HoodieSyncConfig;
 
 /**
@@ -19,13 +21,24 @@ final class LivingPartitions extends HoodieHiveSyncClient {
     private final HiveSyncConfig settings;
     private final List<String> columns;
     private final StoragePartitions partitions;
+    private List<String> types;
     private List<String> all;
 
     LivingPartitions(HiveSyncConfig settings, HoodieTableMetaClient metaClient) {
         super(settings, metaClient);
         this.settings = settings;
         this.columns = settings.getSplitStrings(HoodieSyncConfig.META_SYNC_PARTITION_FIELDS);
-        this.partitions = new StoragePartitions(metaClient, partitionValueExtractor, columns.size());
+        this.partitions = new StoragePartitions(metaClient, partitionValueExtractor, this::types);
+    }
+
+    private List<String> types() {
+        if (types == null) {
+            Map<String, String> known = HiveSchemaUtil.hoodieSchemaToMapSchema(getStorageSchema(true), true, false);
+            types = columns.stream()
+                    .map(name -> HiveSchemaUtil.getPartitionKeyType(known, name))
+                    .collect(Collectors.toList());
+        }
+        return types;
     }
 
     /** Paths that this run has met and that no entry of a catalog can describe. */

@@ -9,7 +9,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.hudi.common.engine.HoodieLocalEngineContext;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieTimeline;
@@ -25,13 +27,14 @@ final class StoragePartitions {
 
     private final HoodieTableMetaClient metaClient;
     private final PartitionValueExtractor values;
-    private final int columns;
+    private final Supplier<List<String>> types;
     private final Set<String> leftOut = new ConcurrentSkipListSet<>();
 
-    StoragePartitions(HoodieTableMetaClient metaClient, PartitionValueExtractor values, int columns) {
+    /** @param types of the partition columns, in Hive's words; asked for when there are paths */
+    StoragePartitions(HoodieTableMetaClient metaClient, PartitionValueExtractor values, Supplier<List<String>> types) {
         this.metaClient = metaClient;
         this.values = values;
-        this.columns = columns;
+        this.types = types;
     }
 
     /** Paths that were met and that no entry of a catalog can describe. */
@@ -39,13 +42,21 @@ final class StoragePartitions {
         return leftOut;
     }
 
-    /** Those with a value for each partition column. */
+    /** Those with a value for each partition column, of its type. */
     List<String> described(List<String> paths) {
-        return columns == 0 ? paths : paths.stream().filter(this::describes).collect(Collectors.toList());
+        if (paths.isEmpty()) {
+            return paths;
+        }
+        List<String> columns = types.get();
+        return columns.isEmpty()
+                ? paths
+                : paths.stream().filter(path -> describes(path, columns)).collect(Collectors.toList());
     }
 
-    private boolean describes(String path) {
-        boolean whole = values.extractPartitionValuesInPath(path).size() == columns;
+    private boolean describes(String path, List<String> columns) {
+        List<String> found = values.extractPartitionValuesInPath(path);
+        boolean whole = found.size() == columns.size()
+                && IntStream.range(0, columns.size()).allMatch(at -> Held.reads(found.get(at), columns.get(at)));
         if (!whole) {
             leftOut.add(path);
         }
