@@ -250,13 +250,17 @@ class CatalogSyncer:
 def from_order(
     spark: SparkSession, order: AssignmentRecord, etcd: Etcd, *, inc: str, fenced: Callable[[], bool]
 ) -> CatalogSyncer | None:
-    """The syncer that an assignment requests; None when it requests none."""
+    """The syncer that an assignment requests; None when it requests none.
+
+    To drop entries it needs no listing, and begins at once.
+    """
     if order.catalog is None:
         return None
-    made = HiveMetastore if order.catalog.uris else Glue
-    return CatalogSyncer(
-        etcd, order.catalog, made(spark, order, order.catalog), label=order.table, inc=inc, fenced=fenced
-    )
+    catalog: Catalog = (HiveMetastore if order.catalog.uris else Glue)(spark, order, order.catalog)
+    made = CatalogSyncer(etcd, order.catalog, catalog, label=order.table, inc=inc, fenced=fenced)
+    if order.catalog.drop:
+        made.consider(tl.parse(()))
+    return made
 
 
 def forget(etcd: Etcd) -> None:

@@ -247,10 +247,13 @@ def test_the_agent_stays_for_the_entry_and_is_told_to_drop_it() -> None:
     assert scene.table is not None
     order = agents.assignment(scene.view.table, 0)["catalog"]
     assert order["drop"] is True
+    scene.table["spec"]["services"] = {"clean": {"retainCommits": 10}}
+    assert agents.assignment(scene.view.table, 0)["services"] == {}
     assert catalogs.dropping(scene.view)
     assert catalogs.may_need_agent(scene.view.table), "other HudiTables of its namespace leave its pod alone"
     del scene.table["metadata"]["deletionTimestamp"]
     assert "drop" not in agents.assignment(scene.view.table, 0)["catalog"]
+    assert "clean" in agents.assignment(scene.view.table, 0)["services"]
     assert not catalogs.may_need_agent(scene.view.table)
 
 
