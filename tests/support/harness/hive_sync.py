@@ -46,7 +46,9 @@ class Steps:
             "spark.hadoop.fs.s3a.bucket.lake.access.key": "AKIDLAKE",
             "spark.hadoop.fs.s3a.bucket.lake.secret.key": "secret-of-the-lake",
         }
-        builder = SparkSession.builder.master("local[1]").enableHiveSupport()
+        builder = SparkSession.builder.master("local[1]")
+        if uri:
+            builder = builder.enableHiveSupport()
         for key, value in settings.items():
             builder = builder.config(key, value)
         self._spark: Any = builder.getOrCreate()

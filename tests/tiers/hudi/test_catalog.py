@@ -18,7 +18,7 @@ from moto.server import ThreadedMotoServer
 
 from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
-from tests.support.harness.hive_server import HiveServer, own_address
+from tests.support.harness.hive_server import HiveServer, own_address, sync
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 WIDER = "id int, p string, v string, ts long, extra double"
@@ -247,7 +247,7 @@ def test_entries_are_dropped_by_who_has_made_them_and_describe_what_hive_has(
 
 
 @pytest.mark.extra
-def test_glue_is_told_what_hudi_says_of_a_table(plain_metastore: HiveServer, tmp_path: Path) -> None:
+def test_glue_is_told_what_hudi_says_of_a_table(tmp_path: Path) -> None:
     server = ThreadedMotoServer(ip_address=own_address(), port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -263,8 +263,9 @@ def test_glue_is_told_what_hudi_says_of_a_table(plain_metastore: HiveServer, tmp
         }
         of = {"by": ["p"], "type": "MERGE_ON_READ", "endpoint": endpoint}
         wider = "id int, p string, q string, ts long, Amount decimal(10,2), s struct<X:int,y:array<timestamp>>"
-        found = plain_metastore.sync(
+        found = sync(
             tmp_path / "tables",
+            "",
             _slashed("one", **merging),
             ["sync", ["one"], {"everything": True, **of}],
             _slashed("one", **merging, **drop),
@@ -298,7 +299,7 @@ def test_glue_is_told_what_hudi_says_of_a_table(plain_metastore: HiveServer, tmp
         assert realtime == "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
         optimized = tables["one_ro"]["StorageDescriptor"]["InputFormat"]
         assert optimized == "org.apache.hudi.hadoop.HoodieParquetInputFormat"
-        found = plain_metastore.sync(tmp_path / "tables", ["drop", ["one"], of])
+        found = sync(tmp_path / "tables", "", ["drop", ["one"], of])
         assert (found, aws.get_tables(DatabaseName="default")["TableList"]) == ([""], [])
     finally:
         server.stop()
