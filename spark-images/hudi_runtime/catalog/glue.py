@@ -28,7 +28,7 @@ CREATED_AT_ONCE, DELETED_AT_ONCE = 100, 25
 """Partitions of one request, as Glue allows."""
 ATTEMPTS = 3
 """Of one request; Glue limits their rate."""
-LONGEST_REQUEST_SECONDS = 20.0
+LONGEST_WAIT_SECONDS = 20.0
 _KEPT = ("Description", "Owner", "Retention", "ViewOriginalText", "ViewExpandedText", "TargetTable")
 """Fields of a table that others may have set; an update would take them away."""
 _OWN_PREFIX = "spark.sql.sources.schema."
@@ -57,7 +57,7 @@ class Glue:
         """What a JVM and credentials are needed for may be replaced.
 
         ``describe``: takes requested and completion time of the change that is shown, and seconds.
-        ``connect``: makes a client whose requests take these seconds at most.
+        ``connect``: makes a client that waits so long for a connection, and for an answer.
         """
         self._order = order
         self._wanted = wanted
@@ -259,7 +259,10 @@ class Glue:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One try of this target in this process; all of it within the order's time-out."""
+        """One try of this target in this process.
+
+        Nothing begins after the order's time-out; a request that has begun may take as long again.
+        """
         target = f"{self._order.path} {self._wanted.target}"
         with _running_lock:
             if target in _running:
@@ -267,7 +270,8 @@ class Glue:
             _running.add(target)
         try:
             self._end = self._clock() + self._wanted.timeout_seconds
-            self._glue = self._connect(min(LONGEST_REQUEST_SECONDS, self._wanted.timeout_seconds / 2))
+            # Connecting and reading take this long each, in every attempt.
+            self._glue = self._connect(min(LONGEST_WAIT_SECONDS, self._wanted.timeout_seconds / (2 * ATTEMPTS)))
             yield
         finally:
             with _running_lock:
@@ -423,6 +427,7 @@ def _client(spark: Any, order: AssignmentRecord, wanted: CatalogOrder, seconds: 
         read_timeout=seconds,
         retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
         max_pool_connections=1,
+        ignore_configured_endpoint_urls=True,
     )
     session = boto3.session.Session(**credentials(spark, order.path))
     return session.client("glue", config=config)

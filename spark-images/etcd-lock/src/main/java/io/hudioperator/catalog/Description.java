@@ -73,7 +73,7 @@ public final class Description {
         }
     }
 
-    /** The table on its storage, through the part of Hudi's tool that all catalogs have in common. */
+    /** The table on its storage, through the part of Hudi's tool that all catalogs have. */
     private static final class Table extends HoodieSyncClient {
         private final List<String> columns;
         private final StoragePartitions partitions;
@@ -131,7 +131,7 @@ public final class Description {
                     HoodieInputFormatUtils.getInputFormatClassName(HoodieFileFormat.PARQUET, realtime, false));
             ObjectNode properties = found.putObject("properties");
             ObjectNode serdeProperties = found.putObject("serdeProperties");
-            // As Hudi's tool: a bootstrapped table is no source of data for Spark where log files are merged.
+            // As in Hudi's tool: Spark reads no bootstrapped table with log files by these.
             if (!(isBootstrap() && getTableType() == HoodieTableType.MERGE_ON_READ && !optimized)) {
                 SparkDataSourceTableUtils.getSparkTableProperties(
                                 columns,

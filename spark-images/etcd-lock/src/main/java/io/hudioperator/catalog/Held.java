@@ -84,7 +84,7 @@ final class Held {
         return new NotHeld("column '" + shown.replaceAll("\\p{Cntrl}", "?") + "': " + rule);
     }
 
-    /** Whether engines read this value of a partition's path as one of the column's type in Hive. */
+    /** Whether engines read this value of a partition's path as one of the column's type. */
     static boolean reads(String value, String type) {
         if (NULL.equals(value)) {
             return true;
