@@ -54,7 +54,11 @@ def endpoint() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
+    address = f"http://{host}:{port}"
+    # With its first request it loads what it plays.
+    patient = Config(region_name="eu-central-1", read_timeout=300)
+    boto3.session.Session(**KEYS).client("glue", config=patient, endpoint_url=address).get_databases()
+    yield address
     server.stop()
 
 
