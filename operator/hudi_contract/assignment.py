@@ -52,20 +52,27 @@ class CallbackOrder(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogOrder(Record):
-    """A Hive Metastore in which the table is listed."""
+    """The catalog in which the table is listed: a Hive Metastore, or AWS Glue."""
 
-    uris: tuple[str, ...]
-    """Of one metastore: `thrift://host:port`."""
+    uris: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Of one metastore: `thrift://host:port`. Empty: Glue."""
+    region: str = field(default="", metadata=LEFT_OUT)
+    """AWS region of Glue."""
+    account: str = field(default="", metadata=LEFT_OUT)
+    """AWS account of Glue's catalog; empty: that of the credentials."""
     database: str
     table: str
     timeout_seconds: Count
     uid: str = ""
     """uid of the HudiTable: another one is synchronized from the start."""
+    drop: bool = field(default=False, metadata=LEFT_OUT)
+    """The HudiTable is being deleted: its entries are dropped, and made no more."""
 
     @property
     def target(self) -> str:
-        """What a report is about: the metastore, database and table, and the HudiTable."""
-        return f"{','.join(self.uris)} {self.database}.{self.table} {self.uid}"
+        """What a report is about: the catalog, database and table, and the HudiTable."""
+        where = ",".join(self.uris) or f"glue:{self.region}:{self.account}"
+        return f"{where} {self.database}.{self.table} {self.uid}"
 
 
 @dataclass(frozen=True, kw_only=True)

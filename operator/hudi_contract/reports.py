@@ -201,6 +201,10 @@ class CatalogReport(Record):
     """The first partitions that are known to be missing there: their path has not one value for
     each column.
     """
+    dropped: bool = field(default=False, metadata=LEFT_OUT)
+    """No entry of this HudiTable is there any more: it is being deleted. ``message``: entries of
+    others under these names, which stay.
+    """
     reason: str = ""
     message: str = ""
 

@@ -18,7 +18,7 @@ from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.plan.agent.agent_pods import leaving, unproven_uids
-from hudi_operator.plan.requests import restores
+from hudi_operator.plan.requests import catalogs, restores
 
 JsonDict = dict[str, Any]
 _PARALLEL_READS = 8
@@ -65,7 +65,9 @@ async def read_sibling_tables(
             specs.append(spec)
             restoring.update([spec.ref.name] if restores.goes_on(table.get("status") or {}) else [])
     in_use = frozenset(
-        spec.agent_name(default_image) for spec in specs if not spec.ref.deleting or spec.ref.name in restoring
+        spec.agent_name(default_image)
+        for spec in specs
+        if not spec.ref.deleting or spec.ref.name in restoring or catalogs.may_need_agent(spec)
     )
     asked = {
         pod.uid

@@ -244,6 +244,26 @@ CALLBACK = Section(
     ),
 )
 
+CATALOG = Section(
+    "The catalog",
+    "Only for tables with `spec.catalog`, from the first report of their agent on.",
+    (
+        _shown("hudi_operator_catalog_failures", GAUGE, "Consecutive tries that did not bring the table there", TABLE),
+        _shown(
+            "hudi_operator_catalog_last_commit_timestamp_seconds",
+            GAUGE,
+            "When the last commit completed that the catalog shows; no series before the first one",
+            TABLE,
+        ),
+        _shown(
+            "hudi_operator_catalog_lag_seconds",
+            GAUGE,
+            "Time between that commit and the table's last one; 0: the catalog shows the last one",
+            TABLE,
+        ),
+    ),
+)
+
 PROCESS = Section(
     "The operator's own health",
     "A replica that does not lead has no series of tables; its `hudi_operator_leader` is 0. Beside these come "
@@ -329,7 +349,7 @@ OF_GATEWAY = Section(
     ),
 )
 
-SECTIONS = (TABLES, WRITERS, LOCKS, FENCING, SERVICES, CALLBACK, PROCESS, ETCD, OF_GATEWAY)
+SECTIONS = (TABLES, WRITERS, LOCKS, FENCING, SERVICES, CALLBACK, CATALOG, PROCESS, ETCD, OF_GATEWAY)
 
 
 def every(exposed_by: str = "") -> Iterator[Definition]:

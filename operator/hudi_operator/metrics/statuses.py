@@ -75,6 +75,7 @@ def _of_table(where: tuple[str, str], status: JsonDict | None, observed: Observe
         yield from _at("hudi_operator_service_last_run_timestamp_seconds", (*where, service), run.get("lastTime"))
         yield "hudi_operator_service_failures", (*where, service), int(run.get("failures") or 0)
     yield from _callback(where, status.get("commitCallback") or {})
+    yield from _catalog(where, status.get("catalog") or {}, timeline)
     yield from _settling(where, status)
     if observed.etcd is not None:
         told = read(observed.etcd.reports.get(keys.TIMELINE), TimelineReport).at_ms
@@ -98,6 +99,18 @@ def _callback(where: tuple[str, str], shown: JsonDict) -> Iterator[Sample]:
         yield metric, where, int(shown.get(field) or 0)
     since = _seconds(shown.get("undeliveredSince"))
     yield "hudi_operator_callback_undelivered_since_timestamp_seconds", where, since or 0
+
+
+def _catalog(where: tuple[str, str], shown: JsonDict, timeline: JsonDict) -> Iterator[Sample]:
+    """Of a table in a catalog. Until a first commit is there, only its failures."""
+    if not shown:
+        return
+    yield "hudi_operator_catalog_failures", where, int(shown.get("failures") or 0)
+    there = conditions.hudi_time(str(shown.get("lastCompletionTime") or ""))
+    yield from _at("hudi_operator_catalog_last_commit_timestamp_seconds", where, there)
+    last, known = _seconds(timeline.get("lastCommitTime")), _seconds(there)
+    if last is not None and known is not None:
+        yield "hudi_operator_catalog_lag_seconds", where, max(0.0, last - known)
 
 
 def _settling(where: tuple[str, str], status: JsonDict) -> Iterator[Sample]:

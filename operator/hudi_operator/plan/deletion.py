@@ -11,18 +11,18 @@ from __future__ import annotations
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_contract.table_keys import Admit
-from hudi_contract.words import FencingMode, Role
+from hudi_contract.words import FencingMode, GateState, Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof
 from hudi_operator.plan.agent import agent_pods
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
-from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import held_config_maps
 from hudi_operator.plan.gate import gate
-from hudi_operator.plan.requests import restores
+from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.attempts import Progress
 
 
@@ -96,7 +96,8 @@ def plan_writer(view: View, writer: WriterView, progress: Progress) -> PartialPl
 def plan_table(view: View) -> PartialPlan:
     """One step of the deletion of a HudiTable.
 
-    Stop, settle, release gate and agent, drop the finalizer.
+    Stop, drop the entries in a catalog when that is wanted, settle, release gate and agent, drop
+    the finalizer.
     """
     ref = view.table.ref
     if not has_finalizer(ref):
@@ -110,9 +111,12 @@ def plan_table(view: View) -> PartialPlan:
     if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
         # A table in the middle of a restore is unusable: its agent finishes the restore first.
         return PartialPlan.of(summary=f"deletion waits for restore {restore.nonce}, which has begun", requeue=2.0)
+    closing = view.gate.state is GateState.OPEN
+    if not closing and catalogs.dropping(view):
+        return catalogs.await_drop(view)
     release = gate.plan_release(view)
     if release.actions:
-        return release
+        return release if closing else together([release, catalogs.drop_told(view)])
     leaving = _leave_agents(view)
     waiting = gate.unsettled_before_unlock(view)
     if not gate.released(view) or waiting or view.etcd.lock is not None:

@@ -30,7 +30,7 @@ from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, gate, stalled, turns
-from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
+from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
@@ -128,7 +128,11 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         # The gate is released before the agent leaves, and both happen before the
         # finalizer is removed.
         return together(
-            [*safe, _part(view, "the agent of a restore", _kept_agent), _part(view, "deletion", deletion.plan_table)]
+            [
+                *safe,
+                _part(view, "the agent of a deleted table", _kept_agent),
+                _part(view, "deletion", deletion.plan_table),
+            ]
         ), progress
     mine = [
         _part(view, "the agent", agents.plan_agent),
@@ -175,7 +179,8 @@ def _follow(view: View) -> tuple[dict[str, Progress], PartialPlan]:
 
 def _kept_agent(view: View) -> PartialPlan:
     begun = gate.is_mine(view) and restores.begun(view) is not None and not view.unreadable
-    return agents.plan_agent(view) if begun and not view.observed.namespace_terminating else PartialPlan()
+    needed = begun or catalogs.dropping(view)
+    return agents.plan_agent(view) if needed and not view.observed.namespace_terminating else PartialPlan()
 
 
 def _suspects(view: View) -> PartialPlan:

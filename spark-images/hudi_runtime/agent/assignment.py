@@ -161,6 +161,8 @@ class Assignment:
             )
         if self._tasks is None:
             self._tasks = Tasks(self._context, self._order)
+        if not exists and self._order.catalog is not None and self._order.catalog.drop:
+            raise NotYet("the HudiTable is being deleted, and its table is gone: none is created")
         Preparation(
             self._context, self._tasks, policy=self._order.adoption, options=wanted, stopping=self._stopping
         ).run(exists=exists)

@@ -21,7 +21,9 @@ from hudi_contract.assignment import AssignmentRecord, CatalogOrder
 from hudi_contract.backoff import exponential
 from hudi_contract.keys import CATALOG, Kind
 from hudi_contract.reports import CatalogReport
-from hudi_runtime.catalog.hive import Busy, HiveMetastore, NotSynced
+from hudi_runtime.catalog.glue import Glue
+from hudi_runtime.catalog.hive import HiveMetastore
+from hudi_runtime.catalog.outcome import Busy, NotSynced
 from hudi_runtime.process.errors import record_message
 from hudi_runtime.process.etcd import Etcd, now_ms, read
 from hudi_runtime.table import timeline as tl
@@ -38,12 +40,20 @@ take the JVM's memory.
 
 
 class Catalog(Protocol):
-    """What is kept in step with the table."""
+    """What is kept in step with the table, until it is dropped."""
 
     def sync(self, *, everything: bool) -> tuple[str, ...]:
         """Synchronize, in bounded time.
 
         Returns the first partitions that it has met and that the catalog cannot describe.
+
+        Raises NotSynced.
+        """
+
+    def drop(self) -> str:
+        """Drop the entries that this HudiTable has made, in bounded time; no data goes with them.
+
+        Returns which entries of its names stay, and why; empty: none.
 
         Raises NotSynced.
         """
@@ -143,11 +153,19 @@ class CatalogSyncer:
         known = self._load()
         if self._clock() < self._retry_at:
             return
+        if self._wanted.drop:
+            if not known.dropped:
+                self._run_once(known, lambda: self._drop(known))
+            return
         last = newest(timeline)
         if last is None or (last.completion <= known.completion_time and not known.failures):
             return
         undone = any(i.action == "restore" and i.completion > known.completion_time for i in timeline.completed)
         everything = undone or not known.completion_time
+        self._run_once(known, lambda: self._sync(known, last, everything=everything))
+
+    def _run_once(self, known: CatalogReport, run: Callable[[], CatalogReport]) -> None:
+        """A try, noted before it begins."""
         try:
             with _AT_ONCE:
                 if self._fenced():
@@ -155,7 +173,7 @@ class CatalogSyncer:
                 self._save(known.but(inc=self._inc, begun=known.begun + 1))
                 if self._stopped.is_set():
                     return
-                left_out = self._catalog.sync(everything=everything)
+                done = run()
         except Busy:
             self._retry_at = self._clock() + FIRST_PAUSE_SECONDS
             self._save(known.but(inc=self._inc, begun=0))
@@ -165,16 +183,22 @@ class CatalogSyncer:
             return
         if known.failures:
             print(f"table {self._label}: catalog: synchronized", file=sys.stderr, flush=True)
-        self._save(
-            CatalogReport(
-                inc=self._inc,
-                target=self._wanted.target,
-                instant=last.requested,
-                completion_time=last.completion,
-                at_ms=now_ms(),
-                left_out=tuple(dict.fromkeys((*(() if everything else known.left_out), *left_out)))[:MOST_LEFT_OUT],
-            )
+        self._save(done)
+
+    def _sync(self, known: CatalogReport, last: tl.Instant, *, everything: bool) -> CatalogReport:
+        left_out = self._catalog.sync(everything=everything)
+        return CatalogReport(
+            inc=self._inc,
+            target=self._wanted.target,
+            instant=last.requested,
+            completion_time=last.completion,
+            at_ms=now_ms(),
+            left_out=tuple(dict.fromkeys((*(() if everything else known.left_out), *left_out)))[:MOST_LEFT_OUT],
         )
+
+    def _drop(self, known: CatalogReport) -> CatalogReport:
+        stays = record_message(self._catalog.drop())
+        return known.but(inc=self._inc, begun=0, failures=0, reason="", message=stays, dropped=True)
 
     def _load(self) -> CatalogReport:
         """What was synchronized with this catalog; written when there was nothing."""
@@ -226,11 +250,17 @@ class CatalogSyncer:
 def from_order(
     spark: SparkSession, order: AssignmentRecord, etcd: Etcd, *, inc: str, fenced: Callable[[], bool]
 ) -> CatalogSyncer | None:
-    """The syncer that an assignment requests; None when it requests none."""
+    """The syncer that an assignment requests; None when it requests none.
+
+    To drop entries it needs no listing, and begins at once.
+    """
     if order.catalog is None:
         return None
-    metastore = HiveMetastore(spark, order, order.catalog)
-    return CatalogSyncer(etcd, order.catalog, metastore, label=order.table, inc=inc, fenced=fenced)
+    catalog: Catalog = (HiveMetastore if order.catalog.uris else Glue)(spark, order, order.catalog)
+    made = CatalogSyncer(etcd, order.catalog, catalog, label=order.table, inc=inc, fenced=fenced)
+    if order.catalog.drop:
+        made.consider(tl.parse(()))
+    return made
 
 
 def forget(etcd: Etcd) -> None:

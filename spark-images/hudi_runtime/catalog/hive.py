@@ -16,22 +16,9 @@ from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
 from hudi_runtime.catalog import probe
+from hudi_runtime.catalog.options import OWNER, SYNC, entries, of_table
+from hudi_runtime.catalog.outcome import NotSynced, said
 from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved, text
-
-_NOT_PARTITIONED = "org.apache.hudi.hive.NonPartitionedExtractor"
-_VALUES = "io.hudioperator.catalog.PartitionValues$"
-
-
-class NotSynced(Exception):
-    """The catalog was not changed, or not completely. `reason` is one word."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-class Busy(NotSynced):
-    """Not tried: an earlier try of this process is still within its time limit."""
 
 
 def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidden) -> list[str]:
@@ -60,25 +47,13 @@ def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidd
 
 def options(order: AssignmentRecord, wanted: CatalogOrder, uris: Sequence[str], *, everything: bool) -> dict[str, str]:
     """Options of Hudi's tool. `everything`: compare all partitions, not those of later commits."""
-    fields = order.partition_fields
-    named, several = "Named" if order.hive_style_partitioning else "", "Levels" if len(fields) > 1 else "Whole"
-    extractor = f"{_VALUES}{named}{several}" if fields else _NOT_PARTITIONED
-    sync = "hoodie.datasource.hive_sync"
-    return {
-        "hoodie.datasource.meta.sync.base.path": order.path,
-        f"{sync}.mode": "hms",
-        f"{sync}.metastore.uris": ",".join(uris),
-        f"{sync}.database": wanted.database,
-        f"{sync}.table": wanted.table,
-        f"{sync}.partition_fields": ",".join(fields),
-        f"{sync}.partition_extractor_class": extractor,
-        f"{sync}.support_timestamp": "true",
-        f"{sync}.auto_create_database": "false",
-        f"{sync}.ignore_exceptions": "false",
+    return of_table(order, wanted) | {
+        f"{SYNC}.mode": "hms",
+        f"{SYNC}.metastore.uris": ",".join(uris),
+        f"{SYNC}.auto_create_database": "false",
+        f"{SYNC}.ignore_exceptions": "false",
+        f"{SYNC}.table_properties": f"{OWNER}={wanted.uid}",
         "hoodie.meta.sync.incremental": "false" if everything else "true",
-        # Of a partition that was deleted, the metadata table and the storage say different things
-        # until it is cleaned.
-        "hoodie.meta.sync.metadata_file_listing": "false",
     }
 
 
@@ -96,6 +71,40 @@ class HiveMetastore:
 
         Raises NotSynced, with the metastore's or Hudi's words.
         """
+        end, uris, conf = self._answering()
+        return tuple(
+            said(
+                self._tool.run(
+                    self._wanted.target,
+                    options(self._order, self._wanted, uris, everything=everything),
+                    conf,
+                    _milliseconds(end),
+                )
+            ).splitlines()
+        )
+
+    def drop(self) -> str:
+        """Drop the entries of this HudiTable, within the order's time-out. See `Catalog.drop`.
+
+        Raises NotSynced.
+        """
+        end, uris, conf = self._answering()
+        names = self._jvm.java.util.ArrayList()
+        for name in entries(self._order, self._wanted):
+            names.add(name)
+        settings = options(self._order, self._wanted, uris, everything=False)
+        target, uid = self._wanted.target, self._wanted.uid
+        return "; ".join(said(self._tool.drop(target, settings, names, uid, conf, _milliseconds(end))).splitlines())
+
+    @property
+    def _tool(self) -> Any:
+        return self._jvm.io.hudioperator.catalog.HiveSync
+
+    def _answering(self) -> tuple[float, list[str], Any]:
+        """When the try ends, where a metastore answers, and settings of Hive's client.
+
+        Raises NotSynced.
+        """
         seconds = self._wanted.timeout_seconds
         end = time.monotonic() + seconds
         uris, wrong = probe.answering(checked(self._wanted.uris), seconds=seconds / 2)
@@ -103,21 +112,15 @@ class HiveMetastore:
             raise NotSynced("ConnectionFailed", "; ".join(wrong))
         conf = self._jvm.org.apache.hadoop.conf.Configuration(self._hadoop)
         for key, value in {
+            "hive.metastore.uris": ",".join(uris),
             "hive.metastore.client.socket.timeout": f"{max(2, seconds // 2)}s",
             "hive.metastore.connect.retries": "1",
             "hive.metastore.failure.retries": "0",
             "hive.metastore.sasl.enabled": "false",
         }.items():
             conf.set(key, value)
-        said = str(
-            self._jvm.io.hudioperator.catalog.HiveSync.run(
-                self._wanted.target,
-                options(self._order, self._wanted, uris, everything=everything),
-                conf,
-                int(max(1.0, end - time.monotonic()) * 1000),
-            )
-        )
-        reason, _, message = said.partition("\n")
-        if reason:
-            raise (Busy if reason == "busy" else NotSynced)(reason, message)
-        return tuple(message.splitlines())
+        return end, uris, conf
+
+
+def _milliseconds(end: float) -> int:
+    return int(max(1.0, end - time.monotonic()) * 1000)

@@ -10,6 +10,9 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 SYNCER = f"{RUNTIME}/catalog/test_catalog.py"
 SLASHES = "tests/tiers/hudi/test_catalog.py::test_values_with_a_slash_are_partitions_of_their_own"
+GLUE = f"{RUNTIME}/catalog/test_glue.py"
+DELETION = "tests/tiers/unit/plan/test_deletion.py"
+DROPPED = "tests/tiers/hudi/test_catalog.py::test_entries_are_dropped_by_who_has_made_them_and_describe_what_hive_has"
 STATUS = "tests/tiers/unit/plan/requests/test_catalog_status.py"
 
 LISTING = (
@@ -46,9 +49,9 @@ LISTING = (
         "F386",
         "the value of a single partition column is taken from its path by Hudi's class, without its slashes",
         a(
-            "catalog/hive",
-            'extractor = f"{_VALUES}{named}{several}" if fields else _NOT_PARTITIONED',
-            'extractor = "org.apache.hudi.hive.SinglePartPartitionValueExtractor" if fields else _NOT_PARTITIONED',
+            "catalog/options",
+            'f"{_VALUES}{named}{several}" if fields',
+            '"org.apache.hudi.hive.SinglePartPartitionValueExtractor" if fields',
         ),
         f"{SYNCER}::test_options_of_the_tool",
     ),
@@ -130,7 +133,7 @@ LISTING = (
         "a partition is dropped from a catalog by its name, in which a slash separates columns",
         j(
             "LivingPartitions",
-            "        List<String> dropped = described(paths);\n",
+            "        List<String> dropped = partitions.described(paths);\n",
             "        super.dropPartitions(table, paths);\n        List<String> dropped = List.of();\n",
         ),
         SLASHES,
@@ -185,7 +188,7 @@ LISTING = (
         a(
             "catalog/catalog",
             "            self._failed(known, error)\n            return\n",
-            "            left_out = ()\n",
+            '            done = CatalogReport(target=known.target, instant="1", completion_time="9")\n',
         ),
         f"{SYNCER}::test_a_failure_is_repeated_with_pauses",
     ),
@@ -256,5 +259,90 @@ LISTING = (
         "a HudiTable whose catalog is refused is not stalled",
         Edit("operator/hudi_operator/plan/gate/stalled.py", "    _catalog_is_wrong,\n", ""),
         f"{STATUS}::test_addresses_are_refused_at_launch_too",
+    ),
+    mutation(
+        "any-folder-is-a-value",
+        "F397",
+        "a partition is added to a catalog whatever its value is, under a column whose type cannot read it",
+        j("Held", "return readsAs(value, type.toLowerCase(Locale.ROOT));", "return !value.isEmpty();"),
+        t("HeldTest.aValueOfAPartitionIsOfItsColumnsType"),
+    ),
+    mutation(
+        "hives-types-say-everything",
+        "F398",
+        "a column that Hive's types cannot describe is written to a metastore",
+        j("HiveSync", "            Held.check(syncClient.getStorageSchema(true));\n"),
+        DROPPED,
+    ),
+    mutation(
+        "glue-holds-everything",
+        "F398",
+        "what Glue cannot hold is found when a part of it has been changed",
+        a("catalog/glue", "            if not_held:\n", "            if not self:\n"),
+        f"{GLUE}::test_what_glue_cannot_hold_is_told_before_anything_is_changed",
+    ),
+    mutation(
+        "anybodys-entry-is-dropped-from-a-metastore",
+        AVAILABILITY,
+        "the entry of another HudiTable is dropped with this one",
+        j("Owner", 'return mark.equals(uid) ? "" : "another HudiTable has made it";', 'return "";'),
+        DROPPED,
+    ),
+    mutation(
+        "anybodys-entry-is-dropped-from-glue",
+        AVAILABILITY,
+        "the entry of another HudiTable is dropped from Glue with this one",
+        a("catalog/glue", 'return "" if mark == self._wanted.uid else', 'return "" if mark else'),
+        f"{GLUE}::test_only_what_this_hudi_table_has_made_is_dropped",
+    ),
+    mutation(
+        "a-table-elsewhere-is-dropped-from-glue",
+        AVAILABILITY,
+        "an entry at another location is dropped from Glue",
+        a("catalog/glue", 'return "it has another location"', 'return ""'),
+        f"{GLUE}::test_only_what_this_hudi_table_has_made_is_dropped",
+    ),
+    mutation(
+        "a-catalog-keeps-a-deleted-table",
+        AVAILABILITY,
+        "the deletion of a HudiTable waits for its catalog without bound",
+        Edit(
+            "operator/hudi_operator/plan/requests/catalogs.py",
+            " and not view.elapsed(DROP_TIMER, drop_seconds(view.table))",
+            "",
+        ),
+        f"{DELETION}::test_a_catalogs_entry_is_awaited_for_a_time",
+    ),
+    mutation(
+        "a-deleted-table-waits-for-no-catalog",
+        AVAILABILITY,
+        "a HudiTable is gone before its agent has dropped its entries",
+        Edit("operator/hudi_operator/plan/deletion.py", "if not closing and catalogs.dropping(view):", "if not view:"),
+        f"{DELETION}::test_a_catalogs_entry_is_awaited_for_a_time",
+    ),
+    mutation(
+        "columns-of-partitions-in-glue-are-old",
+        AVAILABILITY,
+        "after a change of columns the partitions in Glue keep the old ones",
+        a("catalog/glue", "                self._cascade(name, storage)\n", "                pass\n"),
+        f"{GLUE}::test_a_change_of_columns_reaches_the_partitions_too",
+    ),
+    mutation(
+        "a-cut-off-try-at-glue-counts",
+        AVAILABILITY,
+        "a try at Glue that was cut off is taken for one that brought everything",
+        a("catalog/glue", '("", "") if not all(instants) else', '("", "") if not instants else'),
+        f"{GLUE}::test_a_try_that_was_cut_off_is_finished_by_the_next",
+    ),
+    mutation(
+        "glue-anywhere-launches",
+        AVAILABILITY,
+        "a table whose storage has no credentials for AWS is launched with Glue",
+        Edit(
+            "operator/hudi_operator/api/catalog.py",
+            'not path.startswith(("s3a://", "s3://"))',
+            "not path",
+        ),
+        f"{STATUS}::test_kinds_are_refused_at_launch_too",
     ),
 )

@@ -84,22 +84,28 @@ class HiveServer:
         """Rows of each statement, by a Spark of its own that knows tables from this metastore."""
         settings = {"hive.metastore.uris": self.uri, **self._store}
         job = {"settings": settings, "statements": statements, "folder": str(folder)}
-        found: list[list[list[Any]]] = self._run("hive_reader", job)
+        found: list[list[list[Any]]] = _run("hive_reader", job)
         return found
 
     def sync(self, folder: Path, *steps: list[Any]) -> list[Any]:
         """What each step of `hive_sync` returned, on tables in this folder."""
-        found: list[Any] = self._run("hive_sync", {"folder": str(folder), "uri": self.uri, "steps": steps})
-        return found
+        return sync(folder, self.uri, *steps)
 
-    def _run(self, module: str, job: Mapping[str, Any]) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", f"tests.support.harness.{module}"],
-            input=json.dumps(job),
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=600,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return json.loads(done.stdout.splitlines()[-1])
+
+def sync(folder: Path, uri: str, *steps: list[Any]) -> list[Any]:
+    """What each step of `hive_sync` returned. ``uri``: of a metastore; empty: there is none."""
+    found: list[Any] = _run("hive_sync", {"folder": str(folder), "uri": uri, "steps": steps})
+    return found
+
+
+def _run(module: str, job: Mapping[str, Any]) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.support.harness.{module}"],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])

@@ -2,22 +2,30 @@
 `python -m tests.support.harness.hive_sync` takes a folder, a metastore's address and steps as JSON,
 and prints what each step returned.
 
-A step is `write` (rows and options of Hudi), `sync` (fields of an assignment, and of its catalog;
-returns what was left out, or reason and message), or `partitions` (those that the metastore has of
-a table, each with its folder).
+A step is `write` (rows and options of Hudi), `sync` and `drop` (fields of an assignment, and of its
+catalog; `endpoint`: of Glue, in place of the metastore; they return what was left out or
+stays, or reason and message), `partitions` (those that the metastore has of a table, each with its
+folder), `owner` (uid in an entry of the metastore; None: there is no entry) or `credentials` (those
+that S3A finds for a path).
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import boto3
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
-from hudi_runtime.catalog.hive import HiveMetastore, NotSynced
+from hudi_runtime.catalog import glue
+from hudi_runtime.catalog.glue import Glue
+from hudi_runtime.catalog.hive import HiveMetastore
+from hudi_runtime.catalog.options import OWNER
+from hudi_runtime.catalog.outcome import NotSynced
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import CLASS_PATH, JAVA_OPTIONS, PLAIN_SPARK
 
@@ -35,8 +43,12 @@ class Steps:
             "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
             "spark.hadoop.hive.metastore.uris": uri,
+            "spark.hadoop.fs.s3a.bucket.lake.access.key": "AKIDLAKE",
+            "spark.hadoop.fs.s3a.bucket.lake.secret.key": "secret-of-the-lake",
         }
-        builder = SparkSession.builder.master("local[1]").enableHiveSupport()
+        builder = SparkSession.builder.master("local[1]")
+        if uri:
+            builder = builder.enableHiveSupport()
         for key, value in settings.items():
             builder = builder.config(key, value)
         self._spark: Any = builder.getOrCreate()
@@ -44,30 +56,73 @@ class Steps:
         self._folder = folder
         self._uri = uri
 
-    def write(self, table: str, rows: list[list[Any]], **options: str) -> str:
+    def write(self, table: str, rows: list[list[Any]], columns: str = COLUMNS, **options: str) -> str:
         """A commit."""
-        frame = self._spark.createDataFrame([tuple(row) for row in rows], COLUMNS)
+        self._spark.conf.set("spark.sql.caseSensitive", "true")
+        frame = self._spark.createDataFrame([tuple(row) for row in rows], columns)
         more = {"hoodie.table.name": table, "hoodie.clean.automatic": "false", **options}
         frame.write.format("hudi").options(**{**OPTIONS, **more}).mode("append").save(self._path(table))
         return ""
 
-    def sync(self, table: str, *, everything: bool, seconds: int = 120, name: str = "", **fields: Any) -> Any:
-        """What `HiveMetastore.sync` does."""
+    def sync(self, table: str, *, everything: bool, **fields: Any) -> Any:
+        """What `Catalog.sync` does."""
+        return self._run(table, lambda catalog: list(catalog.sync(everything=everything)), **fields)
+
+    def drop(self, table: str, **fields: Any) -> Any:
+        """What `Catalog.drop` does."""
+        return self._run(table, lambda catalog: catalog.drop(), **fields)
+
+    def _run(
+        self,
+        table: str,
+        run: Callable[[Any], Any],
+        *,
+        seconds: int = 120,
+        name: str = "",
+        uid: str = "u",
+        endpoint: str = "",
+        **fields: Any,
+    ) -> Any:
         order = AssignmentRecord(
             id=table,
             path=self._path(table),
             table=f"lake/{table}",
             name=table,
-            type="COPY_ON_WRITE",
+            type=fields.get("type", "COPY_ON_WRITE"),
             record_key_fields=("id",),
             hive_style_partitioning=bool(fields.get("named")),
             partition_fields=tuple(fields["by"]),
         )
-        wanted = CatalogOrder(uris=(self._uri,), database="default", table=name or table, timeout_seconds=seconds)
+        wanted = CatalogOrder(
+            uris=() if endpoint else (self._uri,),
+            region="eu-central-1" if endpoint else "",
+            database="default",
+            table=name or table,
+            timeout_seconds=seconds,
+            uid=uid,
+        )
         try:
-            return list(HiveMetastore(self._spark, order, wanted).sync(everything=everything))
+            if endpoint:
+                return run(Glue(self._spark, order, wanted, connect=lambda limit: self._glue(endpoint, limit)))
+            return run(HiveMetastore(self._spark, order, wanted))
         except NotSynced as error:
             return {"reason": error.reason, "message": str(error)}
+
+    def credentials(self, path: str) -> dict[str, str]:
+        """What a request to AWS would be signed with."""
+        return glue.credentials(self._spark, path)
+
+    def _glue(self, endpoint: str, seconds: float) -> Any:
+        session = boto3.session.Session(**glue.credentials(self._spark, "s3a://lake/tables"))
+        return session.client("glue", region_name="eu-central-1", endpoint_url=endpoint)
+
+    def owner(self, table: str) -> str | None:
+        """The mark of an entry."""
+        catalog = self._spark._jsparkSession.sharedState().externalCatalog().unwrapped()
+        if not catalog.tableExists("default", table):
+            return None
+        properties = catalog.getTable("default", table).properties()
+        return str(properties.apply(OWNER)) if properties.contains(OWNER) else ""
 
     def partitions(self, table: str) -> dict[str, str]:
         """Values, and folders below the table's."""

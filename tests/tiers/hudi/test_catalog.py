@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 
 from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
-from tests.support.harness.hive_server import HiveServer, own_address
+from tests.support.harness.hive_server import HiveServer, own_address, sync
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 WIDER = "id int, p string, v string, ts long, extra double"
@@ -201,6 +203,106 @@ def test_values_with_a_slash_are_partitions_of_their_own(plain_metastore: HiveSe
     assert of_named == {"a/b": "p=a/b", "a-b": "p=a-b", "c": "p=c"}
     assert left_out == ["a/b/x"]
     assert of_two == {"a-b, x": "a-b/x", "c, x": "c/x"}
+
+
+@pytest.mark.extra
+def test_entries_are_dropped_by_who_has_made_them_and_describe_what_hive_has(
+    plain_metastore: HiveServer, tmp_path: Path
+) -> None:
+    """F397, F398."""
+    merging = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    of = {"by": ["p"], "type": "MERGE_ON_READ"}
+    found = plain_metastore.sync(
+        tmp_path / "tables",
+        _slashed("one", **merging),
+        ["sync", ["one"], {"everything": True, "uid": "first", **of}],
+        ["owner", ["one_ro"], {}],
+        ["drop", ["one"], {"uid": "second", **of}],
+        # The HudiTable was made again.
+        ["sync", ["one"], {"everything": True, "uid": "second", **of}],
+        ["drop", ["one"], {"uid": "first", **of}],
+        ["drop", ["one"], {"uid": "second", **of}],
+        ["owner", ["one"], {}],
+        ["drop", ["one"], {"uid": "second", **of}],
+        ["sync", ["one"], {"everything": True, "name": "typed", "by": ["ts"]}],
+        ["partitions", ["typed"], {}],
+        [
+            "write",
+            ["cases", [[1, "a", "x", 1, [1, 2]]], "id int, p string, q string, ts long, s struct<A:int,a:int>"],
+            {},
+        ],
+        ["sync", ["cases"], {"everything": True, "by": ["p"]}],
+        ["owner", ["cases"], {}],
+    )
+    _, first, owner, kept, again, other, dropped, gone, twice, left_out, typed, _, cases, none = found
+    assert (first, owner, again) == ([], "first", [])
+    assert kept == "; ".join(f"table one{suffix} stays: another HudiTable has made it" for suffix in ("", "_ro", "_rt"))
+    assert other == kept, "it is the second one's now"
+    assert (dropped, gone, twice) == ("", None, "")
+    assert (tmp_path / "tables" / "one" / ".hoodie").exists(), "no data goes with an entry"
+    assert (sorted(left_out), typed) == (["a-b", "a/b", "c"], {}), "no value of theirs is a number"
+    assert cases["reason"] == "NotHeld"
+    assert "column 's.a': another one differs only by upper and lower case" in cases["message"]
+    assert none is None
+
+
+@pytest.mark.extra
+def test_glue_is_told_what_hudi_says_of_a_table(tmp_path: Path) -> None:
+    server = ThreadedMotoServer(ip_address=own_address(), port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    try:
+        keys = {"aws_access_key_id": "AKIDLAKE", "aws_secret_access_key": "secret-of-the-lake"}
+        aws = boto3.session.Session(**keys).client("glue", region_name="eu-central-1", endpoint_url=endpoint)
+        aws.create_database(DatabaseInput={"Name": "default"})
+        merging = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+        drop = {
+            "hoodie.datasource.write.operation": "delete_partition",
+            "hoodie.datasource.write.partitions.to.delete": "a/b",
+        }
+        of = {"by": ["p"], "type": "MERGE_ON_READ", "endpoint": endpoint}
+        wider = "id int, p string, q string, ts long, Amount decimal(10,2), s struct<X:int,y:array<timestamp>>"
+        found = sync(
+            tmp_path / "tables",
+            "",
+            _slashed("one", **merging),
+            ["sync", ["one"], {"everything": True, **of}],
+            _slashed("one", **merging, **drop),
+            ["write", ["one", [[4, "d/e", "x", 2, None, None]], wider], merging],
+            ["sync", ["one"], {"everything": False, **of}],
+            ["credentials", ["s3a://lake/orders"], {}],
+        )
+        assert [found[1], found[4], found[5]] == [[], [], keys]
+        tables = {each["Name"]: each for each in aws.get_tables(DatabaseName="default")["TableList"]}
+        assert sorted(tables) == ["one", "one_ro", "one_rt"]
+        for name, table in tables.items():
+            storage = table["StorageDescriptor"]
+            columns = {each["Name"]: each["Type"] for each in storage["Columns"]}
+            assert columns["amount"] == "decimal(10,2)"
+            assert columns["s"] == "struct<x:int,y:array<timestamp>>"
+            assert columns["_hoodie_commit_time"] == "string"
+            assert [(each["Name"], each["Type"]) for each in table["PartitionKeys"]] == [("p", "string")]
+            pages = aws.get_partitions(DatabaseName="default", TableName=name)["Partitions"]
+            folder = f"file://{tmp_path}/tables/one"
+            assert {each["Values"][0]: each["StorageDescriptor"]["Location"] for each in pages} == {
+                "a-b": f"{folder}/a-b",
+                "c": f"{folder}/c",
+                "d/e": f"{folder}/d/e",
+            }
+            assert all(len(each["StorageDescriptor"]["Columns"]) == len(columns) for each in pages)
+            assert table["Parameters"]["spark.sql.sources.provider"] == "hudi"
+            assert table["Parameters"]["hudioperator.uid"] == "u"
+            assert table["Parameters"]["last_commit_time_sync"] >= "2026"
+            assert storage["SerdeInfo"]["Parameters"]["hoodie.query.as.ro.table"] == str(name == "one_ro").lower()
+        realtime = tables["one"]["StorageDescriptor"]["InputFormat"]
+        assert realtime == "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
+        optimized = tables["one_ro"]["StorageDescriptor"]["InputFormat"]
+        assert optimized == "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+        found = sync(tmp_path / "tables", "", ["drop", ["one"], of])
+        assert (found, aws.get_tables(DatabaseName="default")["TableList"]) == ([""], [])
+    finally:
+        server.stop()
 
 
 @contextmanager

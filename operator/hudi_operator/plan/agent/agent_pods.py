@@ -20,7 +20,7 @@ from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core.actions import Action, DeleteObject, DeletePod, DropEvidence
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.requests import restores
+from hudi_operator.plan.requests import catalogs, restores
 
 STOP_GRACE_SECONDS = 30
 KEPT_AGENT_PODS = 3
@@ -61,7 +61,8 @@ def _in_use(view: View, pod: PodFacts) -> bool:
     name = pod.labels.get(naming.LABEL_AGENT, "")
     if view.observed.namespace_terminating:
         return False
-    mine = name == view.agent and (not view.table.ref.deleting or restores.begun(view) is not None)
+    needed = not view.table.ref.deleting or restores.begun(view) is not None or catalogs.dropping(view)
+    mine = name == view.agent and needed
     return view.observed.agents_in_use is None or name in view.observed.agents_in_use or mine
 
 

@@ -47,6 +47,8 @@ _BACKOFF_TIMER = "agent/"
 
 def assignment(table: TableSpec, now_ms: int) -> JsonDict:
     """The assignment of a table to an agent, as JSON."""
+    # Nothing but its entries in a catalog is left to care for.
+    going = table.ref.deleting and table.catalog is not None and table.catalog.drops
     return AssignmentRecord(
         id=table.table_id,
         path=table.canonical_path,
@@ -62,9 +64,11 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         adoption=Adoption.BOOTSTRAP if table.bootstrap is not None else table.adoption.policy,
         metadata_table=(table.metadata_table or MetadataTable()).nonce,
         callback=table.callback.order() if table.callback is not None else None,
-        catalog=table.catalog.order(table.table_name, table.ref.uid) if table.catalog is not None else None,
+        catalog=table.catalog.order(table.table_name, table.ref.uid, deleting=table.ref.deleting)
+        if table.catalog is not None
+        else None,
         # A suspended table is left unchanged, except that dead writers are settled.
-        services={} if table.suspend else services.orders(table.services, now_ms),
+        services={} if table.suspend or going else services.orders(table.services, now_ms),
         lock=Durations.from_json(table.durations),
     ).to_json()
 

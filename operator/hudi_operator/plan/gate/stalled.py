@@ -117,7 +117,7 @@ def _callback_is_wrong(o: _Object) -> Stall | None:
 
 
 def _catalog_is_wrong(o: _Object) -> Stall | None:
-    return _stall("InvalidSpec", catalog.problem(o.table.catalog))
+    return _stall("InvalidSpec", catalog.problem(o.table.catalog, o.table.path))
 
 
 def _option_is_not_allowed(o: _Object) -> Stall | None:

@@ -18,8 +18,22 @@ def to(*uris: str, **more: Any) -> dict[str, Any]:
     return {"catalog": {"hiveMetastore": {"uris": list(uris)}, **more}}
 
 
+def glue(region: str, *, path: str = "s3a://lake/orders", **more: Any) -> dict[str, Any]:
+    return {"path": path, "catalog": {"glue": {"region": region, **more}}}
+
+
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-    ("no-kind", {"catalog": {}}, ("spec.catalog.hiveMetastore", "Required value")),
+    ("no-kind", {"catalog": {}}, ("spec.catalog", "set exactly one of hiveMetastore and glue")),
+    ("two-kinds", to(GOOD, glue={"region": "eu-central-1"}), ("set exactly one of hiveMetastore and glue",)),
+    ("no-region", {"catalog": {"glue": {}}}, ("spec.catalog.glue.region", "Required value")),
+    ("region", glue("eu-central-1.evil.example"), ("'eu-central-1.evil.example' must be an AWS region",)),
+    ("account", glue("eu-central-1", account="12345678901"), ("'12345678901' must be an AWS account, 12 digits",)),
+    (
+        "glue-elsewhere",
+        glue("eu-central-1", path="gs://lake/orders"),
+        ("spec.catalog", "path 'gs://lake/orders' must begin with s3a:// or s3://"),
+    ),
+    ("on-delete", to(GOOD, onDelete="Purge"), ("spec.catalog.onDelete", 'supported values: "Keep", "Drop"')),
     ("no-uri", to(), ("spec.catalog.hiveMetastore.uris", "at least 1 items")),
     ("many", to(*[GOOD] * 6), ("spec.catalog.hiveMetastore.uris", "at most 5 items")),
     ("scheme", to("http://a.example:80"), ("'http://a.example:80' must be thrift://HOST:PORT",)),
@@ -52,9 +66,11 @@ def test_a_refusal_names_field_value_and_rule(
 def test_what_is_accepted(light_cluster: Cluster) -> None:
     spec = to(GOOD, "thrift://203.0.113.7:1", "thrift://metadata-of-tables.example.com:65535", table="a_1")
     light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=str(quick_yaml.dump(table("default", **spec))))
+    spec = glue("us-gov-west-1", path="s3://lake/orders", account="123456789012")
+    light_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=str(quick_yaml.dump(table("default", **spec))))
 
 
 def test_defaults(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(table(namespace, name="listed", **to(GOOD)))
-    wanted = {"hiveMetastore": {"uris": [GOOD]}, "database": "default", "timeoutSeconds": 60}
+    wanted = {"hiveMetastore": {"uris": [GOOD]}, "database": "default", "timeoutSeconds": 60, "onDelete": "Keep"}
     assert light_cluster.get("huditable", "listed", "-n", namespace)["spec"]["catalog"] == wanted

@@ -53,6 +53,21 @@ class Shown:
         )
 
 
+def test_a_catalog_shows_how_far_behind_it_is() -> None:
+    timeline = {"lastCommitTime": "2026-01-01T00:02:00Z"}
+    catalog = {"database": "lake", "table": "orders", "failures": 3}
+    shown = Shown(seen({"timeline": timeline, "catalog": catalog}))
+    assert shown("catalog_failures", **WHERE) == 3
+    assert shown("catalog_lag_seconds", **WHERE) is None, "nothing is there yet"
+    catalog |= {"lastCompletionTime": "20260101000030500", "failures": 0}
+    shown = Shown(seen({"timeline": timeline, "catalog": catalog}))
+    assert shown("catalog_last_commit_timestamp_seconds", **WHERE) == START + 30
+    assert shown("catalog_lag_seconds", **WHERE) == 90
+    shown = Shown(seen({"timeline": {"lastCommitTime": "2026-01-01T00:00:29Z"}, "catalog": catalog}))
+    assert shown("catalog_lag_seconds", **WHERE) == 0, "the agent has brought a commit that is not reported yet"
+    assert Shown(seen({"timeline": timeline}))("catalog_failures", **WHERE) is None
+
+
 def test_a_silent_table_shows_everything_that_its_status_says() -> None:
     status = {
         "agent": "agent-a",

@@ -12,8 +12,10 @@ from hudi_contract import naming
 from hudi_contract.naming import SETTLE_FINALIZER
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion
+from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.requests import catalogs
 from hudi_operator.plan.writers.attempts import Progress
 from tests.support.world.scene import INC, Scene
 from tests.support.world.simulated_store import NAMESPACE
@@ -190,6 +192,117 @@ def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
     assert (step.actions, step.summary) == ((), ("deletion waits for restore n1, which has begun",))
     scene.terminating = True
     assert of_table(scene).actions
+
+
+URI = "thrift://metastore.catalogs.svc:9083"
+
+
+def listed_table(report: dict[str, Any] | None, on_delete: str = "Drop") -> Scene:
+    """A deleted HudiTable that is in a catalog; its gate is closed, and nobody is left."""
+    wanted = {"hiveMetastore": {"uris": [URI]}, "timeoutSeconds": 30, "onDelete": on_delete}
+    scene = deleted_table(released=False, catalog=wanted)
+    assert scene.table is not None
+    scene.kv["gate"].value |= {"state": "closed"}
+    if report is not None:
+        target = f"{URI} default.flights {scene.table['metadata']['uid']}"
+        scene.put("report/catalog", {"inc": "agent", "target": target, **report})
+    return scene
+
+
+SHOWN = {"instant": "20260101000000001", "completionTime": "20260101000000002"}
+
+
+def told(step: PartialPlan) -> list[tuple[str, str, str]]:
+    return [(a.type, a.reason, a.message) for a in step.actions if isinstance(a, act.EmitEvent)]
+
+
+def released(step: PartialPlan) -> bool:
+    return any(isinstance(a, act.PutGate) for a in step.actions)
+
+
+def test_a_catalogs_entry_is_awaited_for_a_time() -> None:
+    scene = listed_table(SHOWN)
+    step = of_table(scene)
+    assert step.actions == (act.StartTimer("catalog/drop"),)
+    assert (step.summary, step.requeue) == (("deletion waits up to 120 s for the entry in the catalog",), 2.0)
+    scene.timers["catalog/drop"] = scene.now - 119.0
+    assert of_table(scene).actions == ()
+    condition = next(c for c in catalogs.synced(scene.view))
+    assert (condition.status, condition.reason) == ("Unknown", "Dropping")
+    scene.timers["catalog/drop"] = scene.now - 120.0
+    step = of_table(scene)
+    assert released(step)
+    assert told(step) == [
+        (
+            "Warning",
+            "CatalogEntryKept",
+            f"default.flights in the Hive Metastore at {URI} is not dropped within 120 s and stays: its agent did not "
+            "answer. Drop it there",
+        )
+    ]
+
+
+def test_the_agent_stays_for_the_entry_and_is_told_to_drop_it() -> None:
+    scene = listed_table(SHOWN)
+    assert scene.table is not None
+    order = agents.assignment(scene.view.table, 0)["catalog"]
+    assert order["drop"] is True
+    scene.table["spec"]["services"] = {"clean": {"retainCommits": 10}}
+    assert agents.assignment(scene.view.table, 0)["services"] == {}
+    assert catalogs.dropping(scene.view)
+    assert catalogs.may_need_agent(scene.view.table), "other HudiTables of its namespace leave its pod alone"
+    del scene.table["metadata"]["deletionTimestamp"]
+    assert "drop" not in agents.assignment(scene.view.table, 0)["catalog"]
+    assert "clean" in agents.assignment(scene.view.table, 0)["services"]
+    assert not catalogs.may_need_agent(scene.view.table)
+
+
+@pytest.mark.parametrize(
+    ("report", "event"),
+    [
+        ({"dropped": True}, ("Normal", "CatalogEntryDropped", "is dropped; the data stays")),
+        (
+            {"dropped": True, "message": "table flights stays: another HudiTable has made it"},
+            ("Warning", "CatalogEntryKept", ": table flights stays: another HudiTable has made it"),
+        ),
+    ],
+)
+def test_a_catalogs_entry_that_is_dropped_lets_it_go(report: dict[str, Any], event: tuple[str, str, str]) -> None:
+    step = of_table(listed_table({**SHOWN, **report}))
+    assert released(step)
+    ((kind, reason, message),) = told(step)
+    assert (kind, reason, message.endswith(event[2])) == (event[0], event[1], True)
+
+
+def test_a_catalog_that_refuses_is_named_when_the_time_is_over() -> None:
+    scene = listed_table({"failures": 3, "reason": "ConnectionFailed", "message": "no answer"})
+    assert not released(of_table(scene)), "a failed try may have made the entry"
+    scene.timers["catalog/drop"] = scene.now - 500.0
+    step = of_table(scene)
+    assert released(step)
+    assert "stays: no answer. Drop it there" in told(step)[0][2]
+
+
+@pytest.mark.parametrize(
+    ("report", "on_delete"),
+    [(SHOWN, "Keep"), (None, "Drop"), ({}, "Drop"), ({**SHOWN, "target": "of another catalog"}, "Drop")],
+)
+def test_nothing_is_awaited_without_an_entry_to_drop(report: dict[str, Any] | None, on_delete: str) -> None:
+    step = of_table(listed_table(report, on_delete))
+    assert (released(step), told(step)) == (True, [])
+
+
+def test_a_namespace_that_goes_does_not_wait_for_a_catalog() -> None:
+    scene = listed_table(SHOWN)
+    scene.terminating = True
+    step = of_table(scene)
+    assert (released(step), told(step)) == (True, [])
+
+
+def test_another_tables_gate_drops_nothing() -> None:
+    scene = listed_table(SHOWN)
+    scene.kv["gate"].value |= {"table": f"{NAMESPACE}/other", "tableUID": "uid-of-other"}
+    assert not catalogs.dropping(scene.view)
 
 
 def test_the_table_of_another_objects_path_goes_at_once() -> None:

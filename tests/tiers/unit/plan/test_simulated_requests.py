@@ -188,6 +188,54 @@ def test_authority_survives_deletion_of_the_table() -> None:
     assert world.kv["gate"].value["authority"] == authority
 
 
+CATALOG = {
+    "hiveMetastore": {"uris": ["thrift://metastore.catalogs.svc:9083"]},
+    "timeoutSeconds": 30,
+    "onDelete": "Drop",
+}
+
+
+def _listed_and_deleted() -> World:
+    """A HudiTable whose entries are in a catalog, deleted while a writer is at work."""
+    world = ready_world(catalog=CATALOG)
+    assert world.table is not None
+    target = f"{CATALOG['hiveMetastore']['uris'][0]} default.flights {world.table['metadata']['uid']}"  # type: ignore[index]
+    shown = {"inc": "agent", "target": target, "instant": "20260101000000001", "completionTime": "20260101000000002"}
+    world.put("report/catalog", shown)
+    world.writer_hang_at = 1
+    world.make_writer("backfill", stop={"graceSeconds": 5})
+    world.run(at_step("backfill", 1))
+    world.delete(world.writers["backfill"])
+    world.delete(world.table)
+    world.run(lambda w: (w.kv["assignment"].value.get("catalog") or {}).get("drop", False))
+    return world
+
+
+def test_a_deleted_tables_agent_drops_its_entries_first() -> None:
+    world = _listed_and_deleted()
+    pod = max(pod.name for pod in world.pods.values() if "agent" in pod.name)
+    for _ in range(20):
+        world.tick()
+        world.reconcile()
+    assert world.table is not None
+    assert world.pods[pod].deleting_since is None, "no writer is left, and the agent is still needed"
+    assert world.condition(world.table, "CatalogSynced")["reason"] == "Dropping"
+    world.put("report/catalog", {**world.kv["report/catalog"].value, "dropped": True})
+    world.run(lambda w: w.table is None)
+    assert "assignment" not in world.kv
+    assert [event.reason for event in world.events if event.reason.startswith("CatalogEntry")] == [
+        "CatalogEntryDropped"
+    ]
+
+
+def test_a_catalog_that_does_not_answer_keeps_no_table() -> None:
+    world = _listed_and_deleted()
+    since = world.now
+    world.run(lambda w: w.table is None)
+    assert 100 <= world.now - since <= 240
+    assert [event.reason for event in world.events if event.reason.startswith("CatalogEntry")] == ["CatalogEntryKept"]
+
+
 def test_waiting_for_a_missing_table() -> None:
     world = World()
     world.make_writer("early")

@@ -124,10 +124,56 @@ def test_status_and_condition() -> None:
 )
 def test_addresses_are_refused_at_launch_too(uri: str, rule: str) -> None:
     spec = TableSpec.from_object(table(URI, uri))
-    assert api.problem(spec.catalog) == f"spec.catalog.hiveMetastore.uris[1]: {rule}"
+    assert api.problem(spec.catalog, spec.path) == f"spec.catalog.hiveMetastore.uris[1]: {rule}"
     stall = table_stall(view(None, URI, uri))
     assert stall is not None
     assert (stall.reason, rule in stall.message) == ("InvalidSpec", True)
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds", "rule"),
+    [
+        (
+            "gs://lake/orders",
+            {"glue": {"region": "eu-central-1"}},
+            "spec.catalog.glue: path 'gs://lake/orders' must begin",
+        ),
+        ("s3a://lake/orders", {}, "spec.catalog: set exactly one of hiveMetastore and glue"),
+        (
+            "s3a://lake/orders",
+            {"glue": {"region": "eu-central-1"}, "hiveMetastore": {"uris": [URI]}},
+            "spec.catalog: set exactly one of hiveMetastore and glue",
+        ),
+    ],
+)
+def test_kinds_are_refused_at_launch_too(path: str, kinds: dict[str, Any], rule: str) -> None:
+    obj = table()
+    obj["spec"] |= {"path": path, "catalog": kinds}
+    spec = TableSpec.from_object(obj)
+    assert api.problem(spec.catalog, spec.path).startswith(rule)
+
+
+def test_glue_as_the_agent_is_told_of_it_and_as_it_is_shown() -> None:
+    obj = table()
+    obj["spec"]["catalog"] = {"glue": {"region": "eu-central-1", "account": "123456789012"}, "database": "lake"}
+    spec = TableSpec.from_object(obj)
+    assert api.problem(spec.catalog, spec.path) == ""
+    order = agents.assignment(spec, 0)["catalog"]
+    assert order == {
+        "region": "eu-central-1",
+        "account": "123456789012",
+        "database": "lake",
+        "table": "orders_2026_x",
+        "timeoutSeconds": 60,
+        "uid": "u",
+    }
+    report = {**REPORT, "target": "glue:eu-central-1:123456789012 lake.orders_2026_x u"}
+    etcd = EtcdFacts(revision=1, cluster_id="c", reports={"catalog": Stored(report, 1, 1)})
+    shown = build_view(Observed(Objects(obj), pods=(), nodes={}, etcd=etcd, now_ms=0), OperatorConfig())
+    assert condition(shown)[2] == (
+        "lake.orders_2026_x in AWS Glue of account 123456789012 in eu-central-1 shows the table as of instant "
+        "20260101000000000"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,6 +182,9 @@ def test_addresses_are_refused_at_launch_too(uri: str, rule: str) -> None:
         ({"database": "a.b"}, "spec.catalog.database"),
         ({"table": "A"}, "spec.catalog.table"),
         ({"timeoutSeconds": 4}, "spec.catalog.timeoutSeconds"),
+        ({"onDelete": "Purge"}, "spec.catalog.onDelete"),
+        ({"glue": {"region": "eu-central-1.evil.example"}}, "spec.catalog.glue.region"),
+        ({"glue": {"region": "eu-central-1", "account": "1"}}, "spec.catalog.glue.account"),
     ],
 )
 def test_another_shape_is_refused_by_name(catalog: dict[str, Any], field: str) -> None:

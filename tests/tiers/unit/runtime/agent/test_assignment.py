@@ -283,6 +283,25 @@ def test_a_table_that_is_to_be_adopted_must_be_there(
     assert ("create" in calls) == adopted
 
 
+def test_a_deleted_table_that_is_gone_is_not_made_again_for_its_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries are dropped all the same: that needs no table."""
+    world = World(monkeypatch, catalog={"hiveMetastore": {"uris": ["thrift://metastore.catalogs.svc:9083"]}})
+    dropped: list[bool] = []
+    syncer = SimpleNamespace(consider=lambda listed: dropped.append(True), stop=lambda: None)
+    monkeypatch.setattr(parts.catalog, "HiveMetastore", lambda *_: None)
+    monkeypatch.setattr(parts.catalog, "CatalogSyncer", lambda *_, **__: syncer)
+    world.exists = False
+    order = {**world.value, "catalog": {**world.value["catalog"], "drop": True}}
+    spark: Any = None
+    etcd: Any = world.etcd
+    slot: Any = None
+    world.assignment = Assignment(spark, order, etcd=etcd, stopping=lambda: False, slot=slot)
+    assert "create" not in world.step()
+    assert dropped == [True]
+    world.exists = True
+    assert "list" in world.step(600)
+
+
 def test_a_table_is_adopted_when_nothing_is_without_an_owner(world: World) -> None:
     """I7, I10: settled first, then looked for, then taken over.
 

@@ -18,7 +18,7 @@ from hudi_contract.assignment import AssignmentRecord, CatalogOrder
 from hudi_contract.reports import CatalogReport
 from hudi_runtime.catalog import hive, probe
 from hudi_runtime.catalog.catalog import REPORT, CatalogSyncer, forget
-from hudi_runtime.catalog.hive import Busy, NotSynced
+from hudi_runtime.catalog.outcome import Busy, NotSynced
 from hudi_runtime.table import timeline as tl
 from tests.support.world.callback_parts import Store, t
 
@@ -32,6 +32,8 @@ class Calls:
         self.everything: list[bool] = []
         self.refusals: list[BaseException] = []
         self.left_out: tuple[str, ...] = ()
+        self.drops = 0
+        self.stays = ""
         self.during: Callable[[], None] = lambda: None
         """What happens while it runs."""
 
@@ -41,6 +43,12 @@ class Calls:
         if self.refusals:
             raise self.refusals.pop(0)
         return self.left_out
+
+    def drop(self) -> str:
+        self.drops += 1
+        if self.refusals:
+            raise self.refusals.pop(0)
+        return self.stays
 
 
 class World:
@@ -216,6 +224,33 @@ def test_what_the_catalog_cannot_describe_is_told() -> None:
     assert world.report.left_out == ("a/b/d",), "after a comparison of all of them"
 
 
+def test_entries_of_a_deleted_table_are_dropped_once() -> None:
+    world = World()
+    world.list(commit(1))
+    world.calls.refusals = [NotSynced("ConnectionFailed", "no answer")]
+    deleted = World(world.store, WANTED.but(drop=True), inc="j")
+    deleted.calls = deleted.syncer._catalog = world.calls
+    deleted.list(commit(1), commit(3))
+    assert (deleted.report.dropped, deleted.report.failures, deleted.report.reason) == (False, 1, "ConnectionFailed")
+    assert deleted.report.instant == t(1), "what it still shows"
+    deleted.list(commit(1), commit(3))
+    assert deleted.calls.drops == 1, "not before its time"
+    deleted.now += 5.1
+    deleted.calls.stays = "table orders_ro stays: another HudiTable has made it"
+    deleted.list(commit(1), commit(3))
+    assert (deleted.report.dropped, deleted.report.failures, deleted.report.message) == (True, 0, deleted.calls.stays)
+    deleted.now += 600
+    deleted.list(commit(1), commit(3), commit(5))
+    assert (deleted.calls.drops, deleted.calls.everything) == (2, [True]), "and nothing is made any more"
+
+
+def test_a_fenced_agent_drops_nothing() -> None:
+    world = World(wanted=WANTED.but(drop=True))
+    world.fenced = True
+    world.list(commit(1))
+    assert (world.calls.drops, world.report.dropped) == (0, False)
+
+
 @contextmanager
 def answering(*said: bytes) -> Iterator[str]:
     """A server that answers the first call with this and then says nothing."""
@@ -275,6 +310,9 @@ def test_who_looks_at_the_table_never_waits_and_a_stopped_one_reports_nothing() 
             begun.set()
             assert go_on.wait(30)
             return ()
+
+        def drop(self) -> str:
+            raise AssertionError
 
     store = Store()
     etcd: Any = store
@@ -341,3 +379,4 @@ def test_options_of_the_tool(fields: tuple[str, ...], hive_style: bool, extracto
     assert found["hoodie.datasource.hive_sync.mode"] == "hms"
     assert found["hoodie.datasource.hive_sync.auto_create_database"] == "false"
     assert found["hoodie.meta.sync.incremental"] == "false"
+    assert found["hoodie.datasource.hive_sync.table_properties"] == "hudioperator.uid=u"

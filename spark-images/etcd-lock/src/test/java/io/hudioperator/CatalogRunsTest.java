@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** Tries of a catalog that do not end in time. */
 class CatalogRunsTest {
     private static final String HELD =
-            "Timeout\nthe metastore still holds an earlier try, which is past its time limit";
+            "Timeout\nthe catalog or the storage still holds an earlier try, which is past its time limit";
     private final Runs runs = new Runs(2, error -> "SyncFailed\n" + error.getMessage());
     private final CountDownLatch released = new CountDownLatch(1);
     private final Callable<String> hangs = () -> {
@@ -73,8 +73,7 @@ class CatalogRunsTest {
     void notTooManyThreadsAreHeld() throws Exception {
         assertTrue(runs.run("a", hangs, 10).startsWith("Timeout\nnot done"));
         assertTrue(runs.run("b", hangs, 10).startsWith("Timeout\nnot done"));
-        assertEquals(
-                "Timeout\n2 tries of this agent are held by their metastores", runs.run("c", () -> "done", 60_000));
+        assertEquals("Timeout\n2 tries of this agent are held by their catalogs", runs.run("c", () -> "done", 60_000));
         assertEquals(HELD, runs.run("a", () -> "done", 60_000));
     }
 }

@@ -7,20 +7,20 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.hive.HiveSyncConfig;
 import org.apache.hudi.hive.HiveSyncTool;
+import org.apache.hudi.sync.common.HoodieSyncConfig;
 
 /** One run of Hudi's HiveSyncTool, in a thread of its own and with a time limit. */
 public final class HiveSync {
-    private static final String BASE_PATH = "hoodie.datasource.meta.sync.base.path";
+    static final String BASE_PATH = "hoodie.datasource.meta.sync.base.path";
     private static final int MOST_CAUSES = 20;
     private static final int MOST_NAMES = 5;
     /** Threads of all tables, with those that a metastore holds beyond their limit. */
     private static final int MOST_THREADS = 8;
 
-    private static final Runs RUNS = new Runs(MOST_THREADS, HiveSync::explained);
+    static final Runs RUNS = new Runs(MOST_THREADS, HiveSync::explained);
 
     private HiveSync() {}
 
@@ -56,6 +56,55 @@ public final class HiveSync {
         }
     }
 
+    /**
+     * Drop the tables that one HudiTable has made in the metastore; no data goes with them.
+     *
+     * @param target as of {@link #run}
+     * @param options as of {@link #run}
+     * @param tables their names
+     * @param owner the mark of the HudiTable that made them
+     * @param hadoop as of {@link #run}
+     * @param timeoutMillis as of {@link #run}
+     * @return as of {@link #run}; after the line feed follow those that stay, one a line, each with
+     *     the reason
+     */
+    public static String drop(
+            String target,
+            Map<String, String> options,
+            List<String> tables,
+            String owner,
+            Configuration hadoop,
+            long timeoutMillis)
+            throws InterruptedException {
+        String name = options.get(BASE_PATH) + " " + target;
+        return RUNS.run(name, () -> "\n" + dropped(options, tables, owner, hadoop), timeoutMillis);
+    }
+
+    private static String dropped(
+            Map<String, String> options, List<String> tables, String owner, Configuration hadoop) {
+        Properties properties = new Properties();
+        properties.putAll(options);
+        HiveSyncConfig settings = new HiveSyncConfig(properties, new Configuration(hadoop));
+        Metastore metastore = new Metastore(settings);
+        String database = settings.getStringOrDefault(HoodieSyncConfig.META_SYNC_DATABASE_NAME);
+        List<String> kept = new ArrayList<>();
+        for (String table : tables) {
+            Map<String, String> there = metastore.properties(database, table);
+            if (there == null) {
+                continue;
+            }
+            String why = Locations.same(there.get(Metastore.LOCATION), options.get(BASE_PATH))
+                    ? Owner.problem(there.get(Owner.PROPERTY), owner)
+                    : "it has another location";
+            if (why.isEmpty()) {
+                metastore.dropTable(database, table);
+            } else {
+                kept.add("table " + table + " stays: " + why);
+            }
+        }
+        return String.join("\n", kept);
+    }
+
     private static String explained(Throwable error) {
         List<Throwable> causes = new ArrayList<>();
         for (Throwable at = error; at != null && causes.size() < MOST_CAUSES; at = at.getCause()) {
@@ -65,6 +114,9 @@ public final class HiveSync {
         for (Throwable cause : causes) {
             if (cause instanceof OtherTable) {
                 return "TableTaken\n" + cause.getMessage();
+            }
+            if (cause instanceof Held.NotHeld) {
+                return "NotHeld\n" + cause.getMessage();
             }
             String message = String.valueOf(cause.getMessage());
             if (message.startsWith("hive database does not exist")) {
@@ -97,9 +149,10 @@ public final class HiveSync {
 
         @Override
         protected void syncHoodieTable(String name, boolean realtime, boolean optimized) {
+            Held.check(syncClient.getStorageSchema(true));
             if (syncClient.tableExists(name)) {
                 String location = String.valueOf(syncClient.getTableLocation(name));
-                if (!same(location, basePath)) {
+                if (!Locations.same(location, basePath)) {
                     throw new OtherTable("table " + name + " exists in the metastore with the location " + location
                             + ", which is not this table: drop it there, or choose another name");
                 }
@@ -111,19 +164,6 @@ public final class HiveSync {
         /** Paths of partitions that are in no table of the metastore. */
         Set<String> leftOut() {
             return ((LivingPartitions) syncClient).leftOut();
-        }
-
-        private static boolean same(String one, String other) {
-            try {
-                return plain(one).equals(plain(other));
-            } catch (IllegalArgumentException notAPath) {
-                return false;
-            }
-        }
-
-        /** With one scheme for the clients of S3, which all see the same files. */
-        private static Path plain(String location) {
-            return new Path(location.replaceFirst("^s3[an]?://", "s3://"));
         }
     }
 }

@@ -32,7 +32,7 @@ public final class Runs {
         long now = System.nanoTime();
         Long limit = running.get(name);
         if (limit == null && running.size() >= mostThreads) {
-            return "Timeout\n" + mostThreads + " tries of this agent are held by their metastores";
+            return "Timeout\n" + mostThreads + " tries of this agent are held by their catalogs";
         }
         if (limit == null) {
             limit = running.putIfAbsent(name, now + TimeUnit.MILLISECONDS.toNanos(timeoutMillis));
@@ -40,7 +40,7 @@ public final class Runs {
         if (limit != null) {
             return limit - now > 0
                     ? "busy\nan earlier try has not ended"
-                    : "Timeout\nthe metastore still holds an earlier try, which is past its time limit";
+                    : "Timeout\nthe catalog or the storage still holds an earlier try, which is past its time limit";
         }
         AtomicReference<String> outcome = new AtomicReference<>();
         Thread thread = new Thread(
