@@ -617,6 +617,7 @@ IDENTITIES = (
         Edit(
             "charts/hudi-operator/templates/gateway.yaml",
             "        - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}\n",
+            "",
         ),
         "tests/tiers/component/crds/test_chart.py::test_the_gateway_knows_its_node",
     ),
