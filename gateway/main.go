@@ -60,7 +60,7 @@ func (p *pair) get() (*tls.Certificate, error) {
 	return p.loaded, nil // a pair that is being replaced: the old one serves until the new one can be read
 }
 
-// authority is the bundle of authorities that etcd's certificate may come from, read again when it
+// authority is the bundle of authorities that a server's certificate may come from, etcd's or the API server's, read again when it
 // changes: an authority is replaced while this process runs.
 type authority struct {
 	file    string
@@ -108,20 +108,25 @@ func (a *authority) verify(host string, state tls.ConnectionState) error {
 	return err
 }
 
+// config is that of a client of the host; without a certificate of its own when client is nil.
 func (a *authority) config(host string, client *pair) *tls.Config {
-	return &tls.Config{
+	made := &tls.Config{
 		// Not unverified: VerifyConnection is called for each connection, resumed ones too.
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(state tls.ConnectionState) error { return a.verify(host, state) },
 		ServerName:         host, MinVersion: tls.VersionTLS12,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() },
 	}
+	if client != nil {
+		made.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return client.get() }
+	}
+	return made
 }
 
 type settings struct {
 	listen, probe, endpoints, prefix, contract     string
 	ca, cert, key, serverCert, serverKey           string
 	audience, issuer, keys, keysServer, ca2, self  string
+	node                                           string
 	connectionsOfAddress, connections              int
 	metrics, metricsToken, metricsCert, metricsKey string
 	metricsClientCA                                string
@@ -150,6 +155,7 @@ func main() {
 	flag.StringVar(&s.keysServer, "api-server", "https://kubernetes.default.svc", "the API server")
 	flag.StringVar(&s.ca2, "api-ca", "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", "certificate authority of the API server")
 	flag.StringVar(&s.self, "api-token", "/var/run/secrets/kubernetes.io/serviceaccount/token", "token for the API server")
+	flag.StringVar(&s.node, "node", os.Getenv("NODE_NAME"), "node that this process runs on, whose pods have its clock; empty: not known")
 	bounds := newLimits()
 	flag.IntVar(&bounds.replicas, "replicas", bounds.replicas, "gateways before this etcd: each grants its share of the limits")
 	flag.Float64Var(&bounds.bytesPerSecond, "max-bytes-per-second", bounds.bytesPerSecond, "bytes that one table's pods add to etcd's history, by puts and deletions, per second in the long run")
@@ -229,7 +235,12 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	server := apiServer{s.keysServer, s.ca2, s.self}
+	server, err := newAPIServer(s.keysServer, s.ca2, s.self)
+	if err != nil {
+		return err
+	}
+	clocks := newClocks(server.date)
+	server.said = clocks.said
 	load := server.keys
 	if s.keys != "" {
 		if s.issuer == "" {
@@ -241,8 +252,9 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if _, err := shown.get(); err != nil {
 		return err
 	}
-	g := &gateway{etcd: etcd, tokens: newVerifier(s.audience, load), limits: bounds, log: log}
-	g.rules = newRules(rulesOf, g.look, newClocks(server.date))
+	g := &gateway{etcd: etcd, tokens: newVerifier(s.audience, clocks, load), limits: bounds, log: log}
+	g.rules = newRules(rulesOf, g.look, clocks)
+	g.rules.node = s.node
 	go g.tokens.follow(log)
 
 	service := g.server(shown)
@@ -315,6 +327,11 @@ func (g *gateway) probes() http.Handler {
 		_, err := g.etcd.send(ctx, ready, maxValueBytes)
 		if err == nil && !g.tokens.ready() {
 			err = errors.New("the keys of the tokens' issuer cannot be read")
+		}
+		if err == nil {
+			if err = g.rules.clocks.differ(ctx); err != nil && g.rules.clocks.warns() {
+				g.log.Warn("not ready", "why", err.Error())
+			}
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

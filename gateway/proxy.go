@@ -82,7 +82,10 @@ func (g *gateway) caller(ctx context.Context) (subject, error) {
 		return subject{}, status.Error(codes.Unauthenticated, "no token: authorization must be Bearer and the pod's token")
 	}
 	s, err := g.tokens.verify(strings.TrimPrefix(values[0], "Bearer "))
-	if errors.Is(err, errKeys) {
+	if errors.Is(err, errClock) && g.tokens.clocks.warns() {
+		g.log.Warn("a token cannot be judged", "why", err.Error())
+	}
+	if errors.Is(err, errKeys) || errors.Is(err, errClock) { // the pod asks the next gateway
 		return s, status.Error(codes.Unavailable, err.Error())
 	}
 	if err != nil {

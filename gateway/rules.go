@@ -28,6 +28,8 @@ const (
 	// etcd's own limit for comparisons and for the operations of a branch (max-txn-ops), less the
 	// comparison with the right (see guarded), which counts against it.
 	maxOperations = 127
+	// The mode of a gate in which the lock disappears with its owner's lease.
+	leaseOnly = "LeaseOnly"
 	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
 	maxRanges = 8
 )
@@ -60,6 +62,8 @@ type rules struct {
 	// read executes one read-only transaction in etcd, linearizable.
 	read   func(context.Context, ...*pb.RangeRequest) ([]*pb.RangeResponse, error)
 	clocks *clocks
+	// The node that this process runs on; empty when it is not known.
+	node string
 
 	mu     sync.Mutex
 	rights map[podKey]map[string]right // by table
@@ -439,6 +443,11 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if put.Lease != 0 && !ownLease(s, put.Lease) {
 		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
 	}
+	if put.Lease != 0 {
+		if err := r.leased(ctx, table, kind); err != nil {
+			return err
+		}
+	}
 	if err := plain(put.Value); err != nil {
 		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
 	}
@@ -494,6 +503,21 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		return r.clock(ctx, s, table, put)
 	}
 	return nil
+}
+
+// leased says whether a key of this kind may go with its pod's lease. All others are deleted as the rules
+// of delete have it, or by nobody: a pod ends its leases when it likes.
+func (r *rules) leased(ctx context.Context, table, kind string) error {
+	switch kind {
+	case "alive", "queue":
+		return nil
+	case "lock":
+		gate, err := r.gate(ctx, table)
+		if err != nil || gate.mode == leaseOnly {
+			return err
+		}
+	}
+	return denied("a %s of table %s has no lease: alive and queue have, and a lock in mode %s", kind, table, leaseOnly)
 }
 
 func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeRequest) error {

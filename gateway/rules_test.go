@@ -192,6 +192,8 @@ func TestNamesInValuesAreExact(t *testing.T) {
 func TestValuesThatReadersDifferAbout(t *testing.T) {
 	for _, value := range []string{
 		`{"a":1,"a":2}`, `{"x":{"a":1,"b":[{"c":1,"c":1}]}}`, `{"a":NaN}`, "{\"a\":\"\xff\"}", `{} {}`, ``, `{"a"}`,
+		`{"a":` + strings.Repeat("1", maxNumber+1) + `}`, `[-` + strings.Repeat("1", maxNumber) + `]`, strings.Repeat("1", 4301),
+		`{"a":1.` + strings.Repeat("0", maxNumber) + `}`, `[1e` + strings.Repeat("0", maxNumber) + `]`,
 		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
 		strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1),
 	} {
@@ -201,6 +203,7 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 	}
 	for _, value := range []string{
 		`{"a":{"a":1},"b":[{"a":"a"},{"a":"a"}],"A":"a","c":null,"d":1e999}`, `"a"`, `[1,["a","a"],{}]`, `{"a":[],"b":{},"c":1}`,
+		`{"a":` + strings.Repeat("1", maxNumber) + `,"b":-1.7976931348623157E+308,"c":"` + strings.Repeat("1", 4301) + `"}`,
 		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
 	} {
 		if err := plain([]byte(value)); err != nil {
@@ -394,6 +397,43 @@ func TestALeaseIsOfOnePod(t *testing.T) {
 	expect(t, r, "a heartbeat on another pod's lease", driver, of(beat), codes.PermissionDenied)
 	beat.GetRequestPut().Lease = id
 	expect(t, r, "on its own", driver, of(beat), codes.OK)
+}
+
+// A key on a lease goes when its pod likes: nobody deletes a clock, and who deletes other keys is a rule.
+func TestWhichKeysGoWithALease(t *testing.T) {
+	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
+	modeOf := func(mode string) string { return `{"table":"ours/flights","mode":"` + mode + `"}` }
+	registration := registered(driver, "inc-1", "writer")
+	for what, one := range map[string]struct {
+		who        subject
+		key, value string
+		gate       string
+		want       codes.Code
+	}{
+		"heartbeat":                 {driver, own + "alive/inc-1", "{}", modeOf("PodTermination"), codes.OK},
+		"ticket":                    {driver, ticket, "{}", modeOf("PodTermination"), codes.OK},
+		"lock of other providers":   {driver, own + "lock", registration, modeOf("LeaseOnly"), codes.OK},
+		"lock":                      {driver, own + "lock", registration, modeOf("PodTermination"), codes.PermissionDenied},
+		"lock, revocable":           {driver, own + "lock", registration, modeOf("Credentials"), codes.PermissionDenied},
+		"lock, no mode":             {driver, own + "lock", registration, `{"table":"ours/flights"}`, codes.PermissionDenied},
+		"lock, no gate":             {driver, own + "lock", registration, "", codes.PermissionDenied},
+		"clock":                     {driver, own + "clock", aTime, modeOf("LeaseOnly"), codes.PermissionDenied},
+		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
+		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
+		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
+		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
+		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
+		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
+		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
+	} {
+		r, keys := world(t)
+		keys["/hudi/control/"+ownTable+"/gate"] = one.gate
+		on := put(one.key, one.value)
+		expect(t, r, what+", without a lease", one.who, of(on), codes.OK)
+		on.GetRequestPut().Lease = leaseOf(one.who, 7)
+		expect(t, r, what, one.who, of(on), one.want)
+		expect(t, r, what+", in the other branch", one.who, &pb.TxnRequest{Failure: []*pb.RequestOp{on}}, one.want)
+	}
 }
 
 // Nothing but the calls of the protocol: no compaction, no authentication, no maintenance, no locks or

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -33,7 +32,9 @@ const clockLeeway = 10 * time.Second
 // subject is a pod, as its bound token names it.
 type subject struct {
 	namespace, pod, uid string
-	expires             time.Time
+	// The pod's node; empty when the token does not name it (Kubernetes before 1.30).
+	node    string
+	expires time.Time
 }
 
 // attempt is the pod's name in etcd (naming.attempt_id).
@@ -43,6 +44,7 @@ func (s subject) attempt() string { return s.namespace + "." + s.pod }
 // keys that it does not know: writers go on while the API server is away.
 type verifier struct {
 	audience string
+	clocks   *clocks
 	load     func() (*jose.JSONWebKeySet, string, error)
 	// A request for the key set, which follow reads on a goroutine of its own: nobody waits for it.
 	wanted chan struct{}
@@ -61,8 +63,8 @@ const (
 	maxTokenBytes  = 16 << 10 // a kubelet's tokens have about 1 KiB
 )
 
-func newVerifier(audience string, load func() (*jose.JSONWebKeySet, string, error)) *verifier {
-	return &verifier{audience: audience, load: load, wanted: make(chan struct{}, 1), known: map[[32]byte]subject{}}
+func newVerifier(audience string, clocks *clocks, load func() (*jose.JSONWebKeySet, string, error)) *verifier {
+	return &verifier{audience: audience, clocks: clocks, load: load, wanted: make(chan struct{}, 1), known: map[[32]byte]subject{}}
 }
 
 func (v *verifier) ready() bool {
@@ -105,8 +107,12 @@ func (v *verifier) want() {
 	}
 }
 
-// errKeys: whether a token is good cannot be said now.
-var errKeys = errors.New("keys")
+var (
+	// errKeys: whether a token is good cannot be said now.
+	errKeys = errors.New("keys")
+	// errClock: this host cannot say it at all, another one can.
+	errClock = errors.New("this host's clock, or the API server's, is wrong")
+)
 
 // verify returns the pod that a token was issued to.
 func (v *verifier) verify(token string) (subject, error) {
@@ -159,6 +165,9 @@ func (v *verifier) check(token string, keys *jose.JSONWebKeySet, issuer string, 
 				Name string `json:"name"`
 				UID  string `json:"uid"`
 			} `json:"pod"`
+			Node struct {
+				Name string `json:"name"`
+			} `json:"node"`
 		} `json:"kubernetes.io"`
 	}
 	found := keys.Key(kid)
@@ -178,11 +187,19 @@ func (v *verifier) check(token string, keys *jose.JSONWebKeySet, issuer string, 
 	if lives := claims.Expiry.Time().Sub(claims.IssuedAt.Time()); lives > maxTokenLife {
 		return subject{}, fmt.Errorf("the token is good for %s, at most %s (rule tokens)", lives, maxTokenLife)
 	}
-	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: issuer, Time: time.Now()}
+	own := v.clocks.now()
+	expected := jwt.Expected{AnyAudience: jwt.Audience{v.audience}, Issuer: issuer, Time: own}
 	if err := claims.ValidateWithLeeway(expected, clockLeeway); err != nil {
+		// By the clock of the API server, which has written these times, it may be good.
+		server, known := v.clocks.latest()
+		expected.Time = server
+		if known && claims.ValidateWithLeeway(expected, clockLeeway) == nil {
+			return subject{}, fmt.Errorf("%w: it is %s here and %s there, and the token is good there only", errClock, inText(own), inText(server))
+		}
 		return subject{}, fmt.Errorf("token: %w", err)
 	}
-	made := subject{claims.Kubernetes.Namespace, claims.Kubernetes.Pod.Name, claims.Kubernetes.Pod.UID, claims.Expiry.Time()}
+	named := claims.Kubernetes
+	made := subject{namespace: named.Namespace, pod: named.Pod.Name, uid: named.Pod.UID, node: named.Node.Name, expires: claims.Expiry.Time()}
 	if made.namespace == "" || made.pod == "" || made.uid == "" {
 		return subject{}, errors.New("the token is not bound to a pod")
 	}
@@ -202,53 +219,59 @@ func fromFile(file, issuer string) func() (*jose.JSONWebKeySet, string, error) {
 }
 
 // apiServer is asked with the account of this pod.
-type apiServer struct{ url, caFile, tokenFile string }
-
-const discoveryPath = "/.well-known/openid-configuration"
-
-func (a apiServer) client() (*http.Client, error) {
-	pem, err := os.ReadFile(a.caFile)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: no certificate in PEM", a.caFile)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
-	return &http.Client{Timeout: 5 * time.Second, Transport: transport}, nil
+type apiServer struct {
+	url, tokenFile string
+	// One for all questions, so that connections are used again: a date is waited for by a pod.
+	client *http.Client
+	// said is told the date of an answer and how long that took; nil: nobody is.
+	said func(date time.Time, took time.Duration)
 }
 
-func (a apiServer) ask(ctx context.Context, client *http.Client, path string) (*http.Response, error) {
+const (
+	discoveryPath = "/.well-known/openid-configuration"
+	keysPath      = "/openid/v1/jwks"
+)
+
+func newAPIServer(at, caFile, tokenFile string) (*apiServer, error) {
+	host, err := url.Parse(at)
+	if err != nil || host.Scheme != "https" || host.Hostname() == "" {
+		return nil, fmt.Errorf("-api-server: https://host:port, not %q", at)
+	}
+	trusted := (&authority{file: caFile}).config(host.Hostname(), nil)
+	// Of HTTP/1.1, whose connection goes with a request that has no answer: the next one makes another.
+	transport := &http.Transport{TLSClientConfig: trusted, IdleConnTimeout: 5 * time.Minute}
+	return &apiServer{url: strings.TrimRight(at, "/"), tokenFile: tokenFile, client: &http.Client{Timeout: 5 * time.Second, Transport: transport}}, nil
+}
+
+func (a *apiServer) ask(ctx context.Context, path string) (*http.Response, error) {
 	token, err := os.ReadFile(a.tokenFile)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(a.url, "/")+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path, nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	return client.Do(request)
+	return a.client.Do(request)
 }
 
 // keys reads issuer and key set.
-func (a apiServer) keys() (*jose.JSONWebKeySet, string, error) {
-	client, err := a.client()
-	if err != nil {
-		return nil, "", err
-	}
-	defer client.CloseIdleConnections()
+func (a *apiServer) keys() (*jose.JSONWebKeySet, string, error) {
 	get := func(path string, into any) error {
-		answer, err := a.ask(context.Background(), client, path)
+		began := time.Now()
+		answer, err := a.ask(context.Background(), path)
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
+		if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil && a.said != nil {
+			a.said(date, time.Since(began))
+		}
+		body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 		if answer.StatusCode != http.StatusOK {
 			return fmt.Errorf("%s: %s", path, answer.Status)
 		}
-		body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 		if err != nil {
 			return err
 		}
@@ -264,5 +287,5 @@ func (a apiServer) keys() (*jose.JSONWebKeySet, string, error) {
 		return nil, "", errors.New("the API server does not name its issuer")
 	}
 	keys := &jose.JSONWebKeySet{}
-	return keys, discovery.Issuer, get("/openid/v1/jwks", keys)
+	return keys, discovery.Issuer, get(keysPath, keys)
 }

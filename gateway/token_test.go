@@ -1,16 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 const testIssuer = "https://issuer.test"
@@ -64,7 +70,7 @@ func (s signer) sign(t *testing.T, with jose.SigningKey, body any) string {
 }
 
 func verifierOf(s signer) *verifier {
-	v := newVerifier("etcd", nil)
+	v := newVerifier("etcd", newClocks(noServer), nil)
 	v.keys, v.issuer, v.loaded = s.set(), testIssuer, time.Now()
 	return v
 }
@@ -131,6 +137,63 @@ func TestATokenIsRememberedUntilItsEnd(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatal("accepted although its key is withdrawn")
+		}
+	}
+}
+
+// A node's name is in the tokens of Kubernetes 1.30 and later.
+func TestATokenNamesTheNode(t *testing.T) {
+	s := newSigner(t, "one")
+	named := map[string]any{"namespace": "ours", "pod": map[string]any{"name": "load-1", "uid": "uid-1"}}
+	for _, node := range []string{"", "node-7"} {
+		if node != "" {
+			named["node"] = map[string]any{"name": node, "uid": "uid-n"}
+		}
+		if pod, err := verifierOf(s).verify(s.token(t, map[string]any{"kubernetes.io": named})); err != nil || pod.node != node {
+			t.Errorf("%q: %+v, %v", node, pod, err)
+		}
+	}
+}
+
+// The times of a token are written by the API server's clock. Where this host's is wrong, another gateway
+// may know better: a pod goes on to the next one when it hears UNAVAILABLE, and not for UNAUTHENTICATED.
+func TestATokenIsNotBadBecauseOurClockIsWrong(t *testing.T) {
+	s := newSigner(t, "one")
+	at := func(off time.Duration) int64 { return time.Now().Add(off).Unix() }
+	fresh := map[string]any{}
+	expired := map[string]any{"iat": at(-time.Hour), "nbf": at(-time.Hour), "exp": at(-time.Minute)}
+	future := map[string]any{"iat": at(time.Minute), "nbf": at(time.Minute), "exp": at(time.Hour)}
+	elsewhere := map[string]any{"aud": []string{"https://kubernetes.default.svc"}}
+	for what, one := range map[string]struct {
+		claims map[string]any
+		ours   time.Duration
+		server func(context.Context) (time.Time, error)
+		want   codes.Code
+	}{
+		"all is well":                           {fresh, 0, saying(0), codes.OK},
+		"we are behind":                         {fresh, -15 * time.Second, saying(0), codes.Unavailable},
+		"we are behind, the leeway":             {fresh, -8 * time.Second, saying(0), codes.OK},
+		"we are ahead":                          {fresh, 2 * time.Hour, saying(0), codes.Unavailable},
+		"we are behind, API server away":        {fresh, -15 * time.Second, noServer, codes.Unauthenticated},
+		"expired for both":                      {expired, 0, saying(0), codes.Unauthenticated},
+		"expired, and we are ahead":             {expired, time.Hour, saying(0), codes.Unauthenticated},
+		"expired, and the API server is behind": {expired, 0, saying(-15 * time.Minute), codes.Unavailable},
+		"not yet":                               {future, 0, saying(0), codes.Unauthenticated},
+		"another audience, and we are behind":   {elsewhere, -15 * time.Second, saying(0), codes.Unauthenticated},
+	} {
+		var log bytes.Buffer
+		g := &gateway{tokens: verifierOf(s), log: slog.New(slog.NewJSONHandler(&log, nil))}
+		g.tokens.clocks = newClocks(one.server)
+		g.tokens.clocks.now = func() time.Time { return time.Now().Add(one.ours) }
+		_, _ = g.tokens.clocks.fresh(context.Background()) // as when the keys were read
+		ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer "+s.token(t, one.claims)))
+		for range 3 {
+			if _, err := g.caller(ctx); status.Code(err) != one.want {
+				t.Errorf("%s: %v, want %v", what, err, one.want)
+			}
+		}
+		if told := strings.Count(log.String(), "this host's clock"); told != map[bool]int{true: 1}[one.want == codes.Unavailable] {
+			t.Errorf("%s: told %d times: %s", what, told, log.String())
 		}
 	}
 }

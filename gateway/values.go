@@ -9,7 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-const maxDepth = 64 // of objects and arrays in a value
+const (
+	maxDepth = 64 // of objects and arrays in a value
+	// Characters of a number in a value. The longest that our writers put is a float64, of 24.
+	maxNumber = 32
+)
 
 // registration is the part of `writer/<inc>` that names the pod.
 type registration struct {
@@ -37,7 +41,7 @@ func registrationIn(value []byte) (told registration, err error) {
 }
 
 // plain says whether every reader understands a value in the same way: JSON in UTF-8, no name twice in
-// one object, not so deep that a reader gives up.
+// one object, not so deep and no number so long that a reader gives up.
 func plain(value []byte) error {
 	if !utf8.Valid(value) || !json.Valid(value) {
 		return errors.New("no JSON in UTF-8")
@@ -53,6 +57,9 @@ func plain(value []byte) error {
 		}
 		if err != nil {
 			return err
+		}
+		if number, ok := token.(json.Number); ok && len(number) > maxNumber {
+			return fmt.Errorf("a number of more than %d characters", maxNumber)
 		}
 		inObject := len(names) > 0 && names[len(names)-1] != nil
 		switch text, isText := token.(string); {

@@ -239,6 +239,13 @@ def test_a_gateway_knows_how_many_there_are(replicas: int) -> None:
     assert f"-replicas={replicas}" in made["template"]["spec"]["containers"][0]["args"]
 
 
+def test_the_gateway_knows_its_node() -> None:
+    """Its clock is no second witness against a pod there (F408)."""
+    spec = find(render(), "StatefulSet", "hudi-operator-gateway")["spec"]["template"]["spec"]
+    environment = {each["name"]: each for each in spec["containers"][0]["env"]}
+    assert environment["NODE_NAME"]["valueFrom"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+
+
 def test_external_etcd() -> None:
     objects = render(*EXTERNAL)
     assert {o["kind"] for o in objects}.isdisjoint({"Secret", "Job"})
