@@ -18,9 +18,9 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The Spark SQL extension ({@code spark.sql.extensions}, before Hudi's own): {@link
- * StatementRules} sees every plan before it runs, {@link ExecutedReads} once more when it does, {@link OrderedDeletes} changes deletions before
- * Hudi makes commands of them, and {@link SelfMerges} tells the sides of a merge apart before Hudi
- * resolves them.
+ * StatementRules} sees every plan before it runs, and {@link ExecutedReads} again when it does;
+ * {@link OrderedDeletes} changes deletions before Hudi makes commands of them, and {@link
+ * SelfMerges} tells the sides of a merge apart before Hudi resolves them.
  */
 public final class StatementExtension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
     @Override

@@ -8,8 +8,8 @@ import scala.collection.mutable.ArrayBuffer;
 
 /**
  * Notes which rows a frame has when it is executed. {@link StatementRules} sees a plan when it is
- * analyzed; {@code collect()} of a frame that was made earlier analyzes nothing, and its rows are as
- * old as the frame (F421). A frame that is executed again is not planned again.
+ * analyzed; {@code collect()} of a frame that was made earlier analyzes nothing, and its rows are
+ * as old as the frame (F421). A frame that is executed again is not planned again.
  *
  * <p>It plans nothing itself.
  */

@@ -195,7 +195,8 @@ public final class StatementRules {
     }
 
     /**
-     * The path of the table that one of {@link #WRITES} writes; null when none of Hudi's, or not known.
+     * The path of the table that one of {@link #WRITES} writes; null when none of Hudi's, or not
+     * known.
      */
     private String target(LogicalPlan command) {
         HoodieTableMetaClient table = null;

@@ -243,7 +243,7 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
     }
 
-    /** F422: rows that were collected before the read that the option names, by this thread or another. */
+    /** F422: rows that were collected before the read that the option names. */
     @Test
     void whatTheThreadHasReadBesideTheOptionCounts() throws Exception {
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
