@@ -10,6 +10,7 @@ from typing import Any
 
 from hudi_contract.keys import TIMELINE, Kind, TableKeys
 from hudi_contract.reports import TimelineReport
+from hudi_contract.shape import ShapeError
 from hudi_contract.table_keys import Gate
 from hudi_runtime.process.etcd import Etcd, read
 
@@ -40,12 +41,16 @@ class AgentKeys:
         return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
 
     def requests(self) -> dict[str, Mapping[str, Any]]:
-        """The operator's requests, by id."""
-        return {entry.name: entry.value for entry in self._etcd.range(self._keys.every(Kind.REQUEST))}
+        """The operator's requests, by id. One that cannot be read asks for nothing."""
+        found = self._etcd.range(self._keys.every(Kind.REQUEST))
+        return {entry.name: entry.value for entry in found if not entry.unreadable}
 
     def fenced(self, inc: str) -> bool:
         """Whether the operator has fenced this incarnation at the table."""
-        return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
+        try:
+            return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
+        except ShapeError:
+            return True  # whatever its value is, it is there (I2)
 
     def report(self, told: TimelineReport) -> None:
         """Put the agent's report about the timeline."""
