@@ -4,6 +4,8 @@ import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
+import java.util.regex.Pattern;
 
 /** Hudi's instant times: {@code yyyyMMddHHmmssSSS} in UTC, ordered as text. */
 public final class InstantTime {
@@ -11,6 +13,8 @@ public final class InstantTime {
     public static final String NONE = "00000000000000000";
 
     private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
+
+    private static final Pattern FORM = Pattern.compile("[0-9]{14}([0-9]{3,})?");
 
     private InstantTime() {}
 
@@ -20,6 +24,19 @@ public final class InstantTime {
 
     public static String now() {
         return of(System.currentTimeMillis());
+    }
+
+    /** Whether the text is an instant time, of which the milliseconds may be missing. */
+    public static boolean isValid(String time) {
+        if (time == null || !FORM.matcher(time).matches()) {
+            return false;
+        }
+        try {
+            millis(time);
+            return true;
+        } catch (DateTimeParseException e) {
+            return false; // a thirteenth month
+        }
     }
 
     /**

@@ -25,7 +25,8 @@ public final class EtcdException extends Exception {
         SET_BACK,
         /**
          * Perhaps applied, now or later: a deadline or a lost connection. Reading back does not
-         * resolve it.
+         * resolve it. Also an endpoint that does not accept who we are: another one may, or the
+         * same one later.
          */
         UNKNOWN
     }

@@ -350,8 +350,11 @@ public final class GrpcEtcdClient implements EtcdClient {
                         ? EtcdException.Outcome.LEASE_GONE
                         : EtcdException.Outcome.REFUSED;
             case PERMISSION_DENIED:
-            case UNAUTHENTICATED:
                 return EtcdException.Outcome.DENIED;
+            case UNAUTHENTICATED:
+                // a token that this gateway takes for expired or not yet valid: its clock may be wrong,
+                // and the next endpoint's right (F413)
+                return EtcdException.Outcome.UNKNOWN;
             case INVALID_ARGUMENT:
                 return text.contains("auth") || text.contains("user name is empty")
                         ? EtcdException.Outcome.DENIED

@@ -105,6 +105,7 @@ public final class Acquisition implements AutoCloseable {
             // before queueing: a host with a slow clock must not hold the lock while it waits (F19)
             WallClock.passes(TableClock.time(view.clock), liveness.durations().maxClockSkew);
         }
+        WallClock.passesOwnTimes(liveness.durations().maxClockSkew);
         if (view.alive == null || view.alive.modRevision() != liveness.aliveRevision()) {
             liveness.putAlive();
             return null;

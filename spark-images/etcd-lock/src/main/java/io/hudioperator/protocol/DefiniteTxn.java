@@ -9,6 +9,7 @@ import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.Pause;
 import io.hudioperator.etcd.Txn;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -19,6 +20,7 @@ import java.util.function.BooleanSupplier;
 public final class DefiniteTxn {
     private static final long RETRY_MILLIS = 100;
     private static final long MAX_RETRY_MILLIS = 1000;
+    private static final long REFUSED_AGAIN_MILLIS = 500;
 
     private final EtcdClient etcd;
     private final TableKeys keys;
@@ -43,18 +45,26 @@ public final class DefiniteTxn {
 
     /**
      * {@link #of} for a transaction that moves the table's clock. The gateway refuses a time that
-     * is ahead of everybody's (F382). A request of the same transaction that had no answer before
-     * may still be applied: it leaves a record without a file, or a time that nothing has.
+     * is ahead of everybody's (F382). It is asked again for {@link WallClock#TOLERANCE_MILLIS}, as
+     * clocks are compared to within that; then the refusal is final. A request of the same
+     * transaction that had no answer before may still be applied: it leaves a record without a
+     * file, or a time that nothing has.
      */
     Txn.Result promising(String name, Txn txn) throws TimelineRefusedException {
-        try {
-            return repeat(name, txn);
-        } catch (EtcdException e) {
-            if (e.outcome() == EtcdException.Outcome.CLOCK_AHEAD) {
-                throw ErrorCode.CLOCK_AHEAD.refusal("the wall clock of host " + WallClock.host() + " says "
-                        + InstantTime.now() + ", and " + name + " was refused: " + e.getMessage());
+        long begin = System.nanoTime();
+        while (true) {
+            try {
+                return repeat(name, txn);
+            } catch (EtcdException e) {
+                if (e.outcome() != EtcdException.Outcome.CLOCK_AHEAD) {
+                    throw unexpected(name, e);
+                }
+                if (System.nanoTime() - begin >= TimeUnit.MILLISECONDS.toNanos(WallClock.TOLERANCE_MILLIS)) {
+                    throw ErrorCode.CLOCK_AHEAD.refusal(WallClock.refused("the wall clock of host " + WallClock.host()
+                            + " says " + InstantTime.now() + ", and " + name + " was refused: " + e.getMessage()));
+                }
+                Pause.millis(REFUSED_AGAIN_MILLIS);
             }
-            throw unexpected(name, e);
         }
     }
 

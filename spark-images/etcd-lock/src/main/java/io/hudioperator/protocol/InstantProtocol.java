@@ -113,7 +113,7 @@ public final class InstantProtocol {
         KeyValue moved = r.succeeded ? null : r.one(3);
         // Nobody else moves the clock under this token. If it is already at this time, an earlier
         // request was executed and its answer was lost.
-        boolean before = moved != null && completion.equals(TableClock.time(moved));
+        boolean before = TableClock.is(moved, completion);
         long revision = before ? moved.modRevision() : r.revision;
         log.line("publish")
                 .with("instant", time)

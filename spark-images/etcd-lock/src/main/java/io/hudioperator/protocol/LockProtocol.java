@@ -41,17 +41,19 @@ public final class LockProtocol {
         }
     }
 
-    /**
-     * A lock that is ours, with the clock at the moment of the acquire (null = the table has none
-     * yet).
-     */
+    /** A lock that is ours, with the clock at the moment of the acquire. */
     public static final class Acquired {
         public final long token;
-        public final String clock;
+        private final KeyValue clock;
 
-        Acquired(long token, String clock) {
+        Acquired(long token, KeyValue clock) {
             this.token = token;
             this.clock = clock;
+        }
+
+        /** Null when the table has none yet. Throws when it cannot be read; the lock is ours. */
+        public String clock() {
+            return TableClock.time(clock);
         }
     }
 
@@ -121,7 +123,7 @@ public final class LockProtocol {
                 return null;
             }
             line.with("token", r.revision).write(r.revision, true);
-            return new Acquired(r.revision, TableClock.time(r.one(0)));
+            return new Acquired(r.revision, r.one(0));
         } catch (EtcdException e) {
             log.line("acquire")
                     .with("nonce", nonce)
@@ -159,7 +161,7 @@ public final class LockProtocol {
             if (r.succeeded) {
                 long token = r.one(0).createRevision();
                 line.with("token", token).write(r.revision, true);
-                return new Acquired(token, TableClock.time(r.one(1)));
+                return new Acquired(token, r.one(1));
             }
             line.write(r.revision, false);
             liveness.alivePut(r.revision);

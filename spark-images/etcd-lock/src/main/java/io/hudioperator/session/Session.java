@@ -158,6 +158,11 @@ public final class Session {
         return held != null;
     }
 
+    /** See {@link WallClock#refused()}. */
+    public String clockRefused() {
+        return WallClock.refused();
+    }
+
     /** How long the last acquire waited, in milliseconds. */
     public long lastLockWait() {
         return lastLockWait;
@@ -246,7 +251,7 @@ public final class Session {
     private void enter(LockProtocol.Acquired lock, Gate gate, TableStorage storage) throws InterruptedException {
         boolean entered = false;
         try {
-            String clock = lock.clock == null || lock.clock.isEmpty() ? InstantTime.NONE : lock.clock;
+            String clock = lock.clock() == null ? InstantTime.NONE : lock.clock();
             if (!timelineSeen || InstantTime.NONE.equals(clock)) {
                 // an etcd that was restored to an older state has lost later times (I10)
                 clock = InstantTime.max(clock, storage.latestTime());
@@ -255,6 +260,7 @@ public final class Session {
             if (!InstantTime.NONE.equals(clock)) {
                 WallClock.passes(clock, liveness.durations().maxClockSkew); // I10
             }
+            WallClock.passesOwnTimes(liveness.durations().maxClockSkew);
             if (!authorityVerified && !gate.authority().isEmpty()) {
                 authorityVerified = storage.verifyAuthority(tableId, etcd.clusterId(), keys.prefix(), gate.authority());
             }

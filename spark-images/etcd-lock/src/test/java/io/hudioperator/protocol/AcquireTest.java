@@ -331,6 +331,41 @@ class AcquireTest {
         session.release();
     }
 
+    /** F416: so far ahead the gateway lets a clock be. */
+    @Test
+    void aClockThatTheGatewayLetsThroughIsWaitedFor() {
+        Session session = table.session("ns.a");
+        String ahead = TestTable.time(2 * 1000 + 900); // maxClockSkewSeconds of the gate is 2
+        table.clock(ahead);
+        assertTrue(table.acquire(session));
+        assertTrue(InstantTime.isAfter(InstantTime.now(), ahead));
+        session.release();
+    }
+
+    @Test
+    void aClockThatCannotBeReadIsNamed() {
+        Session session = table.session("ns.a");
+        for (String value :
+                new String[] {"{\"value\":\"soon\"}", "{\"value\":\"20261301000000000\"}", "{}", "x".repeat(500)}) {
+            table.etcd.put(table.keys.clock(), value);
+            HoodieException e = assertThrows(HoodieException.class, () -> table.acquire(session));
+            assertTrue(e.getMessage().contains(table.keys.clock()), e.getMessage());
+            assertTrue(e.getMessage().contains("yyyyMMddHHmmssSSS"), e.getMessage());
+            assertTrue(e.getMessage().length() < 400, e.getMessage());
+            assertNull(e.getCause());
+            assertNull(table.lock());
+        }
+    }
+
+    @Test
+    void aClockThatCannotBeReadAnyMoreIsNamedAndTheLockReleased() {
+        Session session = table.session("ns.a");
+        table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.etcd.put(table.keys.clock(), "x"));
+        HoodieException e = assertThrows(HoodieException.class, () -> table.acquire(session));
+        assertTrue(e.getMessage().contains(table.keys.clock()), e.getMessage());
+        assertNull(table.lock());
+    }
+
     @Test
     void aClockThatMovesOnTheWayIsWaitedFor() {
         Session session = table.session("ns.a");

@@ -122,6 +122,31 @@ class ClockAheadTest {
         assertTrue(session.abandon(instant));
     }
 
+    /** F416: whoever is ahead by little more than is allowed waits under the lock, not for ever. */
+    @Test
+    void aTimeThatIsRefusedForAMomentIsPromisedAfterwards() throws Exception {
+        assertTrue(table.acquire(session));
+        int[] asked = new int[1];
+        table.faults(session).refuse(promises.and(txn -> ++asked[0] <= 2), EtcdException.Outcome.CLOCK_AHEAD);
+        String instant = TestTable.time(0);
+        fs.create(path(instant + ".commit.requested"), false).close();
+        assertEquals(3, asked[0]);
+        assertEquals(instant, table.clock());
+        session.release();
+        assertTrue(session.abandon(instant));
+    }
+
+    /** F414: no time of this process is good any more, at whichever table. */
+    @Test
+    void aFinalRefusalIsTold() throws Exception {
+        assertTrue(table.acquire(session));
+        refuse();
+        Path requested = path(TestTable.time(0) + ".commit.requested");
+        Exception e = assertThrows(TimelineRefusedException.class, () -> fs.create(requested, false));
+        assertEquals(e.getMessage(), "[" + ErrorCode.CLOCK_AHEAD.code() + "] " + session.clockRefused());
+        session.release();
+    }
+
     @Test
     void theGatewaysRefusalIsDefinite() throws IOException {
         for (Map.Entry<String, EtcdException.Outcome> one : Map.of(
