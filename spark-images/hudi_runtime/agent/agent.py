@@ -29,7 +29,7 @@ from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.job import job as job_file
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.diagnosis import diagnose
-from hudi_runtime.process.errors import environment_secrets, redact
+from hudi_runtime.process.errors import RuntimeFailure, environment_secrets, redact
 from hudi_runtime.process.etcd import Etcd, unbound
 from hudi_runtime.process.result import Tally, write_termination
 from hudi_runtime.process.stopping import Stop
@@ -50,6 +50,17 @@ class MustEnd(Exception):
 
     Another generation continues when this one and its executors are proven dead.
     """
+
+
+class ClockRefused(RuntimeFailure, MustEnd):
+    """The wall clock of this host is wrong, or was.
+
+    Nothing that this process begins is accepted; the next agent's clock is compared at its
+    registration (F414).
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(FailureClass.CLOCK_SKEW, message)
 
 
 class Agent:
@@ -80,7 +91,8 @@ class Agent:
     def run(self) -> None:
         """Serve until a stop is requested.
 
-        Raises when the JVM is gone, etcd was set back, or another generation must continue.
+        Raises when the JVM is gone, etcd was set back, the host's clock is wrong, or another
+        generation must continue.
         """
         while not self._stopping():
             try:
@@ -123,6 +135,8 @@ class Agent:
                 "a table service ended after an executor was lost: that executor may still write, so another agent "
                 "continues when its end is proven"
             )
+        if refused := next((why for each in self._assignments.values() if (why := each.clock_refused)), ""):
+            raise ClockRefused(refused)
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return

@@ -91,6 +91,11 @@ class Assignment:
         return self._tasks is not None and self._tasks.services.unproven
 
     @property
+    def clock_refused(self) -> str:
+        """Why no times of this process are accepted any more, at any table; empty otherwise (F414)."""
+        return self._session.clock_refused if self._session is not None else ""
+
+    @property
     def fenced(self) -> bool:
         """Whether this process knows that its incarnation at the table is fenced.
 

@@ -40,8 +40,9 @@ class AgentKeys:
         return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
 
     def requests(self) -> dict[str, Mapping[str, Any]]:
-        """The operator's requests, by id."""
-        return {entry.name: entry.value for entry in self._etcd.range(self._keys.every(Kind.REQUEST))}
+        """The operator's requests, by id. One that cannot be read asks for nothing."""
+        found = self._etcd.range(self._keys.every(Kind.REQUEST))
+        return {entry.name: entry.value for entry in found if not entry.unreadable}
 
     def fenced(self, inc: str) -> bool:
         """Whether the operator has fenced this incarnation at the table."""

@@ -121,8 +121,11 @@ class Restores(LongTask):
     def between(self, records: Records) -> bool:
         """Whether a restore is incomplete.
 
-        Nothing else may change the table, and its pending instants are not foreign.
+        Nothing else may change the table, and its pending instants are not foreign. An instant
+        whose record cannot be read may be one.
         """
+        if records.of_unknown_owner:
+            return True
         known = (entry.read(InstantRecord) for entry in records.instants.values())
         return not self.idle or any(record.pending and record.action == RESTORE for record in known)
 

@@ -23,7 +23,7 @@ def from_etcd(spark: SparkSession) -> Callable[[str], Keys]:
     def read(table_id: str) -> Keys:
         etcd = unbound(spark)
         entries = [
-            (entry.key, entry.value) for part in (TABLES, CONTROL) for entry in etcd.range(f"{part}/{table_id}/")
+            (entry.key, entry.readable) for part in (TABLES, CONTROL) for entry in etcd.range(f"{part}/{table_id}/")
         ]
         return of_table(table_id, entries)
 

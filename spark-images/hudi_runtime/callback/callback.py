@@ -208,7 +208,7 @@ class CallbackSender:
             if self._gap is None:
                 self._checked = listing.timeline  # with a gap, the archive is read again after the gap is delivered
         restores = plan.restores(
-            entry.read(RestoreDone) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE)))
+            RestoreDone.known(entry.readable) for entry in self._etcd.range(Kind.DONE.of(every(RequestKind.RESTORE)))
         )
         self._waiting = plan.undelivered(
             listing.timeline, restores, position, until=listing.until, table_services=self._table_services

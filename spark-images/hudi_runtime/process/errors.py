@@ -98,6 +98,7 @@ _CODES: Mapping[str, FailureClass] = {
     ErrorCode.ETCD_SET_BACK: FailureClass.HEARTBEAT_LOST,
     ErrorCode.CLOCK_BEHIND: FailureClass.CLOCK_SKEW,
     ErrorCode.CLOCK_AHEAD: FailureClass.CLOCK_SKEW,
+    ErrorCode.CLOCK_NOT_PAST: FailureClass.CLOCK_SKEW,
     ErrorCode.OPTION: FailureClass.OPTION_NOT_ALLOWED,
     ErrorCode.LOCK_TIMEOUT: FailureClass.LOCK_TIMEOUT,
     ErrorCode.NOT_OWNER: FailureClass.USER_ERROR,

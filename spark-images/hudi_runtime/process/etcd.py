@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
-from hudi_contract.shape import Record
+from hudi_contract.shape import Record, ShapeError
 
 R = TypeVar("R", bound=Record)
 
@@ -29,12 +29,24 @@ class Entry:
     key: str
     value: Mapping[str, Any]
     mod_revision: int
+    unreadable: str = ""
+    """Why the value cannot be read, and is an empty one here; empty when it was read.
+
+    Nothing may be concluded from it but that the key exists (F417).
+    """
     _read: dict[type[Record], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """Last part of the key."""
         return self.key.rsplit("/", 1)[-1]
+
+    @property
+    def readable(self) -> Mapping[str, Any]:
+        """The value. Raises ShapeError when it cannot be read."""
+        if self.unreadable:
+            raise ShapeError(f"the value of key {self.key} in etcd {self.unreadable}")
+        return self.value
 
     def read(self, record: type[R]) -> R:
         """The value as a record; a field that is absent, or of another type, has its default."""
@@ -56,25 +68,37 @@ class Etcd:
 
     def __init__(self, facade: Any) -> None:
         self._facade = facade
+        self._told: dict[str, int] = {}
+        """Revisions of unreadable values that the log already names."""
 
     @property
     def prefix(self) -> str:
         """The prefix P."""
         return str(self._facade.prefix())
 
-    @staticmethod
-    def _entry(key_value: Any) -> Entry:
-        return Entry(str(key_value.key()), json.loads(key_value.value()), int(key_value.modRevision()))
-
     def get(self, key: str) -> Entry | None:
-        """Linearizable read; None when the key is absent."""
+        """Linearizable read; None when the key is absent.
+
+        Raises ShapeError when its value cannot be read.
+        """
         found = self._facade.get(key)
-        return None if found is None else self._entry(found)
+        if found is None:
+            return None
+        entry = _entry(str(found.key()), str(found.value()), int(found.modRevision()))
+        _ = entry.readable
+        return entry
 
     def range(self, prefix: str) -> list[Entry]:
-        """All keys with that prefix, sorted."""
-        found = json.loads(self._facade.rangeAsJson(prefix))
-        return [Entry(key, json.loads(value), revision) for key, value, revision in found]
+        """All keys with that prefix, sorted.
+
+        A value that cannot be read is an `unreadable` entry: it stops no work on the others.
+        """
+        found = [_entry(*each) for each in json.loads(self._facade.rangeAsJson(prefix))]
+        for entry in found:
+            if entry.unreadable and self._told.get(entry.key) != entry.mod_revision:
+                self._told[entry.key] = entry.mod_revision
+                print(f"the value of key {entry.key} in etcd {entry.unreadable}", file=sys.stderr, flush=True)
+        return found
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         """Put if the key's mod revision is still `revision` (0: absent).
@@ -91,6 +115,18 @@ class Etcd:
     def delete(self, key: str, revision: int) -> bool:
         """Delete if the mod revision is still `revision`."""
         return bool(self._facade.delete(key, revision))
+
+
+def _entry(key: str, text: str, mod_revision: int) -> Entry:
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return Entry(key, {}, mod_revision, "is nested too deeply")
+    except ValueError as error:  # also a number with too many digits
+        return Entry(key, {}, mod_revision, f"is not JSON that can be read: {str(error)[:200]}")
+    if not isinstance(value, dict):
+        return Entry(key, {}, mod_revision, f"is not a JSON object, but of type {type(value).__name__}")
+    return Entry(key, value, mod_revision)
 
 
 def encode(value: Mapping[str, Any]) -> str:

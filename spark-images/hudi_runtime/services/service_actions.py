@@ -169,7 +169,7 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     """
     named = set(records.instants)
     for inc, entry in records.settles.items():
-        record = SettleRecord.from_json(entry.value)
+        record = SettleRecord.from_json(entry.readable)
         if record.phase < Phase.Swept:
             named |= set(instants_of(inc, record, records))
     for inc in records.given_up:

@@ -28,6 +28,11 @@ class AgentSession(Session):
             java_settings.put(key, value)
         return cls(jvm.io.hudioperator.Sessions.open(java_settings))
 
+    @property
+    def clock_refused(self) -> str:
+        """Why this process can do nothing more at any table: its host's clock; empty otherwise."""
+        return str(self._java.clockRefused() or "")
+
     def forget(self, instant: str) -> bool:
         """Abandon an own recorded instant that a fresh listing does not show.
 

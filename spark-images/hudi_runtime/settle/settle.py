@@ -80,6 +80,11 @@ class Records:
         )
 
     @property
+    def of_unknown_owner(self) -> tuple[str, ...]:
+        """Instants whose record cannot be read: any incarnation may own, or may have claimed, them."""
+        return tuple(instant for instant, entry in self.instants.items() if entry.unreadable)
+
+    @property
     def _instants(self) -> Iterable[InstantRecord]:
         return (entry.read(InstantRecord) for entry in self.instants.values())
 
@@ -93,18 +98,24 @@ class Records:
         Its proof and drain are complete, or it left by a clean exit.
 
         A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant
-        has an unknown state (I11, F38).
+        has an unknown state (I11, F38). So has each one while the owner of an instant is unknown.
         """
         settle = self.settles.get(inc)
         if settle is not None:
             return settle.read(SettleRecord).phase >= Phase.RollingBack
-        return inc not in self.writers and not any(
-            inc in (held.inc, held.claimed_by) for held in self._instants if held.pending
+        return (
+            inc not in self.writers
+            and not self.of_unknown_owner
+            and not any(inc in (held.inc, held.claimed_by) for held in self._instants if held.pending)
         )
 
     def other_agents(self, me: str) -> list[str]:
-        """Agent incarnations other than this one that may still do something (F22)."""
-        agents = {inc for inc, entry in {**self.settles, **self.writers}.items() if entry.read(Registration).is_agent}
+        """Agent incarnations other than this one that may still do something (F22).
+
+        One whose registration cannot be read may be an agent.
+        """
+        known = {**self.settles, **self.writers}
+        agents = {inc for inc, entry in known.items() if entry.unreadable or entry.read(Registration).is_agent}
         return sorted(inc for inc in agents if inc != me and not self.proven(inc))
 
     def rolling_back(self) -> bool:
@@ -134,7 +145,10 @@ class Records:
 
     def adopting(self) -> bool:
         """Whether instants of a table's former writers have no outcome yet."""
-        return any(record.reason == Reason.ADOPTED and record.phase < Phase.Swept for record in self._settles)
+        return any(
+            entry.unreadable or (record.reason == Reason.ADOPTED and record.phase < Phase.Swept)
+            for entry, record in zip(self.settles.values(), self._settles, strict=True)
+        )
 
     def services_of(self, me: str) -> dict[str, str]:
         """Pending service instants whose only executor is this incarnation (I12).
@@ -159,7 +173,7 @@ class Records:
         Raises ShapeError when they cannot be read: they must not be lost (I4).
         """
         entry = self.given_up.get(inc)
-        return Abandoned.from_json(entry.value).instants if entry is not None else ()
+        return Abandoned.from_json(entry.readable).instants if entry is not None else ()
 
 
 def instants_of(inc: str, record: SettleRecord, records: Records) -> dict[str, str]:
@@ -224,11 +238,11 @@ class Settler:
 
     def _settle(self, inc: str, entry: Entry, records: Records, stopping: Callable[[], bool]) -> int:
         try:
-            record = SettleRecord.from_json(entry.value)
+            record = SettleRecord.from_json(entry.readable)
             wanted = instants_of(inc, record, records)
         except ShapeError as unread:
             # Its instants and their outcomes are unknown: all of its data stays as it is (I11).
-            self._later_unread(inc, unread)
+            self._later_unread(inc, str(unread))
             return 0
         added = {
             instant: SettledInstant(action=action)
@@ -257,13 +271,16 @@ class Settler:
             if updated is None:
                 return done
             revision = updated
-        if not record.without_outcome(record.instants):
+        if records.of_unknown_owner:
+            # It may be the owner: it stays in its phase until the record can be read, or is gone (I7).
+            self._later_unread(inc, f"the owner of instant {records.of_unknown_owner[0]} cannot be read")
+        elif not record.without_outcome(record.instants):
             record = record.moved(Phase.Swept, now_ms=now_ms())
             if self._put(inc, record, revision) is not None:
                 self._forget_given_up(inc, records)
         return done
 
-    def _later_unread(self, inc: str, error: ShapeError) -> None:
+    def _later_unread(self, inc: str, error: str) -> None:
         now = time.monotonic()
         if now >= self._due.get((inc, ""), 0.0):
             self._due[(inc, "")] = now + MAX_BACKOFF_SECONDS
@@ -325,7 +342,7 @@ class Settler:
         if entry is None:
             self._claim_unrecorded(instant, records)
             return
-        record = InstantRecord.from_json(entry.value)
+        record = InstantRecord.from_json(entry.readable)
         if me in (record.inc, record.claimed_by):
             return
         holders = [record.claimed_by] if record.claimed_by else []
@@ -423,7 +440,7 @@ class Settler:
         key = Kind.DONE.of(keys.abandoned(inc))
         for _ in range(5):
             entry = self.session.etcd.get(key)
-            known = Abandoned(inc=inc) if entry is None else Abandoned.from_json(entry.value)
+            known = Abandoned(inc=inc) if entry is None else Abandoned.from_json(entry.readable)
             if instant in known.instants:
                 return
             value = known.but(instants=(*known.instants, instant)[-ABANDONED_KEPT:]).to_json()
@@ -436,6 +453,8 @@ class Settler:
 
         They are forgotten afterwards: such writers are never settled.
         """
+        if records.of_unknown_owner:
+            return
         held = {entry.read(InstantRecord).inc for entry in records.instants.values()}
         for inc in records.given_up:
             if (
@@ -468,7 +487,8 @@ class Settler:
         me = self.session.inc
         if not self.lost():
             return False
-        own = any(entry.read(InstantRecord).inc == me for entry in self.session.etcd.range(Kind.INSTANT.every))
+        found = self.session.etcd.range(Kind.INSTANT.every)
+        own = any(entry.unreadable or entry.read(InstantRecord).inc == me for entry in found)
         return own or self.session.etcd.get(Kind.DONE.of(keys.abandoned(me))) is not None
 
     def release_claims(self) -> None:

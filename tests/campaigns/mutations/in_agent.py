@@ -19,6 +19,60 @@ def a(file: str, old: str, new: str = "") -> Edit:
     return Edit(f"spark-images/hudi_runtime/{file}.py", old, new)
 
 
+ETCD = f"{RUNTIME}/process/test_etcd.py"
+
+UNREADABLE = (
+    mutation(
+        "one-value-stops-every-pass",
+        "F417",
+        "a value that is no JSON ends each look of the agent at the whole table",
+        a("process/etcd", "    except ValueError as error:", "    except ZeroDivisionError as error:"),
+        f"{ETCD}::test_a_value_that_cannot_be_read_hides_no_other",
+    ),
+    mutation(
+        "an-unreadable-value-is-an-absent-one",
+        "F417",
+        "a single key that cannot be read has the value of one that was never written",
+        a("process/etcd", "        _ = entry.readable\n"),
+        f"{ETCD}::test_a_single_value_that_cannot_be_read_is_no_absent_one",
+    ),
+    mutation(
+        "an-unreadable-owner-is-nobody",
+        "F417 I11",
+        "who is not registered has left, although an instant may be its own",
+        a("settle/settle", "not self.of_unknown_owner and ", ""),
+        f"{SETTLER}::test_an_instant_without_a_readable_owner_may_be_anybodys",
+    ),
+    mutation(
+        "settled-although-an-instant-may-be-its-own",
+        "F417 I7",
+        "an incarnation is swept while the owner of an instant cannot be read",
+        a("settle/settle", "        if records.of_unknown_owner:\n            #", "        if False:\n            #"),
+        f"{SETTLER}::test_a_value_that_is_no_json_keeps_no_instant_waiting",
+    ),
+    mutation(
+        "an-unreadable-registration-is-a-writers",
+        "F417 I12",
+        "services begin beside an incarnation that may be an agent",
+        a("settle/settle", "if entry.unreadable or entry.read(Registration)", "if entry.read(Registration)"),
+        f"{SETTLER}::test_who_cannot_be_read_may_be_an_agent",
+    ),
+    mutation(
+        "unreadable-given-up-is-forgotten",
+        "F417 I4",
+        "instants that were given up are forgotten when their record cannot be read",
+        a("settle/settle", "Abandoned.from_json(entry.readable).instants", "Abandoned.from_json(entry.value).instants"),
+        f"{SETTLER}::test_what_was_given_up_is_not_written_over_when_it_cannot_be_read",
+    ),
+    mutation(
+        "an-agent-stays-with-a-wrong-clock",
+        "F414",
+        "an agent whose times are refused goes on, and settles nothing",
+        a("agent/agent", "            raise ClockRefused(refused)\n", "            pass\n"),
+        f"{RUNTIME}/agent/test_agent.py::test_an_agent_whose_times_nobody_accepts_is_left_at_once",
+    ),
+)
+
 LOOK = (
     mutation(
         "completed-is-rolled-back",

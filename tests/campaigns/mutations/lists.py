@@ -77,6 +77,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_store.PODS,
     *in_stores.ASKING,
     *in_gateway.IDENTITIES,
+    *in_agent.UNREADABLE,
     *in_agent.LOOK,
     *in_agent.SWEEP,
     *in_agent.SETTLE,

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
 from hudi_contract.shape import ShapeError
 from hudi_runtime.agent import agent as module
-from hudi_runtime.agent.agent import Agent, MustEnd
+from hudi_runtime.agent.agent import Agent, ClockRefused, MustEnd
+from hudi_runtime.process.errors import classify
 from hudi_runtime.process.etcd import Entry
 
 
@@ -78,12 +80,26 @@ def test_an_agent_that_may_have_left_an_executor_at_work_is_left_at_once() -> No
     assert stop.waited == []
 
 
+def test_an_agent_whose_times_nobody_accepts_is_left_at_once() -> None:
+    """F414: whatever has met the refusal, a rollback or a service, at whichever table."""
+    stop: Any = Stop(3)
+    agent = Failing(AssertionError("a tick of its own"), stop)
+    agent._tick = lambda: Agent._tick(agent)  # type: ignore[method-assign]
+    good = SimpleNamespace(must_end=False, clock_refused="", fenced=False)
+    agent._assignments = {"t1": good, "t2": SimpleNamespace(must_end=False, clock_refused="host h is ahead")}  # type: ignore[dict-item]
+    with pytest.raises(ClockRefused, match="host h is ahead") as ended:
+        agent.run()
+    assert stop.waited == []
+    failure = classify(ended.value)
+    assert (failure.kind, failure.message) == (FailureClass.CLOCK_SKEW, "host h is ahead")
+
+
 class Assigned:
     """An assignment whose work goes on until it is asked to end."""
 
     def __init__(self, spark: object, value: dict[str, object], **more: object) -> None:
         self.value, self.idle, self.reachable, self.must_end, self.said = value, False, True, False, []  # type: ignore[var-annotated]
-        self.fenced = False
+        self.fenced, self.clock_refused = False, ""
 
     def step(self) -> None:
         pass

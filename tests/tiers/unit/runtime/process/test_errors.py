@@ -67,6 +67,7 @@ HUDI = "org.apache.hudi.exception."
         ),
         ([(HUDI + "MissingSchemaFieldException", "y")], FailureClass.SCHEMA_MISMATCH),
         ([(HUDI + "HoodieException", "[HUDIOP-CLOCK-BEHIND] the wall clock of host h")], FailureClass.CLOCK_SKEW),
+        ([(HUDI + "HoodieIOException", "[HUDIOP-CLOCK-NOT-PAST] instant 5 is not past")], FailureClass.CLOCK_SKEW),
         (
             [
                 (HUDI + "HoodieIOException", "Failed to create file s3a://lake/t/.hoodie/timeline/5.commit.requested"),

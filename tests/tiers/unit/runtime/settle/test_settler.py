@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from hudi_contract.shape import ShapeError
+from hudi_runtime.agent.restores import Restores
 from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.process.etcd import Entry
 from hudi_runtime.services.service_actions import floor
 from hudi_runtime.settle import settle
 from hudi_runtime.settle.rollback import Outcome
@@ -61,6 +64,14 @@ class World:
 
     def instant(self, instant: str, inc: str, state: str = "Pending", **more: Any) -> None:
         self.etcd.set(f"instant/{instant}", inc=inc, action="commit", state=state, **more)
+
+    def unreadable(self, key: str) -> None:
+        """What `Etcd.range` makes of a value that is no JSON."""
+        self.etcd.revision += 1
+        self.etcd.keys[key] = Entry(PREFIX + key, {}, self.etcd.revision, "is not JSON")
+
+    def records(self) -> Records:
+        return Records.from_entries(self.etcd.range(""), prefix=PREFIX)
 
     def record(self, inc: str) -> Mapping[str, Any]:
         return self.etcd.keys[f"settle/{inc}"].value
@@ -152,6 +163,59 @@ def test_a_record_that_cannot_be_read_stays_as_it_is_and_keeps_no_other_waiting(
     assert capsys.readouterr().err.count("settle/unread is left as it is: SettleRecord.instants.") == 1
     with pytest.raises(ShapeError):
         floor(tl.parse([]), Records.from_entries(world.etcd.range(""), prefix=PREFIX))
+
+
+@pytest.mark.parametrize("key", [f"instant/{T3}", "settle/other", "done/abandoned-other", "writer/other", "report/x"])
+def test_a_value_that_is_no_json_keeps_no_instant_waiting(world: World, key: str) -> None:
+    """F417: its key is left as it is."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.instant(T2, "gone", state="Abandoned")
+    world.unreadable(key)
+    before = world.etcd.keys[key]
+    assert world.run() == 2
+    assert world.record("dead")["instants"][T1]["outcome"] == "RolledBack"
+    assert f"instant/{T2}" not in world.etcd.keys
+    assert world.etcd.keys[key] is before
+    swept = world.record("dead")["phase"] == "Swept"
+    assert swept == (not key.startswith("instant/")), "an instant without a readable owner may be its own (I7)"
+
+
+def test_an_instant_without_a_readable_owner_may_be_anybodys(world: World) -> None:
+    """F417, I11: who is not registered has perhaps left it; nothing is begun beside it."""
+    assert world.records().proven("left")
+    assert not Restores.between(cast(Any, SimpleNamespace(idle=True)), world.records())
+    world.unreadable(f"instant/{T1}")
+    assert not world.records().proven("left")
+    assert Restores.between(cast(Any, SimpleNamespace(idle=True)), world.records())
+    world.etcd.set("done/abandoned-left", inc="left", instants=[T2])
+    world.run()
+    assert "done/abandoned-left" in world.etcd.keys, "the instant may be one of its own"
+    world.settler.lost = lambda: True
+    assert world.settler.must_be_proven_dead()
+
+
+def test_who_cannot_be_read_may_be_an_agent(world: World) -> None:
+    """F417, I12: no service is begun beside it."""
+    world.etcd.set("writer/w", inc="w", role="writer")
+    assert world.records().other_agents("agent") == []
+    world.unreadable("writer/x")
+    world.unreadable("settle/y")
+    assert world.records().other_agents("agent") == ["x", "y"]
+    assert world.records().adopting(), "its reason may be the adoption"
+
+
+def test_what_was_given_up_is_not_written_over_when_it_cannot_be_read(world: World) -> None:
+    """F417, I4"""
+    world.unreadable("done/abandoned-w")
+    with pytest.raises(ShapeError, match="done/abandoned-w in etcd is not JSON"):
+        world.records().given_up_by("w")
+    with pytest.raises(ShapeError):
+        floor(tl.Timeline(), world.records())
+    world.instant(T1, "w", state="Abandoned")
+    assert world.run() == 0
+    assert world.etcd.keys["done/abandoned-w"].unreadable
+    assert f"instant/{T1}" in world.etcd.keys, "not remembered, so not forgotten"
 
 
 def test_an_unproven_agents_rollback_is_awaited(world: World) -> None:
