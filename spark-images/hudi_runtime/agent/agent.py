@@ -140,11 +140,13 @@ class Agent:
         if any(assignment.fenced for assignment in (*self._assignments.values(), *self._left)):
             self._handing_over.set()
             return
-        wanted = {entry.name: entry.value for entry in self._etcd.range(agent_range(self._name))}
+        known = self._assignments
+        wanted = {  # an assignment that cannot be read changes nothing; the operator writes it again
+            entry.name: known[entry.name].value if entry.unreadable and entry.name in known else entry.value
+            for entry in self._etcd.range(agent_range(self._name))
+        }
         for table_id in [
-            known
-            for known in self._assignments
-            if known not in wanted or wanted[known] != self._assignments[known].value
+            table_id for table_id in known if table_id not in wanted or wanted[table_id] != known[table_id].value
         ]:
             self._assignments[table_id].retire(gone=table_id not in wanted)
             if self._idle(table_id) and self._assignments[table_id].idle:

@@ -92,7 +92,7 @@ class Assignment:
 
     @property
     def clock_refused(self) -> str:
-        """Why no times of this process are accepted any more, at any table; empty otherwise (F414)."""
+        """Why no times of this process are accepted any more; empty otherwise (F414)."""
         return self._session.clock_refused if self._session is not None else ""
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 
 from hudi_contract.keys import TIMELINE, Kind, TableKeys
 from hudi_contract.reports import TimelineReport
+from hudi_contract.shape import ShapeError
 from hudi_contract.table_keys import Gate
 from hudi_runtime.process.etcd import Etcd, read
 
@@ -46,7 +47,10 @@ class AgentKeys:
 
     def fenced(self, inc: str) -> bool:
         """Whether the operator has fenced this incarnation at the table."""
-        return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
+        try:
+            return self._etcd.get(self._keys.of(Kind.FENCE, inc)) is not None
+        except ShapeError:
+            return True  # whatever its value is, it is there (I2)
 
     def report(self, told: TimelineReport) -> None:
         """Put the agent's report about the timeline."""

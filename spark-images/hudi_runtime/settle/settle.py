@@ -81,7 +81,7 @@ class Records:
 
     @property
     def of_unknown_owner(self) -> tuple[str, ...]:
-        """Instants whose record cannot be read: any incarnation may own, or may have claimed, them."""
+        """Instants whose record cannot be read: any incarnation may own or have claimed them."""
         return tuple(instant for instant, entry in self.instants.items() if entry.unreadable)
 
     @property
@@ -272,7 +272,7 @@ class Settler:
                 return done
             revision = updated
         if records.of_unknown_owner:
-            # It may be the owner: it stays in its phase until the record can be read, or is gone (I7).
+            # It may be the owner: it waits until the record can be read, or is gone (I7).
             self._later_unread(inc, f"the owner of instant {records.of_unknown_owner[0]} cannot be read")
         elif not record.without_outcome(record.instants):
             record = record.moved(Phase.Swept, now_ms=now_ms())

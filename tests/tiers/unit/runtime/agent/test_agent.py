@@ -145,6 +145,22 @@ def test_what_is_no_table_of_its_own_any_more_is_told_so(monkeypatch: pytest.Mon
     assert agent._assignments.keys() == {"t1"}
 
 
+def test_an_assignment_that_is_no_json_any_more_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F417: its bootstrap of hours goes on."""
+    found = [Entry("agents/agent-x/t1", {"n": 1}, 1)]
+    monkeypatch.setattr(module, "unbound", lambda spark: SimpleNamespace(range=lambda prefix: list(found)))
+    monkeypatch.setattr(module, "Assignment", Assigned)
+    spark: Any = None
+    stop: Any = Stop(1)
+    agent = Agent(spark, "agent-x", stop=stop, handing_over=threading.Event())
+    agent._tick()
+    made: Any = agent._assignments["t1"]
+    found[0] = Entry("agents/agent-x/t1", {}, 2, "is not JSON")
+    agent._tick()
+    assert agent._assignments == {"t1": made}
+    assert made.said == []
+
+
 def test_an_assignment_that_cannot_be_read_keeps_no_other_table_from_being_served(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
