@@ -40,7 +40,7 @@ UNREADABLE = (
         "an-unreadable-owner-is-nobody",
         "F417 I11",
         "who is not registered has left, although an instant may be its own",
-        a("settle/settle", "not self.of_unknown_owner and ", ""),
+        a("settle/settle", "            and not self.of_unknown_owner\n"),
         f"{SETTLER}::test_an_instant_without_a_readable_owner_may_be_anybodys",
     ),
     mutation(
@@ -426,7 +426,11 @@ SETTLE = (
         "swept-with-a-failure",
         "I4 I5",
         "a record is Swept although an instant of it has no outcome",
-        a("settle/settle", "        if not record.without_outcome(record.instants):", "        if record.instants:"),
+        a(
+            "settle/settle",
+            "        elif not record.without_outcome(record.instants):",
+            "        elif record.instants:",
+        ),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",
     ),
     mutation(

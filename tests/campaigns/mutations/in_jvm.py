@@ -526,7 +526,7 @@ TRANSACTIONS = (
         "a publication whose answer is lost is taken for a refused one",
         j(
             "InstantProtocol",
-            "boolean before = moved != null && completion.equals(TableClock.time(moved));",
+            "boolean before = TableClock.is(moved, completion);",
             "boolean before = false;",
         ),
         t("PublishTest.anAnswerThatIsLostAfterTheRequestWasExecutedIsASuccess"),

@@ -164,8 +164,8 @@ LEFT = (
         "whoever is not registered counts as having left, whatever it has Pending",
         a(
             "settle/settle",
-            "        return inc not in self.writers and not any(",
-            "        return inc not in self.writers or not any(",
+            "            and not any(inc in (held.inc, held.claimed_by)",
+            "            or not any(inc in (held.inc, held.claimed_by)",
         ),
         f"{RUNTIME}/settle/test_settling.py::test_who_has_something_pending_has_not_left_whatever_is_missing",
     ),

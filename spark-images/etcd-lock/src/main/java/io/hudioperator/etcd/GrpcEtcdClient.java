@@ -352,8 +352,8 @@ public final class GrpcEtcdClient implements EtcdClient {
             case PERMISSION_DENIED:
                 return EtcdException.Outcome.DENIED;
             case UNAUTHENTICATED:
-                // a token that this gateway takes for expired or not yet valid: its clock may be wrong,
-                // and the next endpoint's right (F413)
+                // A token that this gateway takes for expired or not yet valid: its clock may be
+                // wrong, and the next endpoint's right (F413)
                 return EtcdException.Outcome.UNKNOWN;
             case INVALID_ARGUMENT:
                 return text.contains("auth") || text.contains("user name is empty")

@@ -64,7 +64,10 @@ public final class WallClock {
         }
     }
 
-    /** Returns 0 when the wall clock is past the time, or at once by how many ms it is too far behind. */
+    /**
+     * Returns 0 when the wall clock is past the time. When it is too far behind, returns at once
+     * by how many milliseconds.
+     */
     private static long waitUntilPast(String time, int maxSkewSeconds) throws InterruptedException {
         long target = InstantTime.millis(time);
         while (true) {
