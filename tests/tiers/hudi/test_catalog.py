@@ -284,6 +284,7 @@ def test_glue_is_told_what_hudi_says_of_a_table(tmp_path: Path) -> None:
             assert columns["_hoodie_commit_time"] == "string"
             assert [(each["Name"], each["Type"]) for each in table["PartitionKeys"]] == [("p", "string")]
             pages = aws.get_partitions(DatabaseName="default", TableName=name)["Partitions"]
+            # local files: what a catalog is told of a table is the same in every store
             folder = f"file://{tmp_path}/tables/one"
             assert {each["Values"][0]: each["StorageDescriptor"]["Location"] for each in pages} == {
                 "a-b": f"{folder}/a-b",
