@@ -21,6 +21,7 @@ import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.model.WriteConcurrencyMode;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.util.Option;
@@ -87,6 +88,7 @@ public final class StatementRules {
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     private static final String INDEX = "hoodie.index.type";
+    private static final String CONCURRENCY = "hoodie.write.concurrency.mode";
     private static final String DELETED = HoodieRecord.HOODIE_IS_DELETED_FIELD;
     private static final String INTERNAL = "_hoodie.";
 
@@ -484,11 +486,23 @@ public final class StatementRules {
             requireNotInternal(name);
         }
         SaveMode mode = save.mode();
-        Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
+        Statements judged = Statements.save(mode.name().toLowerCase(Locale.ROOT), operation);
+        judged.require();
+        if (isOfNonBlocking(save.options().get("path"))) {
+            judged.requireInNonBlocking();
+        }
         if (!operation.equals("delete_partition")) { // its rows are of no weight
             requireColumns(save, operation, said);
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /** Whether this is the table of a writer in that mode. */
+    private static boolean isOfNonBlocking(scala.Option<String> path) {
+        return path.isDefined()
+                && OpenSessions.byPath(path.get()) != null
+                && WriteConcurrencyMode.isNonBlockingConcurrencyControl(
+                        DFSPropertiesConfiguration.getGlobalProps().getString(CONCURRENCY, ""));
     }
 
     /**
