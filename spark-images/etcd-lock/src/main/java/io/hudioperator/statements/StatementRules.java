@@ -459,6 +459,11 @@ public final class StatementRules {
                         Relations.target(((InsertIntoHoodieTableCommand) command).logicalRelation(), spark);
                 if (table != null) {
                     requireAllInserted(table, inSession());
+                    if (((InsertIntoHoodieTableCommand) command).overwrite()
+                            && isOfNonBlocking(table.getBasePath().toString())) {
+                        throw Statements.refusal(
+                                "INSERT OVERWRITE in a table of mode NonBlocking", "DELETE FROM, and INSERT INTO");
+                    }
                 }
             }
         }
@@ -488,7 +493,7 @@ public final class StatementRules {
         SaveMode mode = save.mode();
         Statements judged = Statements.save(mode.name().toLowerCase(Locale.ROOT), operation);
         judged.require();
-        if (isOfNonBlocking(save.options().get("path"))) {
+        if (isOfNonBlocking(said.get("path"))) {
             judged.requireInNonBlocking();
         }
         if (!operation.equals("delete_partition")) { // its rows are of no weight
@@ -498,9 +503,9 @@ public final class StatementRules {
     }
 
     /** Whether this is the table of a writer in that mode. */
-    private static boolean isOfNonBlocking(scala.Option<String> path) {
-        return path.isDefined()
-                && OpenSessions.byPath(path.get()) != null
+    private static boolean isOfNonBlocking(String path) {
+        return path != null
+                && OpenSessions.byPath(path) != null
                 && WriteConcurrencyMode.isNonBlockingConcurrencyControl(
                         DFSPropertiesConfiguration.getGlobalProps().getString(CONCURRENCY, ""));
     }
