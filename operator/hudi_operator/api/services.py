@@ -280,7 +280,7 @@ def layout_problem(clustering: Clustering | None) -> str:
     )
 
 
-def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
+def ttl_problem(services: tuple[Service, ...], *, mode: str, partitioned: bool) -> str:
     """Why partitions of this table cannot expire as specified (field, value, rule).
 
     Empty when they can, or do not expire. The CRD refuses these first.
@@ -291,6 +291,11 @@ def ttl_problem(services: tuple[Service, ...], *, partitioned: bool) -> str:
     where = "spec.services.ttl"
     if not partitioned:
         return f"{where}: the table has no partitionFields, and whole partitions are what expires"
+    if mode == "NonBlocking":
+        return (
+            f"{where}: contradicts concurrency.mode NonBlocking: a bucket keeps its file id there, so that nobody "
+            "would see what is written to a partition after its deletion; delete its rows"
+        )
     return _pattern_problem(f"{where}.partitionPattern", options.get(TTL_PATTERN, ""))
 
 

@@ -6,6 +6,8 @@ The Java side enforces all safety.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +89,19 @@ class Session:
         Those writers are changing the same file groups.
         """
         self._java.mayYield(times)
+
+    @contextmanager
+    def looking_up(self) -> Iterator[None]:
+        """What this thread reads of the table in this context is for the write that ends it.
+
+        It counts for that write alone, and hides nothing that the program has read before (F424).
+        """
+        reads = self._java.reads()
+        reads.lookUpBegins()
+        try:
+            yield
+        finally:
+            reads.lookUpEnds()
 
     def recomputed(self) -> int:
         """How often rows may have been computed anew since this JVM began.

@@ -153,6 +153,7 @@ class Committer:
                 kafka=isinstance(self._job.source, KafkaSource),
             )
             with (
+                self._session.looking_up(),
                 duplicates.held(self._spark, rows, self._job) as checked,
                 deletes.held(self._spark, checked, self._job) as (given, deleted),
             ):

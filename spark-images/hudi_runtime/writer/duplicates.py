@@ -5,9 +5,9 @@ See `duplicates` of a HudiWriter, docs/use/indexes.md and F62.
 Hudi's own lookup (`hoodie.datasource.insert.dup.policy`) is not used: the row writer of a bulk
 insert makes none, and with a bucket index it treats every key of an existing bucket as known.
 Instead the key columns of the table's snapshot are read, for every table type and index, as a part
-of the written rows: a repeated write reads them again. The read counts as a read of the writing
-thread (`TableReads.java`), so the commit is compared with all commits that completed since: a key
-that another writer has inserted meanwhile is a conflict (I13). For a partitioned table only the
+of the written rows: a repeated write reads them again. The read counts for that write alone
+(`Session.looking_up`): the commit is compared with all commits that completed since, so a key that
+another writer has inserted meanwhile is a conflict (I13). For a partitioned table only the
 partitions of the batch are read (`lookup_partitions.py`).
 """
 

@@ -48,6 +48,7 @@ _INDEX = "tests/tiers/hudi/test_index.py::test_an_index_that_is_allowed"
 _WRITER = "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group"
 _UPDATE = "tests/tiers/hudi/test_updates.py::test_an_update_is_asked_again"
 _ELSEWHERE = "tests/tiers/hudi/test_updates.py::test_another_file_group_is_no_conflict_unless_it_is_serializable"
+_LOOKED_UP = "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read"
 _BESIDE = "tests/tiers/hudi/test_non_blocking.py::test_two_writers_of_one_file_group_both_commit"
 _DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read"
 _INSERTS = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
@@ -183,6 +184,22 @@ ROWS = (
             "none: the attempt ends as a conflict",
             "tests/tiers/hudi/test_updates.py::test_what_was_read_without_the_runtime_is_compared_too",
         ),
+    ),
+    Row(
+        "`spark.read`, then Insert",
+        OPTIMISTIC,
+        "Simple",
+        COW,
+        None,
+        Cell("none: the attempt ends as a conflict", f"{_LOOKED_UP}[insert-CopyOnWrite]"),
+    ),
+    Row(
+        "`spark.read`, then Delete",
+        OPTIMISTIC,
+        "Simple",
+        MOR,
+        None,
+        Cell("none: the attempt ends as a conflict", f"{_LOOKED_UP}[delete-MergeOnRead]"),
     ),
     Row("Delete", OPTIMISTIC, "Simple", COW),
     Row("Delete", OPTIMISTIC, "Simple", MOR),

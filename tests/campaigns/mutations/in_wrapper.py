@@ -4,9 +4,12 @@ lock provider.
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
+PARTITIONED = '        return f"{where}: the table has no partitionFields, and whole partitions are what expires"\n'
 BUCKETS = "|| (buckets && !sharedBuckets(mine, other).isEmpty())"
 CONFLICT = (
     "        return !isCompaction(mine, other)\n"
@@ -567,6 +570,63 @@ COMMITS = (
             f"        mine.statement = null;\n        reads.clear();\n{OWN}",
         ),
         t("SnapshotMovedTest.aStatementThatBeginsForgetsNothingThatTheProgramHasRead"),
+    ),
+    mutation(
+        "look-ups-hide-what-was-read",
+        "F424",
+        "what the runtime looks up before a try replaces what the program has read before the first one",
+        j("TableReads", "        if (mine.looksUp) {\n", "        if (mine.looksUp && number < 0) {\n"),
+        t("SnapshotMovedTest.whatIsLookedUpReplacesNothingThatTheProgramHasRead"),
+    ),
+    mutation(
+        "look-ups-are-not-compared",
+        "F424 I13",
+        "a write is not compared with what completed since the runtime looked its keys up",
+        j(
+            "TableReads",
+            "mine.lookedUp == null ? mine.statement : mine.lookedUp.and(mine.statement)",
+            "mine.statement",
+        ),
+        t("SnapshotMovedTest.whatIsLookedUpCountsForItsWriteAlone"),
+    ),
+    mutation(
+        "look-ups-are-the-programs",
+        "F424",
+        "the session is not told that a read is a look-up of the runtime",
+        a("writer/commit", "                self._session.looking_up(),\n"),
+        "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
+    ),
+    mutation(
+        "buckets-are-replaced",
+        "F423",
+        "in the non-blocking mode an instant may replace file groups, which keep their ids",
+        j("OwnInstants", "REPLACES.contains(action) && lock.isNonBlocking()", "REPLACES.contains(instant)"),
+        t("NonBlockingTest.nothingReplacesFileGroups"),
+    ),
+    mutation(
+        "replaced-buckets-come-back",
+        "F423",
+        "in the non-blocking mode nobody asks whether file ids were replaced in another one",
+        j("EtcdLockProvider", "            CommitChecks.requireNoReplacedBucket(metaClient);\n"),
+        t("NonBlockingTest.whatWasReplacedMustNotHaveTheIdsOfThisMode"),
+    ),
+    mutation(
+        "saves-replace-buckets",
+        "F423",
+        "the list of statements has one verdict for all modes",
+        j("Statements", "if (!instead.isEmpty()) {", 'if ("nothing".equals(instead)) {'),
+        t("StatementsTest.whatReplacesFileGroupsIsRefusedInNonBlocking"),
+    ),
+    mutation(
+        "buckets-expire",
+        "F423",
+        "partitions of a table of mode NonBlocking may expire",
+        o(
+            "api/services",
+            f'{PARTITIONED}    if mode == "NonBlocking":\n',
+            f'{PARTITIONED}    if mode == "":\n',
+        ),
+        "tests/tiers/unit/api/test_service_spec.py::test_what_cannot_expire",
     ),
     mutation(
         "rows-forget-their-table-on-the-way",

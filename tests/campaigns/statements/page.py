@@ -66,6 +66,8 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Deletes of any kind in a MergeOnRead table with `merge.partialUpdates`, where a deleted row would come
   back; saves with `hoodie.datasource.write.insert.drop.duplicates` or the dup policy `drop` in tables of
   type MergeOnRead or with a bucket index, where new rows would be left out (the same test).
+* Whatever replaces file groups in a table of mode NonBlocking, where a bucket keeps its file id: nobody
+  would see what is written to it later (`tests/tiers/hudi/test_non_blocking.py`). Use `DELETE FROM`.
 * Rows whose key or partition would be taken for another one's, as in the rows of sources
   ([values](what-a-table-can-hold.md)), after their file was written and before it is committed.
 * Statements on the table while the session, or the table's name in the catalog, has
@@ -156,7 +158,11 @@ def table(
             ", ".join(dict.fromkeys(of(part, seen[mode]) for part in (prefix + name, *ALSO.get(name, ()))))
             for mode in MODES
         )
-        lines.append(f"| {what} | {entry['verdict']} | {entry.get('note') or entry.get('instead', '')} | {outcomes} |")
+        verdict, note = entry["verdict"], entry.get("note") or entry.get("instead", "")
+        if "inNonBlocking" in entry:
+            verdict += ", refused in NonBlocking"
+            note += f"; in a table of mode NonBlocking use {entry['inNonBlocking']}"
+        lines.append(f"| {what} | {verdict} | {note} | {outcomes} |")
     return [*lines, ""]
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.harness import own_rows
+from tests.support.harness.compactions import OFF
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+from tests.support.harness.told import Told
 
 # hudi-rs does not read file groups that have log files only (own_rows does), and commits on one
 # file group overlap here by design.
@@ -162,3 +164,39 @@ def test_the_operation_delete_deletes_what_it_has_read(world: World, agent: Proc
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     left = [*rows([1], "a", "seed", 3), *rows([2, 4], "a", "late", 7), *rows([3], "a", "quick", 9)]
     table.audited(left, only=CHECKS)
+
+
+ROW = "SELECT {id} AS id, 'a' AS p, '{v}' AS v, {ts}L AS ts"
+REPLACING = {
+    "delete_partition": {"hoodie.datasource.write.partitions.to.delete": "a"},
+    "insert_overwrite": {},
+    "insert_overwrite_table": {},
+}
+
+
+@pytest.mark.extra
+def test_nothing_replaces_the_file_groups_of_a_bucket(world: World, agent: Process) -> None:
+    """F423: a bucket has one file id for ever here.
+
+    Of a replaced one no later row would be seen, and cleaning would remove it.
+    """
+    table = world.table("never-replaced", services=OFF, **NON_BLOCKING)
+    world.create(table, agent=AGENT, process=agent)
+    program, other = Told(table, "program"), Told(table, "other")
+    assert not program.run(f"save({ROW.format(id=1, v='x', ts=5)!r})")
+    for operation, options in REPLACING.items():
+        for mode in ("append", "overwrite"):
+            said = program.run(f"save({ROW.format(id=3, v='y', ts=6)!r}, {operation!r}, {mode!r}, **{options})")
+            assert "[HUDIOP-STATEMENT]" in said, (operation, mode, said)
+    assert not program.sql(f"CREATE TABLE t USING hudi LOCATION '{table.path}'")
+    said = program.sql(f"INSERT OVERWRITE t {ROW.format(id=3, v='y', ts=6)}")
+    assert "[HUDIOP-STATEMENT] INSERT OVERWRITE in a table of mode NonBlocking" in said, said
+    bulk = {"hoodie.bulkinsert.overwrite.operation.type": "INSERT_OVERWRITE"}
+    said = program.run(f"save({ROW.format(id=3, v='y', ts=6)!r}, 'bulk_insert', **{bulk})")
+    assert "[HUDIOP-" in said, said
+    assert not other.run(f"save({ROW.format(id=2, v='o', ts=9)!r})")
+    for told in (program, other):
+        told.end()
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    # Hudi writes the heartbeat of an instant before the instant, which is refused.
+    table.audited([(1, "a", "x", 5), (2, "a", "o", 9)], only=[name for name in CHECKS if name != "stray"])

@@ -132,3 +132,22 @@ def test_a_query_of_the_own_table_is_written_once(world: World, agent: Process) 
     writer = table.writer("sql", sql={"query": query, "views": [{"name": "me", "hudi": {"path": table.path}}]})
     assert writer.wait() == 0, writer.log()[-4000:]
     counted(table, {1: 1, 2: 0, 3: 0})
+
+
+@pytest.mark.parametrize(("operation", "type"), [("delete", "MergeOnRead"), ("insert", "CopyOnWrite")])
+def test_a_look_up_does_not_hide_what_the_function_has_read(
+    world: World, agent: Process, operation: str, type: str
+) -> None:
+    """F424: what the runtime reads before each try is not read by the function."""
+    table = made(world, agent, f"looked-up-{operation}", type=type)
+    gate = world.folder / f"gate-{table.spec.ref.name}"
+    batch = {"gate": str(gate), **({"new": 7} if operation == "insert" else {})}
+    slow = table.writer("slow", operation=operation, file=CODE, function="collected", python={"batches": [batch]})
+    until("slow has read", Path(f"{gate}.reached").exists, alive=slow)
+    quick = counting(table, "quick", "updates", [1])
+    assert quick.wait() == 0, quick.log()[-4000:]
+    gate.touch()
+    assert slow.wait() == 13, slow.log()[-4000:]
+    assert slow.termination()["class"] == "WriteConflict"
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    counted(table, {1: 1, 2: 0, 3: 0})

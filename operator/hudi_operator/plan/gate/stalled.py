@@ -93,7 +93,7 @@ def _services_are_wrong(o: _Object) -> Stall | None:
         services.problem(o.table.services)
         or clustering
         or services.layout_problem(o.table.service_sections.clustering)
-        or services.ttl_problem(o.table.services, partitioned=partitioned),
+        or services.ttl_problem(o.table.services, mode=o.table.concurrency_mode, partitioned=partitioned),
     )
 
 

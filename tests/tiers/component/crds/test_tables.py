@@ -204,6 +204,17 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.services.clustering", "contradicts concurrency.mode NonBlocking"),
     ),
     (
+        "expire-non-blocking",
+        {
+            "type": "MergeOnRead",
+            "index": {"type": "Bucket", "buckets": 2},
+            "partitionFields": ["p"],
+            "concurrency": {"mode": "NonBlocking"},
+            "services": {"ttl": {"retainSeconds": 86400}},
+        },
+        ("spec.services.ttl", "contradicts concurrency.mode NonBlocking"),
+    ),
+    (
         "metadata-off",
         {"metadataTable": {"enabled": False, "indexes": ["ColumnStats"]}},
         ("spec.metadataTable.indexes", "contradict enabled false"),

@@ -67,3 +67,14 @@ def unseen(spark, context):
         made = _counted(spark.read.format("hudi").load(context.table_path), batch["ids"])
         _once(batch.get("gate"))
         yield made
+
+
+def collected(spark, context):
+    """Rows with v = '0' in variables of the function, and new ones with `new` as key."""
+    for batch in context.arguments["batches"]:
+        table = spark.read.format("hudi").load(context.table_path)
+        found = [tuple(row) for row in table.where("v = '0'").select("id", "p", "v", "ts").collect()]
+        _once(batch.get("gate"))
+        if "new" in batch:
+            found = [(batch["new"], "a", str(len(found)), 1)]
+        yield spark.createDataFrame(found, "id int, p string, v string, ts long")

@@ -123,16 +123,17 @@ def test_partitions_expire_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ttl", "partitioned", "words"),
+    ("ttl", "mode", "partitioned", "words"),
     [
-        ({"retainSeconds": 259200}, False, "spec.services.ttl: the table has no partitionFields"),
-        ({"retainSeconds": 259200, "partitionPattern": "("}, True, "spec.services.ttl.partitionPattern '('"),
-        ({"retainSeconds": 259200}, True, ""),
-        ({"enabled": False, "retainSeconds": 86400}, False, ""),
+        ({"retainSeconds": 259200}, "Optimistic", False, "spec.services.ttl: the table has no partitionFields"),
+        ({"retainSeconds": 259200, "partitionPattern": "("}, "Optimistic", True, "spec.services.ttl.partitionPattern"),
+        ({"retainSeconds": 259200}, "NonBlocking", True, "spec.services.ttl: contradicts concurrency.mode NonBlocking"),
+        ({"retainSeconds": 259200}, "Optimistic", True, ""),
+        ({"enabled": False, "retainSeconds": 86400}, "NonBlocking", False, ""),
     ],
 )
-def test_what_cannot_expire(ttl: dict[str, Any], partitioned: bool, words: str) -> None:
-    found = services.ttl_problem(given({"ttl": ttl}, merge_on_read=False), partitioned=partitioned)
+def test_what_cannot_expire(ttl: dict[str, Any], mode: str, partitioned: bool, words: str) -> None:
+    found = services.ttl_problem(given({"ttl": ttl}, merge_on_read=False), mode=mode, partitioned=partitioned)
     assert words in found
     assert bool(found) is bool(words)
 

@@ -172,6 +172,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
             HoodieTableMetaClient metaClient = metaClient();
             CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
             WriteOptions.requireMetadataTable(metaClient, props);
+            CommitChecks.requireNoReplacedBucket(metaClient);
             CommitChecks.requireComputedOnce(props);
             CommitChecks.requireProgress(metaClient, props, session.inc(), "this commit");
             String schema = props.getString(HoodieWriteConfig.AVRO_SCHEMA_STRING.key(), "");

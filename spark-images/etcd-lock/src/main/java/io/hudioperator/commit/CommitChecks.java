@@ -14,11 +14,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.lock.LockProvider;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieReplaceCommitMetadata;
 import org.apache.hudi.common.model.WriteOperationType;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.exception.HoodieIOException;
 import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
 
@@ -34,6 +36,9 @@ public final class CommitChecks {
     static final String RECOMPUTED = "hoodie.write.lock.etcd.recomputed";
     public static final String METADATA_WRITER = "hudioperator.writer";
     public static final String METADATA_INC = "hudioperator.inc";
+
+    /** In each file id that a bucket gets in the mode NonBlocking, and in no other. */
+    static final String CONSTANT = "-0000-0000-0000-000000000000";
 
     private CommitChecks() {}
 
@@ -181,6 +186,36 @@ public final class CommitChecks {
                                 + instant.getCompletionTime() + ") has changed the table's schema since " + base));
             }
         }
+    }
+
+    /**
+     * Refuses a commit in the mode NonBlocking while a bucket has been replaced: it keeps its file
+     * id in this mode, and readers leave out whatever has a replaced one (F423). In another mode a
+     * partition may have been deleted that was written in this one before.
+     */
+    public static void requireNoReplacedBucket(HoodieTableMetaClient metaClient) {
+        metaClient
+                .reloadActiveTimeline()
+                .getCompletedReplaceTimeline()
+                .getInstantsAsStream()
+                .forEach(i -> requireNoReplacedBucket(metaClient, i));
+    }
+
+    private static void requireNoReplacedBucket(HoodieTableMetaClient metaClient, HoodieInstant completed) {
+        HoodieReplaceCommitMetadata metadata;
+        try {
+            metadata = metaClient.getActiveTimeline().readReplaceCommitMetadata(completed);
+        } catch (IOException e) { // unknown is not "none" (I11)
+            throw new HoodieIOException("cannot read the metadata of instant " + completed.requestedTime(), e);
+        }
+        metadata.getPartitionToReplaceFileIds().forEach((partition, ids) -> {
+            if (ids.stream().anyMatch(id -> id.contains(CONSTANT))) {
+                throw ErrorCode.OPTION.exception("hoodie.write.concurrency.mode must not be NonBlocking yet: instant "
+                        + completed.requestedTime() + " has replaced buckets of partition '" + partition
+                        + "' that would get their file ids again, and readers leave these out until the instant is "
+                        + "archived; set concurrency.mode of the HudiTable to Optimistic");
+            }
+        });
     }
 
     /** Completed commits as storage has them now, the one that began last first. */

@@ -26,6 +26,7 @@ import java.util.function.Supplier;
 public final class OwnInstants {
     private static final Set<String> INGESTION = Set.of("commit", "deltacommit", "replacecommit");
     private static final String REPLACE = "replacecommit";
+    private static final Set<String> REPLACES = Set.of(REPLACE, "clustering");
     private static final String RESTORE = "restore";
     private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
 
@@ -174,6 +175,11 @@ public final class OwnInstants {
     private static void requireTask(HeldLock lock, String instant, String action) throws TimelineRefusedException {
         if (RESTORE.equals(action) && !lock.mayRestore()) { // I8
             throw ErrorCode.NOT_OWNER.refusal("only the table's agent may restore it, and only on request: " + instant);
+        }
+        if (REPLACES.contains(action) && lock.isNonBlocking()) { // F423
+            throw ErrorCode.STATEMENT.refusal("instant " + instant + " replaces file groups of a table of mode "
+                    + "NonBlocking, where a bucket keeps its file id: nobody would see what is written to it "
+                    + "later; use DELETE FROM, and an upsert");
         }
     }
 

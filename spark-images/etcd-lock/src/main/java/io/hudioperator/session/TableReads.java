@@ -23,7 +23,8 @@ import org.apache.hudi.storage.StorageConfiguration;
  *
  * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
  * saved) counts for that statement in addition. It replaces nothing that the program has read
- * before, because a value in the statement may come from such a read (F88).
+ * before, because a value in the statement may come from such a read (F88). So does what the
+ * runtime looks up in the table for a write (F424).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
@@ -146,6 +147,10 @@ public final class TableReads {
         private Base statement;
         /** Whether the current statement writes this table. */
         private boolean ownStatement = true;
+        /** Whether what is read now is looked up for the next write. */
+        private boolean looksUp;
+        /** What has been looked up for the next write. */
+        private Base lookedUp;
     }
 
     private final Map<Long, OfThread> threads = new HashMap<>();
@@ -181,6 +186,11 @@ public final class TableReads {
 
     /** This thread has received rows of the table. */
     public synchronized void read(Base base) {
+        OfThread mine = ofThisThread();
+        if (mine.looksUp) {
+            mine.lookedUp = base.and(mine.lookedUp);
+            return;
+        }
         long thread = Thread.currentThread().getId();
         for (Read one : reads) {
             if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
@@ -221,6 +231,24 @@ public final class TableReads {
         }
     }
 
+    /**
+     * Until {@link #lookUpEnds}, what this thread reads is looked up by the runtime for its next
+     * write, and nothing of it is in the program's hands: it counts for that write, in addition to
+     * what the program has read, and replaces nothing of that (F424).
+     */
+    public synchronized void lookUpBegins() {
+        OfThread mine = ofThisThread();
+        mine.looksUp = true;
+        mine.lookedUp = null;
+    }
+
+    /** The write for which this thread has looked something up is over. */
+    public synchronized void lookUpEnds() {
+        OfThread mine = ofThisThread();
+        mine.looksUp = false;
+        mine.lookedUp = null;
+    }
+
     private OfThread ofThisThread() {
         return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
     }
@@ -236,7 +264,7 @@ public final class TableReads {
         OfThread mine = ofThisThread();
         OfThread before = mine.wrote == 0 ? newest : mine;
         Base read = null;
-        Base statement = mine.statement;
+        Base statement = mine.lookedUp == null ? mine.statement : mine.lookedUp.and(mine.statement);
         Base own = statement;
         for (Read one : reads) {
             if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {

@@ -21,6 +21,7 @@ import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.config.DFSPropertiesConfiguration;
 import org.apache.hudi.common.model.HoodieRecord;
 import org.apache.hudi.common.model.HoodieTableType;
+import org.apache.hudi.common.model.WriteConcurrencyMode;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.util.Option;
@@ -87,6 +88,7 @@ public final class StatementRules {
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     private static final String INDEX = "hoodie.index.type";
+    private static final String CONCURRENCY = "hoodie.write.concurrency.mode";
     private static final String DELETED = HoodieRecord.HOODIE_IS_DELETED_FIELD;
     private static final String INTERNAL = "_hoodie.";
 
@@ -457,6 +459,11 @@ public final class StatementRules {
                         Relations.target(((InsertIntoHoodieTableCommand) command).logicalRelation(), spark);
                 if (table != null) {
                     requireAllInserted(table, inSession());
+                    if (((InsertIntoHoodieTableCommand) command).overwrite()
+                            && isOfNonBlocking(table.getBasePath().toString())) {
+                        throw Statements.refusal(
+                                "INSERT OVERWRITE in a table of mode NonBlocking", "DELETE FROM, and INSERT INTO");
+                    }
                 }
             }
         }
@@ -484,11 +491,23 @@ public final class StatementRules {
             requireNotInternal(name);
         }
         SaveMode mode = save.mode();
-        Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).require();
+        Statements judged = Statements.save(mode.name().toLowerCase(Locale.ROOT), operation);
+        judged.require();
+        if (isOfNonBlocking(said.get("path"))) {
+            judged.requireInNonBlocking();
+        }
         if (!operation.equals("delete_partition")) { // its rows are of no weight
             requireColumns(save, operation, said);
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /** Whether this is the table of a writer in that mode. */
+    private static boolean isOfNonBlocking(String path) {
+        return path != null
+                && OpenSessions.byPath(path) != null
+                && WriteConcurrencyMode.isNonBlockingConcurrencyControl(
+                        DFSPropertiesConfiguration.getGlobalProps().getString(CONCURRENCY, ""));
     }
 
     /**

@@ -86,6 +86,14 @@ final class Statements {
         }
     }
 
+    /** Throws where less may be done to a table of mode NonBlocking, and this is not among it. */
+    void requireInNonBlocking() {
+        String instead = Json.text(entry, "inNonBlocking");
+        if (!instead.isEmpty()) {
+            throw refusal(what + " in a table of mode NonBlocking", instead);
+        }
+    }
+
     static RuntimeException refusal(String what, String instead) {
         return ErrorCode.STATEMENT.exception(
                 what + " is refused; use " + instead + " (docs/use/what-user-code-may-do.md)");

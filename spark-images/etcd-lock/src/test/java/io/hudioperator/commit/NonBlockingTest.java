@@ -13,12 +13,15 @@ import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.Session;
 import io.hudioperator.session.TableReads;
 import io.hudioperator.support.TestTable;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hudi.common.config.LockConfiguration;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
+import org.apache.hudi.common.model.HoodieReplaceCommitMetadata;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.model.HoodieWriteStat;
 import org.apache.hudi.common.model.WriteOperationType;
@@ -28,9 +31,12 @@ import org.apache.hudi.common.util.Option;
 import org.apache.hudi.exception.HoodieException;
 import org.apache.hudi.exception.HoodieIOException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
+import org.apache.hudi.index.bucket.BucketIdentifier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tables whose writers do not block each other. Hudi does not call the conflict strategy for them,
@@ -222,6 +228,57 @@ class NonBlockingTest {
         assertNull(table.lock());
         locked(client(Map.of()), () -> {});
         assertEquals("Pending", table.state(instant));
+    }
+
+    /** F423: whatever a write is called, its instant says that it replaces file groups. */
+    @ParameterizedTest
+    @ValueSource(strings = {"replacecommit", "clustering"})
+    void nothingReplacesFileGroups(String action) {
+        table.concurrency("NonBlocking");
+        LockConfiguration client = client(Map.of());
+        HoodieInstant replacing = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, action, instant);
+        locked(
+                client,
+                () -> assertCode(
+                        ErrorCode.STATEMENT,
+                        refusal(() -> metaClient.getActiveTimeline().createNewInstant(replacing))));
+        assertNull(table.instant(instant));
+        commit(Map.of(), Map.of());
+        assertEquals(
+                1, metaClient.reloadActiveTimeline().filterCompletedInstants().countInstants());
+    }
+
+    /** F423: in another mode it does, for a bucket gets a new file id there. */
+    @Test
+    void whatWasReplacedMustNotHaveTheIdsOfThisMode() throws Exception {
+        assertTrue(BucketIdentifier.newBucketFileIdForNBCC(3).contains(CommitChecks.CONSTANT));
+        replaced(BucketIdentifier.newBucketFileIdPrefix(3) + "-0");
+        CommitChecks.requireNoReplacedBucket(metaClient);
+        replaced(BucketIdentifier.newBucketFileIdForNBCC(3));
+        table.concurrency("NonBlocking");
+        HoodieException e = assertThrows(HoodieException.class, () -> lock(provider(true, Map.of())));
+        assertCode(ErrorCode.OPTION, e);
+        assertTrue(e.getMessage().contains("partition 'p'"), e.getMessage());
+        assertNull(table.lock());
+    }
+
+    /** A commit of the mode Optimistic that has replaced this file group. */
+    private void replaced(String fileId) {
+        String time = TestTable.time(0);
+        HoodieReplaceCommitMetadata content = new HoodieReplaceCommitMetadata();
+        content.setOperationType(WriteOperationType.DELETE_PARTITION);
+        content.setPartitionToReplaceFileIds(new HashMap<>(Map.of("p", List.of(fileId))));
+        assertTrue(table.acquire(session));
+        HoodieInstant begun = metaClient.createNewInstant(HoodieInstant.State.REQUESTED, "replacecommit", time);
+        metaClient.getActiveTimeline().createNewInstant(begun);
+        metaClient.getActiveTimeline().transitionReplaceRequestedToInflight(begun, Option.empty());
+        session.conflictsChecked(time);
+        metaClient
+                .getActiveTimeline()
+                .saveAsComplete(
+                        metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "replacecommit", time),
+                        Option.of(content));
+        session.release();
     }
 
     /** A file group is written by somebody else. */

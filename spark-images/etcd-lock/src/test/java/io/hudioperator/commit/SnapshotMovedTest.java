@@ -262,6 +262,55 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT), "of another thread");
     }
 
+    /** F424: the runtime looks keys up before each try of a write. */
+    @Test
+    void whatIsLookedUpReplacesNothingThatTheProgramHasRead() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        reads.read(before);
+        for (String what : List.of("the first time", "tried again")) {
+            lookUp(now());
+            reads.statementBegins(true);
+            reads.begun(NOW);
+            assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+            reads.lookUpEnds();
+        }
+        reads.read(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the program reads again");
+    }
+
+    /** I13: a key that somebody inserts after the look-up, for the write before which it was made. */
+    @Test
+    void whatIsLookedUpCountsForItsWriteAlone() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads reads = session.reads();
+        lookUp(before);
+        reads.statementBegins(true);
+        reads.begun(NOW);
+        reads.lookUpEnds();
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "of another write");
+        lookUp(before);
+        reads.lookUpEnds(); // it failed before its write began
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "after one that failed");
+        lookUp(before);
+        lookUp(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "looked up again");
+    }
+
+    private void lookUp(TableReads.Base base) {
+        session.reads().lookUpBegins();
+        session.reads().read(base);
+    }
+
     /** F88: UPDATE with a value that the program read earlier. */
     @Test
     void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {

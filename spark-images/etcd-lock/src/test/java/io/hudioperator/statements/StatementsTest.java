@@ -136,6 +136,29 @@ class StatementsTest {
         return !Statements.save(mode.name().toLowerCase(Locale.ROOT), operation).isRefused();
     }
 
+    /** F423: in that mode a bucket keeps its file id, which must not be replaced. */
+    @Test
+    void whatReplacesFileGroupsIsRefusedInNonBlocking() {
+        for (SaveMode mode : SaveMode.values()) {
+            for (String operation : APPENDED) {
+                if (!isAllowed(mode, operation) || mode == SaveMode.ErrorIfExists || mode == SaveMode.Ignore) {
+                    continue; // refused in any mode, or it writes nothing
+                }
+                Statements save = Statements.save(mode.name().toLowerCase(Locale.ROOT), operation);
+                if (REPLACING.contains(operation)) {
+                    HoodieException e = assertThrows(HoodieException.class, save::requireInNonBlocking, operation);
+                    assertCode(ErrorCode.STATEMENT, e);
+                    assertTrue(e.getMessage().contains("mode NonBlocking is refused; use DELETE FROM"), e.getMessage());
+                } else {
+                    save.requireInNonBlocking();
+                }
+            }
+        }
+    }
+
+    private static final Set<String> REPLACING =
+            Set.of("delete_partition", "insert_overwrite", "insert_overwrite_table");
+
     @Test
     void whatIsNotListedIsRefused() {
         HoodieException e = assertThrows(
