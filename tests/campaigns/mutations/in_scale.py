@@ -36,14 +36,22 @@ SCALE = (
         "shared-objects-for-each-pod",
         "F261",
         "what pods of a namespace share is applied again for each of them",
-        o("control/applied_objects", "manifest) and self._clock() - at < KEPT_SECONDS", "manifest) and self._clock() < at"),
+        o(
+            "control/applied_objects",
+            "manifest) and self._clock() - at < KEPT_SECONDS",
+            "manifest) and self._clock() < at",
+        ),
         f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
     ),
     mutation(
         "once-is-for-ever",
         "F261",
         "what pods of a namespace share is never applied again, although somebody may have deleted it",
-        o("control/applied_objects", "manifest) and self._clock() - at < KEPT_SECONDS", "manifest) and self._clock() >= at"),
+        o(
+            "control/applied_objects",
+            "manifest) and self._clock() - at < KEPT_SECONDS",
+            "manifest) and self._clock() >= at",
+        ),
         f"{LOOP}::test_what_a_namespace_shares_is_written_when_it_changes",
     ),
     mutation(
