@@ -254,6 +254,10 @@ def _ttl(work: Work) -> None:
     if not work.table.get("partitionFields"):
         work.missing(on, "the table has no partitions", "leave it out")
         return
+    if work.section("concurrency").get("mode") == "NonBlocking":
+        for each in work.below("hoodie.partition.ttl."):
+            work.missing(each, "spec.services.ttl contradicts NonBlocking", "delete the rows of old partitions instead")
+        return
     ttl: JsonDict = {}
     if days is None or not work.number(
         days, f"{at}.retainSeconds", 1, 24_855, lambda count: ttl.update(retainSeconds=count * 86_400)

@@ -162,7 +162,6 @@ JOBS = {
         "--hoodie-conf hoodie.datasource.hive_sync.database=lake "
         "--hoodie-conf hoodie.datasource.hive_sync.partition_fields=date "
         "--hoodie-conf hoodie.cleaner.policy=KEEP_LATEST_BY_HOURS --hoodie-conf hoodie.cleaner.hours.retained=48 "
-        "--hoodie-conf hoodie.partition.ttl.inline=true --hoodie-conf hoodie.partition.ttl.strategy.days.retain=30 "
         "--hoodie-conf security.protocol=SASL_SSL --hoodie-conf sasl.mechanism=SCRAM-SHA-512 "
         "--hoodie-conf 'sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="u" '
@@ -302,12 +301,24 @@ def test_queries_that_are_chained(run: Any) -> None:
     )
 
 
+EXPIRES = "--hoodie-conf hoodie.partition.ttl.inline=true --hoodie-conf hoodie.partition.ttl.strategy.days.retain=30 "
+
+
+def test_partitions_expire_but_for_the_mode_non_blocking(run: Any) -> None:
+    ran = run(JOBS["several writers"][0] + " " + EXPIRES)
+    assert ran.objects["HudiTable"]["spec"]["services"]["ttl"] == {"retainSeconds": 30 * 86400}
+    ran = run(JOBS["bucket index, metastore, TLS"][0] + " " + EXPIRES)
+    assert ran.code == 3
+    assert ran.err.count("spec.services.ttl contradicts NonBlocking") == 2
+    assert "ttl" not in ran.objects["HudiTable"]["spec"]["services"]
+
+
 def test_services_catalog_and_secrets(run: Any) -> None:
     ran = run(JOBS["bucket index, metastore, TLS"][0])
     table, writer = ran.objects["HudiTable"]["spec"], ran.objects["HudiWriter"]["spec"]
     assert table["concurrency"] == {"mode": "NonBlocking"}
     assert table["index"] == {"type": "Bucket", "buckets": 8}
-    assert table["services"] == {"clean": {"retainSeconds": 172800}, "ttl": {"retainSeconds": 30 * 86400}}
+    assert table["services"] == {"clean": {"retainSeconds": 172800}}
     assert table["catalog"] == {
         "hiveMetastore": {"uris": ["thrift://metastore.catalogs:9083"]},
         "database": "lake",

@@ -282,7 +282,7 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the program reads again");
     }
 
-    /** I13: a key that somebody inserts after the look-up, for the write before which it was made. */
+    /** I13: a key that somebody inserts after the look-up, for the write that it was made for. */
     @Test
     void whatIsLookedUpCountsForItsWriteAlone() {
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
