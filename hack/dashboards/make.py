@@ -274,7 +274,13 @@ def one_table() -> dashboard.Dashboard:
     made = made.with_panel(
         lines("Commit callback", (undelivered, "commits that wait"), (failed, "failures in a row"), span=3)
     )
-    return made.with_panel(lines("Oldest commit that waits", (oldest, "age"), unit="s", span=3))
+    made = made.with_panel(lines("Oldest commit that waits", (oldest, "age"), unit="s", span=3))
+    behind = f"hudi_operator_catalog_lag_seconds{{{ONE}}}"
+    made = made.with_panel(lines("Catalog is behind by", (behind, "lag"), unit="s", span=8))
+    shown = f"time() - hudi_operator_catalog_last_commit_timestamp_seconds{{{ONE}}}"
+    made = made.with_panel(lines("Age of the commit that the catalog shows", (shown, "age"), unit="s", span=8))
+    tries = f"hudi_operator_catalog_failures{{{ONE}}}"
+    return made.with_panel(lines("Failures of the catalog in a row", (tries, "failures"), span=8))
 
 
 def operator() -> dashboard.Dashboard:

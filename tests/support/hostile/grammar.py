@@ -20,6 +20,7 @@ from tests.support.hostile.vocabulary import (
     PREFIXES,
     PROGRAMS,
     READER,
+    REGIONS,
     SECRETS,
     SPARK,
     STORAGE,
@@ -91,9 +92,11 @@ class Generator:
             uris = [draw.one(THRIFT if draw.odd(0.3) else THRIFT[:3]) for _ in range(draw.one((1, 2)))]
             more = draw.fields(0.3, {
                 "database": ("lake", "a.b") if draw.odd(0.3) else ("lake",),
-                "table": ("flights",), "timeoutSeconds": (5, 600),
+                "table": ("flights",), "timeoutSeconds": (5, 600), "onDelete": ("Keep", "Drop"),
             })  # fmt: skip
-            table["catalog"] = {"hiveMetastore": {"uris": uris}, **more}
+            glue = {"region": draw.one(REGIONS if draw.odd(0.3) else REGIONS[:2])}
+            glue |= draw.fields(0.5, {"account": ("123456789012", "1") if draw.odd(0.3) else ("123456789012",)})
+            table["catalog"] = {**draw.one(({"hiveMetastore": {"uris": uris}}, {"glue": glue})), **more}
         draw = Draw(self._seed, "agent")
         if draw.chance(0.2):
             table["agent"] = pods(draw, "agent")

@@ -55,6 +55,7 @@ def _view(table: TableSpec) -> Any:
         source_tables={SOURCE: found},
         tables_at_event_logs={},
         consents=_Consents(),
+        secrets_unreadable=False,
     )
     return SimpleNamespace(table=table, config=CONFIG, observed=observed)
 

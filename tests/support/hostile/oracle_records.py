@@ -94,6 +94,22 @@ def _folder(path: str) -> None:
     assert posixpath.normpath(path.partition("://")[2]) == path.partition("://")[2].rstrip("/"), path
 
 
+def _catalog(said: JsonDict, found: JsonDict) -> None:
+    assert found.get("uris", []) == said.get("hiveMetastore", {}).get("uris", [])
+    for uri in found.get("uris", []):
+        host, _, port = uri.removeprefix("thrift://").rpartition(":")
+        assert re.fullmatch("[A-Za-z0-9][A-Za-z0-9.-]*", host), uri
+        assert host.lower() not in ("localhost", "metadata", "0"), uri
+        assert not host.startswith(("127.", "169.254.")), uri
+        assert 0 < int(port) < 65536, uri
+    glue = said.get("glue", {})
+    assert found.get("region", "") == glue.get("region", "")
+    assert found.get("account", "") == glue.get("account", "")
+    if glue:
+        assert re.fullmatch("[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}", glue["region"]), glue
+        assert re.fullmatch("([0-9]{12})?", glue.get("account", "")), glue
+
+
 def _of_table(table: JsonDict, found: JsonDict) -> None:
     spec = table["spec"]
     _folder(found["path"])
@@ -114,13 +130,7 @@ def assignment(table: JsonDict, target: TableSpec) -> JsonDict:
         assert found["callback"]["url"] == said["url"]
         _url(said["url"])
     if (said := spec.get("catalog")) is not None:
-        assert found["catalog"]["uris"] == said["hiveMetastore"]["uris"]
-        for uri in said["hiveMetastore"]["uris"]:
-            host, _, port = uri.removeprefix("thrift://").rpartition(":")
-            assert re.fullmatch("[A-Za-z0-9][A-Za-z0-9.-]*", host), uri
-            assert host.lower() not in ("localhost", "metadata", "0"), uri
-            assert not host.startswith(("127.", "169.254.")), uri
-            assert 0 < int(port) < 65536, uri
+        _catalog(said, found["catalog"])
     for kind, order in found["services"].items():
         _service(kind, order["options"], (spec.get("services") or {}).get(kind) or {})
     if (said := spec.get("bootstrap")) is not None and target.bootstrap is not None:

@@ -77,6 +77,17 @@ FIELDS = frozenset((
     "memory", "schema", "protocol",
 ))  # fmt: skip
 """Names of fields that a token is not put into."""
+REGIONS = (
+    "eu-central-1",
+    "us-gov-west-1",
+    "eu-central",
+    "EU-CENTRAL-1",
+    "eu-central-1.evil.example",
+    "eu-central-1\n",
+    " eu-central-1",
+    "../../../x-1",
+)
+"""Two that are regions, and others."""
 THRIFT = (
     "thrift://metastore.catalogs.svc:9083", "thrift://203.0.113.7:65535", "thrift://m:1", "http://m:9083", "thrift://m",
     "thrift://m:0", "thrift://m:65536", "thrift://LOCALHOST:9083", "thrift://127.1:9083", "thrift://169.254.169.254:80",

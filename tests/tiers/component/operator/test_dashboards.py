@@ -13,6 +13,8 @@ from typing import Any
 import grpc
 import pytest
 
+from hudi_contract.assignment import CatalogOrder
+from hudi_contract.reports import CatalogReport
 from tests.support import ROOT, promtool
 from tests.support.harness.gateway import Gateway, Pod
 from tests.support.harness.operator_world import SUCCEEDED, World
@@ -33,6 +35,7 @@ def lively(world: World) -> None:
         type="MergeOnRead",
         concurrency={"maxWriters": 2},
         commitCallback={"url": "https://receiver.example.com/commits"},
+        catalog={"hiveMetastore": {"uris": ["thrift://metastore.catalogs:9083"]}},
     )
     now = int(time.time() * 1000)
     world.writer("short", source={"files": {"format": "csv", "paths": ["s3a://landing/x.csv"]}})
@@ -89,6 +92,24 @@ def lively(world: World) -> None:
         "message": "receiver.example.com answered 503",
     }
     world.etcd.put(world.key(table_id, "report/callback"), callback)
+    order = CatalogOrder(
+        uris=("thrift://metastore.catalogs:9083",),
+        database="default",
+        table="flights",
+        timeout_seconds=60,
+        uid=(world.get("huditables", "flights") or {})["metadata"]["uid"],
+    )
+    catalog = CatalogReport(
+        inc=agent,
+        target=order.target,
+        instant=instant(510),
+        completion_time=instant(500),
+        at_ms=now,
+        failures=1,
+        reason="Unreachable",
+        message="metastore.catalogs:9083 does not answer",
+    )
+    world.etcd.put(world.key(table_id, "report/catalog"), catalog.to_json())
     failed = {"service": "clean", "inc": agent, "atMs": now, "message": "no", "instant": "", "failures": 2}
     world.etcd.put(world.key(table_id, "done/service-clean"), {**failed, "result": "Failed"})
 

@@ -63,7 +63,7 @@ class Ports:
     def floors(self) -> dict[str, int]:
         return {}
 
-    def clock_offset_ms(self) -> int:
+    def clock_offset_ms(self, since: float = 0.0) -> int:
         return 0
 
     async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
