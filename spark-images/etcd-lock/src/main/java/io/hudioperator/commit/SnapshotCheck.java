@@ -130,8 +130,8 @@ public final class SnapshotCheck {
     /**
      * The base from the write's options, and those of the rows themselves, which a program may have
      * made before the read that the options name (F369), and of what its thread has read besides
-     * (F422); otherwise from what its thread has read.
-     * An agent's reads do not count: it reads for other purposes.
+     * (F422); otherwise from what its thread has read. An agent's reads do not count: it reads for
+     * other purposes.
      */
     private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
         String base = props.getString(BASE, "");

@@ -113,6 +113,11 @@ public final class OpenSessions {
         all().forEach(session -> session.reads().statementBegins(session == own));
     }
 
+    /** Whether this process runs code of users. An agent does not. */
+    public static boolean hasWriter() {
+        return BY_TABLE.values().stream().anyMatch(Session::isWriter);
+    }
+
     public static List<Session> all() {
         return new ArrayList<>(BY_TABLE.values());
     }

@@ -2,7 +2,6 @@ package io.hudioperator.statements;
 
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.session.OpenSessions;
-import io.hudioperator.session.Session;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -85,7 +84,7 @@ public final class OrderedDeletes {
 
     /** The plan itself, unless it is a deletion that needs another one. */
     public static LogicalPlan rewritten(SparkSession spark, LogicalPlan plan) {
-        if (OpenSessions.all().stream().noneMatch(Session::isWriter)) {
+        if (!OpenSessions.hasWriter()) {
             return plan;
         }
         if (plan instanceof DeleteFromTable && plan.resolved()) {

@@ -122,14 +122,14 @@ public final class StatementRules {
      *     has been done then
      */
     public static void check(SparkSession spark, LogicalPlan plan) {
-        if (OpenSessions.all().stream().anyMatch(Session::isWriter)) { // an agent runs no code of users
+        if (OpenSessions.hasWriter()) {
             new StatementRules(spark, isInStatement()).walk(plan);
         }
     }
 
     /** Notes the reads of a plan that is about to run, those of cached frames in it, too. */
     static void executed(LogicalPlan plan) {
-        if (OpenSessions.all().stream().noneMatch(Session::isWriter)) {
+        if (!OpenSessions.hasWriter()) {
             return;
         }
         boolean byStatement = isInStatement();
@@ -166,7 +166,7 @@ public final class StatementRules {
             InsertIntoStatement insert = (InsertIntoStatement) parsed;
             if (insert.byName()
                     && insert.table() instanceof UnresolvedRelation
-                    && OpenSessions.all().stream().anyMatch(Session::isWriter)
+                    && OpenSessions.hasWriter()
                     && new StatementRules(spark, false).namesHudi((UnresolvedRelation) insert.table())) {
                 throw Statements.refusal(
                         "INSERT INTO … BY NAME", "INSERT INTO table (columns) SELECT the columns in this order");

@@ -120,7 +120,7 @@ public final class FolderRules {
 
     /** Whether this process is a writer's driver or executor. */
     public static boolean isOfWriter() {
-        return !WRITTEN.isEmpty() || OpenSessions.all().stream().anyMatch(Session::isWriter);
+        return !WRITTEN.isEmpty() || OpenSessions.hasWriter();
     }
 
     private static TimelineRefusedException refusal(String detail) {

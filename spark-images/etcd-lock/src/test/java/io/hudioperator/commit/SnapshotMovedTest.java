@@ -224,6 +224,14 @@ class SnapshotMovedTest {
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
 
+    /** Another writer commits twice to one file group; the base of rows that were read between. */
+    private TableReads.Base betweenTwoCommits() {
+        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = now();
+        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        return before;
+    }
+
     private TableReads.Base now() {
         return TableReads.Base.of(metaClient.reloadActiveTimeline());
     }
@@ -265,9 +273,7 @@ class SnapshotMovedTest {
     /** F424: the runtime looks keys up before each try of a write. */
     @Test
     void whatIsLookedUpReplacesNothingThatTheProgramHasRead() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         reads.read(before);
         for (String what : List.of("the first time", "tried again")) {
@@ -285,9 +291,7 @@ class SnapshotMovedTest {
     /** I13: a key that somebody inserts after the look-up, for the write that it was made for. */
     @Test
     void whatIsLookedUpCountsForItsWriteAlone() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         lookUp(before);
         reads.statementBegins(true);
@@ -314,9 +318,7 @@ class SnapshotMovedTest {
     /** F88: UPDATE with a value that the program read earlier. */
     @Test
     void whatAStatementReadsReplacesNothingThatTheProgramHasRead() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         reads.read(before);
         for (String what : List.of("the first time", "tried again")) {
@@ -333,9 +335,7 @@ class SnapshotMovedTest {
     /** A program that reads nothing else: each statement is compared since its own read. */
     @Test
     void whatAStatementReadsCountsForItAlone() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         reads.readByStatement(before);
         reads.begun(NOW);
@@ -363,9 +363,7 @@ class SnapshotMovedTest {
     /** What a program itself has read before is in its hands, whatever a statement does. */
     @Test
     void aStatementThatBeginsForgetsNothingThatTheProgramHasRead() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         reads.read(before);
         reads.statementBegins(true);
@@ -377,9 +375,7 @@ class SnapshotMovedTest {
     /** F402: rows go through another table: INSERT INTO other SELECT … FROM t, and back. */
     @Test
     void whatAStatementTakesToAnotherTableIsInTheProgramsHands() {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         reads.statementBegins(false);
         reads.readByStatement(before);
@@ -395,9 +391,7 @@ class SnapshotMovedTest {
      */
     @Test
     void whatOtherThreadsHaveReadCountsBesideOnesOwnRead() throws Exception {
-        commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
-        TableReads.Base before = now();
-        commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
+        TableReads.Base before = betweenTwoCommits();
         TableReads reads = session.reads();
         Thread other = new Thread(() -> reads.read(before));
         other.start();
