@@ -153,7 +153,7 @@ def _type(work: Work) -> None:
 
 
 def _columns(work: Work, option: Option, at: str, most: int) -> list[str]:
-    """The columns of an option; empty: it is missed."""
+    """The columns of an option, also put into the table's field `at`; empty: it is missed."""
     found = work.names(option)
     if len(found) > most or len(set(found)) < len(found) or not all(_COLUMN.fullmatch(each) for each in found):
         work.missing(option, f"{at} has at most {most} names of different columns", "rename the columns in SQL", TABLE)
@@ -167,6 +167,9 @@ def _columns(work: Work, option: Option, at: str, most: int) -> list[str]:
             TABLE,
         )
         return []
+    if found:
+        work.table[at] = found
+        work.to(option, f"HudiTable spec.{at}")
     return found
 
 
@@ -181,9 +184,8 @@ def _keys(work: Work) -> None:
             TABLE,
         )
         work.unneeded(key, "it is empty")
-    elif keys := _columns(work, key, "recordKeyFields", _MAX_KEYS):
-        work.table["recordKeyFields"] = keys
-        work.to(key, "HudiTable spec.recordKeyFields")
+    else:
+        keys = _columns(work, key, "recordKeyFields", _MAX_KEYS)
     generator = _generator(work)
     partitions = _partitions(work, generator)
     _layout(work, generator, len(keys), len(partitions))
@@ -229,11 +231,7 @@ def _partitions(work: Work, generator: str) -> list[str]:
     if generator and generator not in (SIMPLE, COMPLEX):
         work.missing(option, f"{generator} makes other partitions of it than the column's values", "see there", TABLE)
         return []
-    found = _columns(work, option, "partitionFields", _MAX_PARTITIONS)
-    if found:
-        work.table["partitionFields"] = found
-        work.to(option, "HudiTable spec.partitionFields")
-    return found
+    return _columns(work, option, "partitionFields", _MAX_PARTITIONS)
 
 
 def _layout(work: Work, generator: str, keys: int, partitions: int) -> None:
@@ -311,11 +309,7 @@ def _ordering(work: Work) -> list[str]:
         work.unneeded(option, f"{flag.name} counts")
     if winner is None:
         return []
-    found = _columns(work, winner, "orderingFields", _MAX_ORDERING)
-    if found:
-        work.table["orderingFields"] = found
-        work.to(winner, "HudiTable spec.orderingFields")
-    return found
+    return _columns(work, winner, "orderingFields", _MAX_ORDERING)
 
 
 def _mode(work: Work) -> str:
