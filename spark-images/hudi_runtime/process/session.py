@@ -91,13 +91,15 @@ class Session:
         self._java.mayYield(times)
 
     @contextmanager
-    def looking_up(self) -> Iterator[None]:
+    def looking_up(self, *, deletes: bool = False) -> Iterator[None]:
         """What this thread reads of the table in this context is for the write that ends it.
 
         It counts for that write alone, and hides nothing that the program has read before (F424).
+
+        `deletes`: that write is a delete; in mode NonBlocking the look-up does not count (F425).
         """
         reads = self._java.reads()
-        reads.lookUpBegins()
+        reads.lookUpBegins(deletes)
         try:
             yield
         finally:

@@ -26,7 +26,6 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
-ISOLATION = f"{_OPTION}isolation"
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,15 @@ class Base:
     def options(self, isolation: str) -> dict[str, str]:
         """Write options for the comparison of the commit.
 
-        `isolation` is `frame`, `snapshot` or `serializable` (SnapshotCheck.java).
+        `isolation` is `snapshot` or `serializable` (SnapshotCheck.java).
         """
         named = {f"{_OPTION}read": self.read} if self.read else {}
-        return {f"{_OPTION}base": self.completion, f"{_OPTION}floor": self.floor, ISOLATION: isolation, **named}
+        return {
+            f"{_OPTION}base": self.completion,
+            f"{_OPTION}floor": self.floor,
+            f"{_OPTION}isolation": isolation,
+            **named,
+        }
 
 
 @dataclass(frozen=True)

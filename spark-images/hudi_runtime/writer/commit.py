@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession, types
 from hudi_contract import metadata
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.words import Stage
+from hudi_contract.words import Operation, Stage
 from hudi_runtime.job.job import Job, KafkaSource
 from hudi_runtime.job.options import key_options, schema_options, write_options
 from hudi_runtime.process import spark as sp
@@ -37,7 +37,7 @@ from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.progress import parse_checkpoint
 from hudi_runtime.read.sources import Batch, transform
-from hudi_runtime.read.update import ISOLATION, plain, take
+from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
@@ -148,12 +148,12 @@ class Committer:
             rows = values.held(
                 fit.apply(frame),
                 self._job.table,
-                delete=self._job.operation == "delete",
+                delete=self._job.operation == Operation.DELETE,
                 inserts=self._job.inserts,
                 kafka=isinstance(self._job.source, KafkaSource),
             )
             with (
-                self._session.looking_up(),
+                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),
                 duplicates.held(self._spark, rows, self._job) as checked,
                 deletes.held(self._spark, checked, self._job) as (given, deleted),
             ):
@@ -162,7 +162,7 @@ class Committer:
                     {
                         **options,
                         **deleted,
-                        **self._compared(since),
+                        **since,
                         **self._computed_once(made, recomputed),
                         **key_options(fit.schema, self._job.table.record_keys),
                         **duplicates.as_upsert(self._table, self._job),
@@ -196,7 +196,7 @@ class Committer:
         The base is that of the table's rows that they are made from (empty: they are not).
         """
         if isinstance(batch.frame, DataFrame):
-            return batch.frame, batch.base.options("frame") if batch.base else {}
+            return batch.frame, batch.base.options("snapshot") if batch.base else {}
         snapshot, since = take(self._spark, self._table)
         try:
             rows = batch.frame.rows(plain(snapshot))
@@ -205,13 +205,6 @@ class Committer:
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
         return rows, since.options(batch.frame.isolation)
-
-    def _compared(self, since: Mapping[str, str]) -> Mapping[str, str]:
-        """The options with isolation `snapshot` when keys are looked up.
-
-        They are compared in non-blocking mode, too, where a frame read before is not.
-        """
-        return {**since, ISOLATION: "snapshot"} if self._job.looks_up and since.get(ISOLATION) == "frame" else since
 
     def _computed_once(self, frame: DataFrame, begun: int) -> Mapping[str, str]:
         """Rows that differ each time they are computed are committed only if computed once (F106).

@@ -2,7 +2,11 @@
 
 There a deletion needs the ordering value of the row that it deletes, so that the table's rows are
 read: `OrderedDeletes.java` joins them with the batch. This module only says in which partitions
-they are (`lookup_partitions.py`), and what the read means for the commit.
+they are (`lookup_partitions.py`).
+
+The read only finds the versions of the records that the batch names. So in the non-blocking mode it
+is not compared with other commits: a version that is committed meanwhile is a later one, or one
+that loses against the deletion, by its ordering value (F425).
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_contract.words import MergeMode, Operation, TableType
 from hudi_runtime.job.job import Job
-from hudi_runtime.read.update import ISOLATION
 from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.writer import lookup_partitions
 
@@ -31,20 +34,17 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[tuple[Data
     if table.merge.mode != MergeMode.EVENT_TIME:
         yield frame, {}
         return
-    # The read says which version is deleted: a version that another writer commits meanwhile is a
-    # later one by its ordering value, and no conflict in the non-blocking mode.
-    compared = {ISOLATION: "frame"}
     rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
     if not lookup_partitions.may_prune(frame, rows, table.partitions):
-        yield frame, compared
+        yield frame, {}
         return
     kept = frame.persist()
     try:
         looked = lookup_partitions.of_batch(kept, table.partitions)
         if looked is None:
-            yield kept, compared
+            yield kept, {}
         else:
             condition = str(looked._jc.expr().sql())
-            yield lookup_partitions.held(kept, looked), {**compared, IN: condition}
+            yield lookup_partitions.held(kept, looked), {IN: condition}
     finally:
         kept.unpersist()

@@ -55,7 +55,7 @@ class Cell:
     @property
     def promise(self) -> str:
         """`snapshot`, `serializable`, or nothing."""
-        if self.how == "unseen" or (self.how == "frame" and self.mode == "NonBlocking"):
+        if self.how == "unseen":
             return ""
         return "serializable" if self.how == "serializable" or self.mode == "NonBlocking" else "snapshot"
 

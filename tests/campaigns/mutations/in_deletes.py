@@ -246,7 +246,32 @@ DELETES = (
         "deletes-meet-every-commit",
         "availability",
         "a delete in the non-blocking mode is a conflict with each commit since it has read the table",
-        a("writer/deletes", '    compared = {ISOLATION: "frame"}\n', "    compared: dict[str, str] = {}\n"),
+        j("StatementRules", "OrderedDeletes.onlyFinds(options(source))", "source == null"),
         "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read",
+    ),
+    mutation(
+        "what-a-delete-finds-is-compared",
+        "availability",
+        "the versions that a delete has found count in the non-blocking mode, too",
+        j("SnapshotCheck", "nonBlocking ? null : write.found", "write.found"),
+        t("SnapshotMovedTest.whatADeleteFindsIsNoReasonForItInTheNonBlockingMode"),
+    ),
+    mutation(
+        "what-a-delete-finds-is-forgotten",
+        "I9",
+        "in the optimistic mode a delete is not compared with what completed since it has found the rows",
+        j("SnapshotCheck", "nonBlocking ? null : write.found", "null"),
+        t("SnapshotMovedTest.whatADeleteFindsIsNoReasonForItInTheNonBlockingMode"),
+    ),
+    mutation(
+        "a-delete-needs-no-reason",
+        "F425",
+        "in the non-blocking mode a delete is not compared with anything, whatever its program has read",
+        j(
+            "SnapshotCheck",
+            "            return session.isWriter() ? TableReads.Base.both(write.base, found) : null;\n",
+            "            return session.isWriter() && !nonBlocking ? TableReads.Base.both(write.base, found) : null;\n",
+        ),
+        "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
     ),
 )

@@ -80,7 +80,7 @@ UPDATES = (
         "a frame that was made from the table is compared only with what completed since its write began",
         a(
             "writer/commit",
-            'return batch.frame, batch.base.options("frame") if batch.base else {}',
+            'return batch.frame, batch.base.options("snapshot") if batch.base else {}',
             "return batch.frame, {}",
         ),
         f"{UNIT}::test_a_frame_keeps_the_base_that_it_has",

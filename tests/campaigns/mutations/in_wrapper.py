@@ -575,7 +575,7 @@ COMMITS = (
         "look-ups-hide-what-was-read",
         "F424",
         "what the runtime looks up before a try replaces what the program has read before the first one",
-        j("TableReads", "        if (mine.looksUp) {\n", "        if (mine.looksUp && number < 0) {\n"),
+        j("TableReads", "        } else if (mine.looksUp) {\n", "        } else if (mine.looksUp && number < 0) {\n"),
         t("SnapshotMovedTest.whatIsLookedUpReplacesNothingThatTheProgramHasRead"),
     ),
     mutation(
@@ -593,7 +593,7 @@ COMMITS = (
         "look-ups-are-the-programs",
         "F424",
         "the session is not told that a read is a look-up of the runtime",
-        a("writer/commit", "                self._session.looking_up(),\n"),
+        a("writer/commit", "                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),\n"),
         "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
     ),
     mutation(

@@ -84,11 +84,14 @@ def test_another_file_group_is_no_conflict_unless_it_is_serializable(world: Worl
     counted(table, {1: 2, 2: 0, 3: 2})
 
 
-def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, agent: Process) -> None:
+@pytest.mark.parametrize("spec", [{}, NON_BLOCKING], ids=["cow", "non-blocking"])
+def test_a_frame_made_from_the_table_is_not_written_over_a_commit(
+    world: World, agent: Process, spec: dict[str, Any]
+) -> None:
     """The function was asked once, so its rows are old: the attempt ends as a conflict, and the
     next one asks again.
     """
-    table = made(world, agent, "update-frame")
+    table = made(world, agent, f"update-frame-{len(spec)}", **spec)
     slow = race(world, table, "frames", quick=[1])
     assert slow.wait() == 13, slow.log()[-4000:]
     assert slow.termination()["class"] == "WriteConflict"
@@ -96,7 +99,7 @@ def test_a_frame_made_from_the_table_is_not_written_over_a_commit(world: World, 
     again = counting(table, "slow", "frames", [1])
     assert again.wait() == 0, again.log()[-4000:]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    counted(table, {1: 2, 2: 0, 3: 0})
+    counted(table, {1: 2, 2: 0, 3: 0}, buckets=spec is NON_BLOCKING)
 
 
 def test_what_was_read_without_the_runtime_is_compared_too(world: World, agent: Process) -> None:
@@ -134,12 +137,18 @@ def test_a_query_of_the_own_table_is_written_once(world: World, agent: Process) 
     counted(table, {1: 1, 2: 0, 3: 0})
 
 
-@pytest.mark.parametrize(("operation", "type"), [("delete", "MergeOnRead"), ("insert", "CopyOnWrite")])
-def test_a_look_up_does_not_hide_what_the_function_has_read(
-    world: World, agent: Process, operation: str, type: str
-) -> None:
-    """F424: what the runtime reads before each try is not read by the function."""
-    table = made(world, agent, f"looked-up-{operation}", type=type)
+LOOK_UPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "delete": ("delete", {"type": "MergeOnRead"}),
+    "delete-non-blocking": ("delete", NON_BLOCKING),
+    "insert": ("insert", {"type": "CopyOnWrite"}),
+}
+
+
+@pytest.mark.parametrize("case", LOOK_UPS)
+def test_a_look_up_does_not_hide_what_the_function_has_read(world: World, agent: Process, case: str) -> None:
+    """F424, F425: what the runtime reads before each try is not read by the function."""
+    operation, spec = LOOK_UPS[case]
+    table = made(world, agent, f"looked-up-{case}", **spec)
     gate = world.folder / f"gate-{table.spec.ref.name}"
     batch = {"gate": str(gate), **({"new": 7} if operation == "insert" else {})}
     slow = table.writer("slow", operation=operation, file=CODE, function="collected", python={"batches": [batch]})
@@ -150,4 +159,4 @@ def test_a_look_up_does_not_hide_what_the_function_has_read(
     assert slow.wait() == 13, slow.log()[-4000:]
     assert slow.termination()["class"] == "WriteConflict"
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    counted(table, {1: 1, 2: 0, 3: 0})
+    counted(table, {1: 1, 2: 0, 3: 0}, buckets=spec is NON_BLOCKING)

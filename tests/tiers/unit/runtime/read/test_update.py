@@ -155,7 +155,7 @@ def test_an_update_is_asked_at_each_try(committer: Rewritten) -> None:
 
 def test_a_frame_keeps_the_base_that_it_has(committer: Rewritten) -> None:
     assert options(committer._rows(batch(Frame()))) == (None, None)
-    assert [options(committer._rows(batch(Frame(), Base("4", "1")))) for _ in range(2)] == [("4", "frame")] * 2
+    assert [options(committer._rows(batch(Frame(), Base("4", "1")))) for _ in range(2)] == [("4", "snapshot")] * 2
 
 
 def test_what_the_function_does_wrong_is_told(committer: Rewritten) -> None:

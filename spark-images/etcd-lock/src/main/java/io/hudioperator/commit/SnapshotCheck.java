@@ -43,11 +43,6 @@ public final class SnapshotCheck {
     /** What a commit is compared with. */
     enum Isolation {
         /**
-         * As SNAPSHOT, but compares nothing in the non-blocking mode. For a data frame that a
-         * program made from rows of the table, for whatever purpose.
-         */
-        FRAME,
-        /**
          * The file groups that were written, and the partitions from which records were removed: a
          * record that was read may be gone, and writing it again would put it into another file
          * group. In the non-blocking mode, where these are not known under the lock, the whole
@@ -95,7 +90,7 @@ public final class SnapshotCheck {
      */
     public static List<Moved> since(
             HoodieTableMetaClient metaClient, TypedProperties props, Session session, String instant) {
-        return since(metaClient, props, session, session.reads().write(instant));
+        return since(metaClient, props, session, session.reads().write(instant), false);
     }
 
     /**
@@ -104,14 +99,18 @@ public final class SnapshotCheck {
      */
     static boolean mayName(TypedProperties props, Session session, String instant, HoodieInstant completed) {
         TableReads.Write write = session.reads().write(instant);
-        TableReads.Base base = base(props, session, write);
+        TableReads.Base base = base(props, session, write, false);
         return base != null && base.lacks(completed) && !session.reads().knows(write, completed.requestedTime());
     }
 
     private static List<Moved> since(
-            HoodieTableMetaClient metaClient, TypedProperties props, Session session, TableReads.Write write) {
+            HoodieTableMetaClient metaClient,
+            TypedProperties props,
+            Session session,
+            TableReads.Write write,
+            boolean nonBlocking) {
         write.madeFrom(props.getString(READ, ""));
-        TableReads.Base base = base(props, session, write);
+        TableReads.Base base = base(props, session, write, nonBlocking);
         if (base == null) {
             return List.of();
         }
@@ -131,14 +130,18 @@ public final class SnapshotCheck {
      * The base from the write's options, and those of the rows themselves, which a program may have
      * made before the read that the options name (F369), and of what its thread has read besides
      * (F422); otherwise from what its thread has read. An agent's reads do not count: it reads for
-     * other purposes.
+     * other purposes. In the non-blocking mode neither do the versions that a delete has found: it
+     * deletes the record that it names, and a later version has its own place in their order.
      */
-    private static TableReads.Base base(TypedProperties props, Session session, TableReads.Write write) {
+    private static TableReads.Base base(
+            TypedProperties props, Session session, TableReads.Write write, boolean nonBlocking) {
         String base = props.getString(BASE, "");
+        TableReads.Base found = nonBlocking ? null : write.found;
         if (base.isEmpty()) {
-            return session.isWriter() ? write.base : null;
+            return session.isWriter() ? TableReads.Base.both(write.base, found) : null;
         }
-        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of()).and(write.own);
+        TableReads.Base own = TableReads.Base.both(write.own, found);
+        return new TableReads.Base(base, props.getString(FLOOR, ""), Set.of()).and(own);
     }
 
     /**
@@ -150,16 +153,13 @@ public final class SnapshotCheck {
      */
     public static void inNonBlockingMode(
             HoodieTableMetaClient metaClient, TypedProperties props, Session session, Set<String> begun) {
-        if (isolation(props) == Isolation.FRAME) {
-            return;
-        }
         TypedProperties all = TypedProperties.copy(props);
         all.setProperty(ISOLATION, Isolation.SERIALIZABLE.name());
         if (begun.isEmpty() && props.containsKey(BASE)) {
-            since(metaClient, all, session, session.reads().write(""));
+            since(metaClient, all, session, session.reads().write(""), true);
         }
         for (String instant : begun) {
-            since(metaClient, all, session, session.reads().write(instant));
+            since(metaClient, all, session, session.reads().write(instant), true);
         }
     }
 

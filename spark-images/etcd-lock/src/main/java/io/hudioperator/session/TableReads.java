@@ -82,6 +82,11 @@ public final class TableReads {
                     both);
         }
 
+        /** The base of rows that were made from rows of both, each of which may be null. */
+        public static Base both(Base one, Base other) {
+            return one == null ? other : one.and(other);
+        }
+
         /** Whether rows that were read at this base may lack what this commit added. */
         public boolean lacks(HoodieInstant completed) {
             return completed.getCompletionTime() != null
@@ -100,15 +105,21 @@ public final class TableReads {
          * statement has read; null when that is nothing.
          */
         public final Base own;
+        /**
+         * What was read to find the versions of the records that this delete names, and nothing
+         * else; null when that is nothing. {@link #base} and {@link #own} are without it.
+         */
+        public final Base found;
 
         private final long thread;
         private volatile String read = "";
 
-        private Write(String instant, long thread, Base base, Base own) {
+        private Write(String instant, long thread, Base base, Base own, Base found) {
             this.instant = instant;
             this.thread = thread;
             this.base = base;
             this.own = own;
+            this.found = found;
         }
 
         /** Names the read that this write is based on; empty when its writer does not name one. */
@@ -149,8 +160,12 @@ public final class TableReads {
         private boolean ownStatement = true;
         /** Whether what is read now is looked up for the next write. */
         private boolean looksUp;
+        /** Whether that is for a delete. */
+        private boolean deletes;
         /** What has been looked up for the next write. */
         private Base lookedUp;
+        /** What the next write, a delete, has read to find what it deletes. */
+        private Base found;
     }
 
     private final Map<Long, OfThread> threads = new HashMap<>();
@@ -187,7 +202,10 @@ public final class TableReads {
     /** This thread has received rows of the table. */
     public synchronized void read(Base base) {
         OfThread mine = ofThisThread();
-        if (mine.looksUp) {
+        if (mine.looksUp && mine.deletes) {
+            mine.found = base.and(mine.found);
+            return;
+        } else if (mine.looksUp) {
             mine.lookedUp = base.and(mine.lookedUp);
             return;
         }
@@ -215,6 +233,9 @@ public final class TableReads {
         OfThread mine = ofThisThread();
         mine.statement = null;
         mine.ownStatement = own;
+        if (!mine.looksUp) {
+            mine.found = null;
+        }
     }
 
     /**
@@ -232,14 +253,28 @@ public final class TableReads {
     }
 
     /**
+     * A delete has read rows of the table to find the versions of the records that it names. Which
+     * records these are does not come from there (F425).
+     */
+    public synchronized void readByDelete(Base base) {
+        OfThread mine = ofThisThread();
+        mine.found = base.and(mine.found);
+    }
+
+    /**
      * Until {@link #lookUpEnds}, what this thread reads is looked up by the runtime for its next
      * write, and nothing of it is in the program's hands: it counts for that write, in addition to
      * what the program has read, and replaces nothing of that (F424).
+     *
+     * @param deletes whether that write is a delete, so that the look-up only finds the versions of
+     *     the records that it names
      */
-    public synchronized void lookUpBegins() {
+    public synchronized void lookUpBegins(boolean deletes) {
         OfThread mine = ofThisThread();
         mine.looksUp = true;
+        mine.deletes = deletes;
         mine.lookedUp = null;
+        mine.found = null;
     }
 
     /** The write for which this thread has looked something up is over. */
@@ -247,6 +282,7 @@ public final class TableReads {
         OfThread mine = ofThisThread();
         mine.looksUp = false;
         mine.lookedUp = null;
+        mine.found = null;
     }
 
     private OfThread ofThisThread() {
@@ -274,13 +310,15 @@ public final class TableReads {
         }
         Base given = read == null ? before.given : read;
         Base base = statement == null ? given : statement.and(given);
+        Base found = mine.found;
         mine.statement = null;
+        mine.found = null;
         for (OfThread one : new OfThread[] {mine, newest}) {
             one.wrote = number + 1;
             one.given = given;
         }
         number++;
-        writes.put(instant, new Write(instant, thread, base, own));
+        writes.put(instant, new Write(instant, thread, base, own, found));
         if (writes.size() > MAX_WRITES) {
             writes.pollFirstEntry(); // is then treated as a write of another process
         }
@@ -292,7 +330,7 @@ public final class TableReads {
      */
     public synchronized Write write(String instant) {
         Write found = writes.get(instant);
-        return found == null ? new Write(instant, Thread.currentThread().getId(), null, null) : found;
+        return found == null ? new Write(instant, Thread.currentThread().getId(), null, null, null) : found;
     }
 
     /**

@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.UUID;
 import org.apache.hudi.DataSourceWriteOptions;
 import org.apache.hudi.HoodieSchemaConversionUtils;
 import org.apache.hudi.common.config.RecordMergeMode;
@@ -60,6 +61,13 @@ public final class OrderedDeletes {
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String PREPPED = "_hoodie.spark.sql.writes.prepped";
     private static final String DELETED = "_hudiop_deleted_";
+    /**
+     * Marks a read that only finds what a delete deletes. Another value in each process, so that no
+     * option of a program means this.
+     */
+    private static final String FINDS = "hoodie.write.lock.etcd.finds";
+
+    private static final String OF_THIS_PROCESS = UUID.randomUUID().toString();
     private static final Column NEVER = functions.spark_partition_id().lt(0);
 
     /** What makes a write another one than the upsert that a deletion needs (F328). */
@@ -91,6 +99,11 @@ public final class OrderedDeletes {
             return statement(spark, (DeleteFromTable) plan);
         }
         return plan instanceof SaveIntoDataSourceCommand ? save(spark, (SaveIntoDataSourceCommand) plan) : plan;
+    }
+
+    /** Whether the options are those of a read that only finds what a delete deletes. */
+    static boolean onlyFinds(scala.collection.immutable.Map<String, String> options) {
+        return options.get(FINDS).contains(OF_THIS_PROCESS);
     }
 
     /** Whether deletions of this table need an ordering value. Some tables take none. */
@@ -189,7 +202,11 @@ public final class OrderedDeletes {
             return save;
         }
         OpenSessions.statementBegins(path.get());
-        Dataset<Row> rows = spark.read().format("hudi").options(SNAPSHOT).load(path.get());
+        Dataset<Row> rows = spark.read()
+                .format("hudi")
+                .options(SNAPSHOT)
+                .option(FINDS, OF_THIS_PROCESS)
+                .load(path.get());
         if (rows.columns().length == 0) { // no commit, so nothing to delete
             return save;
         }

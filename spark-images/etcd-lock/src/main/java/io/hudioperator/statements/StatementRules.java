@@ -301,7 +301,12 @@ public final class StatementRules {
             requireLogFiles(source, table);
             requireMerged(source, table);
             requireAllFiles(options(source));
-            read(session.reads(), TableReads.Base.of(table.getActiveTimeline()), byStatement);
+            TableReads.Base base = TableReads.Base.of(table.getActiveTimeline());
+            if (OrderedDeletes.onlyFinds(options(source))) {
+                session.reads().readByDelete(base);
+            } else {
+                read(session.reads(), base, byStatement);
+            }
         }
     }
 

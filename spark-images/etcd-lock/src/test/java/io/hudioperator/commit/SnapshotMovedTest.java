@@ -25,6 +25,7 @@ import java.util.stream.Collectors;
 import org.apache.hudi.EmptyRelation;
 import org.apache.hudi.client.transaction.ConcurrentOperation;
 import org.apache.hudi.common.config.LockConfiguration;
+import org.apache.hudi.common.config.TypedProperties;
 import org.apache.hudi.common.model.HoodieCommitMetadata;
 import org.apache.hudi.common.model.HoodieTableType;
 import org.apache.hudi.common.model.HoodieWriteStat;
@@ -161,12 +162,9 @@ class SnapshotMovedTest {
     void whatCompletedBetweenTheReadAndTheBeginningOfTheWrite() {
         String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
         String later = commit(1, content(WriteOperationType.UPSERT, "f", 0), "another");
-        for (SnapshotCheck.Isolation isolation :
-                Set.of(SnapshotCheck.Isolation.FRAME, SnapshotCheck.Isolation.SNAPSHOT)) {
-            assertEquals(Set.of(requested.get(1)), candidates(read, isolation));
-            assertEquals(Set.of(), candidates(later, isolation));
-            assertEquals(Set.of(), candidates("", isolation));
-        }
+        assertEquals(Set.of(requested.get(1)), candidates(read, SnapshotCheck.Isolation.SNAPSHOT));
+        assertEquals(Set.of(), candidates(later, SnapshotCheck.Isolation.SNAPSHOT));
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
 
     @Test
@@ -311,8 +309,43 @@ class SnapshotMovedTest {
     }
 
     private void lookUp(TableReads.Base base) {
-        session.reads().lookUpBegins();
+        session.reads().lookUpBegins(false);
         session.reads().read(base);
+    }
+
+    /** F425: what a delete has found counts as any other read, but not in the non-blocking mode. */
+    @Test
+    void whatADeleteFindsIsNoReasonForItInTheNonBlockingMode() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.readByDelete(before);
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.lookUpBegins(true);
+        reads.read(before);
+        reads.begun(NOW);
+        reads.lookUpEnds();
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "of another write");
+        reads.readByDelete(before);
+        reads.statementBegins(true); // the delete failed before its write began
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "after one that failed");
+        reads.readByDelete(before);
+        reads.begun(NOW);
+        compareInNonBlockingMode();
+        reads.read(before);
+        reads.readByDelete(now());
+        reads.begun(NOW);
+        assertCode(
+                ErrorCode.SNAPSHOT_MOVED,
+                assertThrows(HoodieWriteConflictException.class, this::compareInNonBlockingMode));
+    }
+
+    private void compareInNonBlockingMode() {
+        TypedProperties props = TypedProperties.copy(options("", SnapshotCheck.Isolation.SNAPSHOT));
+        SnapshotCheck.inNonBlockingMode(metaClient, props, session, Set.of(NOW));
     }
 
     /** F88: UPDATE with a value that the program read earlier. */
@@ -510,7 +543,6 @@ class SnapshotMovedTest {
                 assertThrows(HoodieWriteConflictException.class, () -> lock(read, SnapshotCheck.Isolation.SNAPSHOT)));
         assertNull(table.lock());
         assertTrue(lock(later, SnapshotCheck.Isolation.SNAPSHOT));
-        assertTrue(lock(read, SnapshotCheck.Isolation.FRAME));
     }
 
     private boolean lock(String base, SnapshotCheck.Isolation isolation) {
