@@ -118,8 +118,26 @@ STATEMENTS = (
         "files-of-the-table-are-read",
         "I9 F79",
         "the table's files may be read past Hudi, and nobody knows as of when",
-        j("StatementRules", "      if (isAmongData(path)) {", "      if (isAmongData(path) && path.isEmpty()) {"),
+        j("StatementRules", "        if (isAmongData(path)) {", "        if (isAmongData(path) && path.isEmpty()) {"),
         "tests/tiers/hudi/test_statements.py::test_no_statement_loses_a_row",
+    ),
+    mutation(
+        "files-below-a-folder-are-read",
+        "I9 F426",
+        "the table's files may be read as files of a folder above the table",
+        j("StatementRules", "            above |= OpenSessions", "            above &= OpenSessions"),
+        "tests/tiers/hudi/test_statements.py::test_no_statement_loses_a_row",
+    ),
+    mutation(
+        "a-port-makes-it-another-table",
+        "I9 F427",
+        "a table is not recognized when its path names the default port",
+        j(
+            "TablePath",
+            "if (!port.isEmpty() && host.endsWith(port)) {",
+            "if (port.isEmpty() && host.endsWith(port)) {",
+        ),
+        t("ProtocolDataTest.pathsOfOnePlace"),
     ),
     mutation(
         "statements-make-old-reads-new",

@@ -518,6 +518,8 @@ def lists():
         lambda: spark.sparkContext.parallelize(["x"], 1).saveAsTextFile(f"{path}/a/lines"),
     )
     outcome("spark.read.parquet of the table's files", lambda: spark.read.parquet(f"{path}/a").count())
+    deep, above = spark.read.schema("id int").option("recursiveFileLookup", "true"), path.rsplit("/", 1)[0]
+    outcome("spark.read.parquet of a folder above the table", lambda: deep.parquet(above).count())
     spark.conf.set("spark.sql.sources.useV1SourceList", "")
     outcome(
         "spark.read.orc of the table's files, data source V2",

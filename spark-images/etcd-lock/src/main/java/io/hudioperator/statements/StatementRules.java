@@ -4,6 +4,7 @@ import io.hudioperator.contract.TablePath;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
 import io.hudioperator.session.TableReads;
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -320,16 +321,29 @@ public final class StatementRules {
 
     /**
      * Refuses to read the table as files: that would return old versions of rows and uncommitted
-     * rows, and the time of the read would be unknown (F79).
+     * rows, and the time of the read would be unknown (F79). Spark also reads what is below a
+     * folder (F426).
      */
     private static void requireNoFiles(FileIndex files) {
         Iterator<Path> roots = files.rootPaths().iterator();
+        boolean above = false;
         while (roots.hasNext()) {
             String path = roots.next().toString();
-            if (isAmongData(path)) {
-                throw Statements.refusal(
-                        "reading files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
-            }
+            requireNotAmongData(path);
+            String outer = TablePath.comparable(path).replaceAll("/+$", "") + "/";
+            above |= OpenSessions.all().stream()
+                    .anyMatch(
+                            session -> TablePath.comparable(session.basePath()).startsWith(outer));
+        }
+        for (String file : above ? files.inputFiles() : new String[0]) {
+            requireNotAmongData(new Path(URI.create(file)).toString());
+        }
+    }
+
+    private static void requireNotAmongData(String path) {
+        if (isAmongData(path)) {
+            throw Statements.refusal(
+                    "reading files of the table that this program writes, " + path, "spark.read.format(\"hudi\")");
         }
     }
 

@@ -57,6 +57,18 @@ class ProtocolDataTest {
         assertEquals("f36cb7a236448a3c222773f785e13669", TablePath.tableId("s3a://lake/flights"));
     }
 
+    /** F427; as test_naming.py for the operator. */
+    @Test
+    void pathsOfOnePlace() {
+        assertEquals("hdfs://nn/Lake/t", TablePath.comparable("hdfs://NN:8020/Lake//t/"));
+        assertEquals("hdfs://nn/Lake/t", TablePath.comparable("hdfs://nn./Lake/t"));
+        assertEquals("hdfs://nn:9000/t", TablePath.comparable("hdfs://nn:9000/t"));
+        assertEquals("abfs://c@h/t", TablePath.comparable("abfss://c@H:443/t"));
+        assertEquals("s3a://lake", TablePath.comparable("s3://Lake/"));
+        assertEquals("file://Tmp/x", TablePath.comparable("/Tmp/x"));
+        assertEquals("file://Tmp/x", TablePath.comparable("file:///Tmp/x"));
+    }
+
     @Test
     void instantTimes() {
         assertEquals("20250102030405006", InstantTime.of(1735787045006L));
