@@ -105,6 +105,29 @@ class Session:
         finally:
             reads.lookUpEnds()
 
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """The writes of this thread in this context are tries of one write.
+
+        What the program has read before counts for each of them (F442).
+        """
+        reads = self._java.reads()
+        reads.batchBegins()
+        try:
+            yield
+        finally:
+            reads.batchEnds()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """What this thread reads of the table in this context is for the next try of its batch."""
+        reads = self._java.reads()
+        reads.askBegins()
+        try:
+            yield
+        finally:
+            reads.askEnds()
+
     def recomputed(self) -> int:
         """How often rows may have been computed anew since this JVM began.
 

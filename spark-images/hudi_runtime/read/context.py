@@ -5,7 +5,6 @@ The attempt, its table, and the metadata that identifies its commits.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_runtime.job.job import Job
 from hudi_runtime.job.options import commit_metadata, table_options
 from hudi_runtime.process.session import Session
+from hudi_runtime.read.reads import Reads
 from hudi_runtime.read.update import Base, take
 from hudi_runtime.table.hudi import Table
 
@@ -37,10 +37,7 @@ class Context:
     """The session of this process."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """`source.python.arguments` of the HudiWriter; empty in an application."""
-    _read: dict[int, list[Base]] = field(default_factory=dict)
-    """The reads of each thread since its last batch."""
-    _given: dict[int, Base] = field(default_factory=dict)
-    """The base of the last batch of each thread."""
+    _reads: Reads = field(default_factory=Reads)
 
     @property
     def table_path(self) -> str:
@@ -60,7 +57,7 @@ class Context:
         prefer `Update`). Raises the errors of Spark and of the store's client.
         """
         frame, base = take(self.spark, Table(self.spark, self.table_path))
-        self._read.setdefault(threading.get_ident(), []).append(replace(base, read=uuid.uuid4().hex))
+        self._reads.add(replace(base, read=uuid.uuid4().hex))
         return frame
 
     def base_of_batch(self) -> Base | None:
@@ -68,17 +65,9 @@ class Context:
 
         The base of the rows that the batch may be made from.
 
-        These are the rows that this thread has read since its previous batch, else those of the
-        previous batch. A thread that has read nothing may write rows that any other
-        thread has read.
+        See `Reads.of_batch`.
         """
-        mine = threading.get_ident()
-        if reads := self._read.pop(mine, []):
-            self._given[mine] = min(reads, key=_completion)
-        if mine in self._given:
-            return self._given[mine]
-        others = [*(base for reads in list(self._read.values()) for base in reads), *list(self._given.values())]
-        return min(others, key=_completion, default=None)
+        return self._reads.of_batch()
 
     def commit_metadata(self) -> dict[str, str]:
         """Write options that record writer, attempt and incarnation in the commit.
@@ -92,7 +81,7 @@ class Context:
         base = self.base_of_batch()
         if base is None:
             return commit_metadata(self.job, inc=self.inc, progress=None)
-        named = replace(base, read=f"{base.read}-{threading.get_ident()}")
+        named = replace(base, read=f"{base.read}-{self._reads.thread}")
         return commit_metadata(self.job, inc=self.inc, progress=None) | named.options("snapshot")
 
     def table_options(self) -> dict[str, str]:
@@ -101,10 +90,6 @@ class Context:
         Its name, type, key, partition and ordering fields. For an application's own writes.
         """
         return table_options(self.job.table)
-
-
-def _completion(base: Base) -> str:
-    return base.completion
 
 
 _current: list[Context] = []

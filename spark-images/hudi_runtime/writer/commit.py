@@ -89,6 +89,10 @@ class Committer:
         Raises the error of the write when it is not a conflict, RuntimeFailure(WriteConflict) when
         the in-process retries are exhausted.
         """
+        with self._session.batch():
+            return self._tries(batch, base=base)
+
+    def _tries(self, batch: Batch, *, base: str) -> str:
         since = self._tally.conflict_count
         retry = 0
         self._fairness.begin()
@@ -197,11 +201,12 @@ class Committer:
         """
         if isinstance(batch.frame, DataFrame):
             return batch.frame, batch.base.options("snapshot") if batch.base else {}
-        snapshot, since = take(self._spark, self._table)
-        try:
-            rows = batch.frame.rows(plain(snapshot))
-        except Exception as error:
-            raise user_error(error, "the function of an Update") from error
+        with self._session.asking():
+            snapshot, since = take(self._spark, self._table)
+            try:
+                rows = batch.frame.rows(plain(snapshot))
+            except Exception as error:
+                raise user_error(error, "the function of an Update") from error
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
         return rows, since.options(batch.frame.isolation)

@@ -24,7 +24,8 @@ import org.apache.hudi.storage.StorageConfiguration;
  * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
  * saved) counts for that statement in addition. It replaces nothing that the program has read
  * before, because a value in the statement may come from such a read (F88). So does what the
- * runtime looks up in the table for a write (F424).
+ * runtime looks up in the table for a write (F424), and a query that was made and not executed
+ * (F441).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
@@ -140,11 +141,15 @@ public final class TableReads {
     private static final class Read {
         private final long number;
         private final long thread;
+        /** Whether rows were read; otherwise a query was made that was not executed. */
+        private final boolean rows;
+
         private Base base;
 
-        private Read(long number, long thread, Base base) {
+        private Read(long number, long thread, boolean rows, Base base) {
             this.number = number;
             this.thread = thread;
+            this.rows = rows;
             this.base = base;
         }
     }
@@ -166,6 +171,14 @@ public final class TableReads {
         private Base lookedUp;
         /** What the next write, a delete, has read to find what it deletes. */
         private Base found;
+        /** Whether a batch of the runtime is being written: its writes are tries of one write. */
+        private boolean inBatch;
+        /** Whether a function is asked for the rows of the next try. */
+        private boolean asks;
+        /** What has been read for the next try, by such a function and for it. */
+        private Base asked;
+        /** The rows of the table that such a function has read itself, in the last try. */
+        private Base askedRows;
     }
 
     private final Map<Long, OfThread> threads = new HashMap<>();
@@ -201,6 +214,19 @@ public final class TableReads {
 
     /** This thread has received rows of the table. */
     public synchronized void read(Base base) {
+        note(base, true);
+    }
+
+    /**
+     * This thread has made a query of the table. What it writes next may be that query, so this
+     * counts for that write; but no rows are in the program's hands that would replace older ones
+     * (F441).
+     */
+    public synchronized void queried(Base base) {
+        note(base, false);
+    }
+
+    private void note(Base base, boolean rows) {
         OfThread mine = ofThisThread();
         if (mine.looksUp && mine.deletes) {
             mine.found = base.and(mine.found);
@@ -208,19 +234,58 @@ public final class TableReads {
         } else if (mine.looksUp) {
             mine.lookedUp = base.and(mine.lookedUp);
             return;
+        } else if (mine.asks) {
+            mine.asked = base.and(mine.asked);
+            mine.askedRows = rows ? base.and(mine.askedRows) : mine.askedRows;
+            return;
         }
         long thread = Thread.currentThread().getId();
         for (Read one : reads) {
-            if (one.thread == thread && one.number > newest.wrote) { // no write is between the two
+            // no write is between the two
+            if (one.thread == thread && one.rows == rows && one.number > newest.wrote) {
                 one.base = base.and(one.base);
                 return;
             }
         }
-        reads.add(new Read(++number, thread, base));
+        reads.add(new Read(++number, thread, rows, base));
         if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
             Read oldest = reads.poll();
-            reads.add(new Read(++number, oldest.thread, oldest.base));
+            reads.add(new Read(++number, oldest.thread, oldest.rows, oldest.base));
         }
+    }
+
+    /**
+     * Until {@link #batchEnds}, the writes of this thread are tries of one write: what the program
+     * has read before counts for each of them (F442).
+     */
+    public synchronized void batchBegins() {
+        ofThisThread().inBatch = true;
+    }
+
+    /** The batch was written, or given up. */
+    public synchronized void batchEnds() {
+        OfThread mine = ofThisThread();
+        Base read = Base.both(since(mine, true), mine.askedRows);
+        consume(mine, read == null ? before(mine).given : read);
+        mine.inBatch = false;
+        mine.asked = null;
+        mine.askedRows = null;
+    }
+
+    /**
+     * Until {@link #askEnds}, what this thread reads is read for the next try of its batch: of the
+     * rows that it writes, and by the function that makes them. The next try reads again.
+     */
+    public synchronized void askBegins() {
+        OfThread mine = ofThisThread();
+        mine.asks = true;
+        mine.asked = null;
+        mine.askedRows = null;
+    }
+
+    /** The rows of the next try are there. */
+    public synchronized void askEnds() {
+        ofThisThread().asks = false;
     }
 
     /**
@@ -285,6 +350,32 @@ public final class TableReads {
         mine.found = null;
     }
 
+    /** The oldest read that counts for a write of this thread, of rows or of queries. */
+    private Base since(OfThread mine, boolean rows) {
+        long thread = Thread.currentThread().getId();
+        Base found = null;
+        for (Read one : reads) {
+            if (one.rows == rows && one.number > (one.thread == thread ? mine.wrote : before(mine).wrote)) {
+                found = one.base.and(found);
+            }
+        }
+        return found;
+    }
+
+    /** The last write of this thread; of the process while there is none. */
+    private OfThread before(OfThread mine) {
+        return mine.wrote == 0 ? newest : mine;
+    }
+
+    /** What was read so far does not count for the next write if it reads again. */
+    private void consume(OfThread mine, Base given) {
+        number++;
+        for (OfThread one : new OfThread[] {mine, newest}) {
+            one.wrote = number;
+            one.given = given;
+        }
+    }
+
     private OfThread ofThisThread() {
         return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
     }
@@ -298,26 +389,23 @@ public final class TableReads {
     public synchronized void begun(String instant) {
         long thread = Thread.currentThread().getId();
         OfThread mine = ofThisThread();
-        OfThread before = mine.wrote == 0 ? newest : mine;
-        Base read = null;
-        Base statement = mine.lookedUp == null ? mine.statement : mine.lookedUp.and(mine.statement);
+        Base statement = Base.both(Base.both(mine.statement, mine.lookedUp), mine.asked);
         Base own = statement;
         for (Read one : reads) {
-            if (one.number > (one.thread == thread ? mine.wrote : before.wrote)) {
-                read = one.base.and(read);
-                own = one.thread == thread ? one.base.and(own) : own;
+            if (one.thread == thread && one.number > mine.wrote) {
+                own = one.base.and(own);
             }
         }
-        Base given = read == null ? before.given : read;
-        Base base = statement == null ? given : statement.and(given);
+        Base read = since(mine, true);
+        Base given = read == null ? before(mine).given : read;
+        Base base = Base.both(Base.both(statement, given), since(mine, false));
         Base found = mine.found;
         mine.statement = null;
         mine.found = null;
-        for (OfThread one : new OfThread[] {mine, newest}) {
-            one.wrote = number + 1;
-            one.given = given;
+        mine.asked = null;
+        if (!mine.inBatch) {
+            consume(mine, given);
         }
-        number++;
         writes.put(instant, new Write(instant, thread, base, own, found));
         if (writes.size() > MAX_WRITES) {
             writes.pollFirstEntry(); // is then treated as a write of another process

@@ -48,6 +48,9 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.RowDataSourceScanExec;
+import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
@@ -101,6 +104,9 @@ public final class StatementRules {
             "MergeIntoHoodieTableCommand",
             "InsertIntoHoodieTableCommand");
 
+    /** Relations of Hudi that list instants and files, and read no row. */
+    private static final Set<String> LISTINGS = Set.of("TimelineRelation", "FileSystemRelation");
+
     private static final Set<String> CHANGES = Set.of("UpdateHoodieTableCommand", "MergeIntoHoodieTableCommand");
 
     /** Options of inserts that may leave rows out, and their defaults. */
@@ -133,12 +139,12 @@ public final class StatementRules {
         if (!OpenSessions.hasWriter()) {
             return;
         }
-        boolean byStatement = isInStatement();
+        boolean byStatement = isInStatement() || isStatementsQuery();
         Iterator<LogicalPlan> leaves = plan.collectLeaves().iterator();
         while (leaves.hasNext()) {
             LogicalPlan leaf = leaves.next();
             if (leaf instanceof LogicalRelation) {
-                read(((LogicalRelation) leaf).relation(), byStatement);
+                read(((LogicalRelation) leaf).relation(), byStatement, true);
             } else if (leaf instanceof InMemoryRelation) {
                 cached(((InMemoryRelation) leaf).cachedPlan(), byStatement);
             }
@@ -151,7 +157,9 @@ public final class StatementRules {
         while (leaves.hasNext()) {
             SparkPlan leaf = leaves.next();
             if (leaf instanceof FileSourceScanExec) {
-                read(((FileSourceScanExec) leaf).relation(), byStatement);
+                read(((FileSourceScanExec) leaf).relation(), byStatement, true);
+            } else if (leaf instanceof RowDataSourceScanExec) {
+                read(((RowDataSourceScanExec) leaf).relation(), byStatement, true);
             } else if (leaf instanceof InMemoryTableScanExec) {
                 cached(((InMemoryTableScanExec) leaf).relation().cachedPlan(), byStatement);
             }
@@ -190,6 +198,19 @@ public final class StatementRules {
     private static boolean isInStatement() {
         return StackWalker.getInstance()
                 .walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(StatementRules::isWrite));
+    }
+
+    /**
+     * Whether a plan is made for a statement that writes. Spark plans the query of most of them
+     * before it runs them, and subqueries in threads of their own (F440).
+     */
+    private static boolean isStatementsQuery() {
+        scala.Option<SparkSession> active = SparkSession.getActiveSession();
+        String id =
+                active.isEmpty() ? null : active.get().sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+        QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
+        return execution != null
+                && WRITES.contains(execution.logical().getClass().getSimpleName());
     }
 
     private static boolean isWrite(String className) {
@@ -232,9 +253,9 @@ public final class StatementRules {
             }
         }
         if (plan instanceof LogicalRelation) {
-            read(((LogicalRelation) plan).relation(), byStatement);
+            read(((LogicalRelation) plan).relation(), byStatement, false);
         } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
-            requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex());
+            requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex(), true);
         } else if (plan instanceof StreamingRelation) {
             requireNoStream((StreamingRelation) plan);
         } else if (plan instanceof WriteToStream) {
@@ -280,12 +301,18 @@ public final class StatementRules {
 
     // ---- reads
 
-    public static void read(BaseRelation relation, boolean byStatement) {
+    /**
+     * @param byStatement whether the rows belong only to a statement that writes
+     * @param rows whether the query is executed
+     */
+    public static void read(BaseRelation relation, boolean byStatement, boolean rows) {
         Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
         if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
             if (source instanceof FileIndex) {
-                requireNoFiles((FileIndex) source);
+                requireNoFiles((FileIndex) source, !rows); // each file was compared when it was analyzed
             }
+            return;
+        } else if (LISTINGS.contains(source.getClass().getSimpleName())) {
             return;
         }
         if (Relations.isEmpty(source)) {
@@ -293,10 +320,11 @@ public final class StatementRules {
             OpenSessions.all().stream()
                     .map(Session::reads)
                     .filter(TableReads::mayHaveBeenEmpty)
-                    .forEach(r -> read(r, nothing, byStatement));
+                    .forEach(r -> read(r, nothing, byStatement, rows));
             return;
         }
         HoodieTableMetaClient table = Relations.table(source);
+        requireNoMetadata(table.getBasePath().toString());
         Session session = OpenSessions.byPath(table.getBasePath().toString());
         if (session != null) {
             requireLogFiles(source, table);
@@ -306,16 +334,18 @@ public final class StatementRules {
             if (OrderedDeletes.onlyFinds(options(source))) {
                 session.reads().readByDelete(base);
             } else {
-                read(session.reads(), base, byStatement);
+                read(session.reads(), base, byStatement, rows);
             }
         }
     }
 
-    private static void read(TableReads reads, TableReads.Base base, boolean byStatement) {
+    private static void read(TableReads reads, TableReads.Base base, boolean byStatement, boolean rows) {
         if (byStatement) {
             reads.readByStatement(base);
-        } else {
+        } else if (rows) {
             reads.read(base);
+        } else {
+            reads.queried(base);
         }
     }
 
@@ -324,7 +354,7 @@ public final class StatementRules {
      * rows, and the time of the read would be unknown (F79). Spark also reads what is below a
      * folder (F426).
      */
-    private static void requireNoFiles(FileIndex files) {
+    private static void requireNoFiles(FileIndex files, boolean each) {
         Iterator<Path> roots = files.rootPaths().iterator();
         boolean above = false;
         while (roots.hasNext()) {
@@ -335,8 +365,20 @@ public final class StatementRules {
                     .anyMatch(
                             session -> TablePath.comparable(session.basePath()).startsWith(outer));
         }
-        for (String file : above ? files.inputFiles() : new String[0]) {
+        for (String file : above && each ? files.inputFiles() : new String[0]) {
             requireNotAmongData(new Path(URI.create(file)).toString());
+        }
+    }
+
+    /**
+     * Refuses to read the metadata table. What it says of keys and values would be as old as it is,
+     * and nobody would know (F445).
+     */
+    private static void requireNoMetadata(String path) {
+        String data = path.replaceAll("/[.]hoodie/metadata/*$", "");
+        if (!data.equals(path) && OpenSessions.byPath(data) != null) {
+            throw Statements.refusal(
+                    "a read of the metadata table of the table that this program writes", "a query of the table");
         }
     }
 

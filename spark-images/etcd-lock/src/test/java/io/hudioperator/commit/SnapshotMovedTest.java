@@ -465,7 +465,7 @@ class SnapshotMovedTest {
     void anEmptyTableIsNotTheOneThatHadCommits() {
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
         session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-        StatementRules.read(new EmptyRelation(null, new StructType()), false);
+        StatementRules.read(new EmptyRelation(null, new StructType()), false, true);
         session.reads().begun(NOW);
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
@@ -473,7 +473,7 @@ class SnapshotMovedTest {
     @Test
     void anEmptyTableMayBeTheOneThatHadNone() {
         session.reads().begin(HadoopFSUtils.getStorageConf(TestTable.conf(true)), table.basePath());
-        StatementRules.read(new EmptyRelation(null, new StructType()), false);
+        StatementRules.read(new EmptyRelation(null, new StructType()), false, true);
         commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
         session.reads().begun(NOW);
         assertEquals(Set.of(requested.get(0)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
