@@ -17,13 +17,14 @@ MOST_READS = 1_000
 """Of more, the two oldest count as one."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Batches:
     """The last batch of a thread, or of the process."""
 
     number: int = 0
     """Of the batch, in the order of reads and batches; 0: there was none."""
     base: Base | None = None
+    """Of the rows that it may be made from; of the process: that any batch then could be."""
 
 
 class _Thread(threading.local):
@@ -67,16 +68,19 @@ class Reads:
         """The base of the rows that a batch of the calling thread may be made from.
 
         These are the rows that this thread has read since its previous batch. If there are none,
-        those that other threads have read since then (a thread without a batch: since the last
-        batch of the process); otherwise those of that batch. None: nothing was read.
+        those that other threads have read since then; otherwise those of that batch. For a thread
+        without a batch the last one of the process counts, with all that could be in it. None:
+        nothing was read.
         """
         with self._lock:
             before = self._mine.last if self._mine.last.number else self._last
             own = [r.base for r in self._reads if r.thread == self.thread and r.number > self._mine.last.number]
             found = own or [r.base for r in self._reads if r.thread != self.thread and r.number > before.number]
             base = _oldest(found) if found else before.base
+            since = [r.base for r in self._reads if r.number > self._last.number]
             self._number += 1
-            self._mine.last = self._last = _Batches(self._number, base)
+            self._mine.last = _Batches(self._number, base)
+            self._last = _Batches(self._number, _oldest(since) if since else self._last.base)
             return base
 
 

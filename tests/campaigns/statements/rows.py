@@ -16,6 +16,7 @@ REFUSED: Mapping[str, str] = dict.fromkeys(
         "rdd.saveAsTextFile below the table",
         "spark.read.parquet of the table's files",
         "spark.read.parquet of a folder above the table",
+        "a query of the table's metadata table",
         "spark.read.orc of the table's files, data source V2",
         "df.write.json below the table, data source V2",
         "df.write of another HudiTable",

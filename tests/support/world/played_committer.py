@@ -5,6 +5,7 @@ It writes nothing and takes no lock: instants, files and conflicts are played.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +24,9 @@ class Play(Committer):
         self.ends, self.allowed, self.waits = list(ends), list[int](), 0
         self.pending_for = 2
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
-        self._session: Any = SimpleNamespace(may_yield=self.allowed.append, attempt="default.w-1", recomputed=lambda: 0)
+        self._session: Any = SimpleNamespace(
+            may_yield=self.allowed.append, attempt="default.w-1", recomputed=lambda: 0, batch=nullcontext
+        )
         self._tally = Tally()
         self._reporter: Any = SimpleNamespace(stage=lambda _: None, last_stage="Writing", turn=None)
         self._stop: Any = SimpleNamespace(wait=self._wait)

@@ -31,12 +31,13 @@ READ = "spark.read.format('hudi').load(path).where(\"p = '{p}'\").select('id', '
 def test_rows_are_as_old_as_what_they_were_read_from(world: World, agent: Process) -> None:
     """F420: `spark.table` in a session whose writes another one does. F421: a frame that is made,
     and collected after a write of something else. F422: rows that were collected, and `read_table`
-    before they are written with its `commit_metadata`.
+    before they are written with its `commit_metadata`. F441: rows that were collected, and a look
+    at the columns before each of them is written.
     """
     table = world.table("kept-frames")
     world.create(table, agent=AGENT, process=agent)
     program, other = Told(table, "program"), Told(table, "other")
-    seed = "SELECT 1 AS id, p, '0' AS v, 5L AS ts FROM VALUES ('named'), ('made'), ('twice'), ('aside') AS of(p)"
+    seed = "SELECT 1 AS id, p, '0' AS v, 5L AS ts FROM VALUES ('named'), ('made'), ('twice'), ('aside'), ('one'), ('two') AS of(p)"
     assert not program.run(f"save({seed!r})")
     assert not program.run("spark.sql(f\"CREATE TABLE t USING hudi LOCATION '{path}'\")")
 
@@ -74,9 +75,19 @@ def test_rows_are_as_old_as_what_they_were_read_from(world: World, agent: Proces
     assert not program.run(
         f"current.read_table()\nrow = {READ.format(p='twice')}.first()\nsave({twice}, **current.commit_metadata())"
     )
+
+    for p in ("one", "two"):
+        assert not program.run(f"{p} = {READ.format(p=p)}.first()")
+    write = "spark.table('t').columns\nsave(" + FRAME.replace("ROW", "({p}.id, {p}.p, {p}.v + '+', 15)") + ")"
+    assert not program.run(write.format(p="one"))
+    change("two")
+    refused(write.format(p="two"))
     for one in (program, other):
         one.end()
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     table.audited(
-        [(1, "named", "3", 12), (1, "made", "o", 9), (1, "twice", "o+", 15), (1, "aside", "2", 7)],
+        [
+            *((1, "named", "3", 12), (1, "made", "o", 9), (1, "twice", "o+", 15)),
+            *((1, "aside", "2", 7), (1, "one", "0+", 15), (1, "two", "o", 9)),
+        ],
     )

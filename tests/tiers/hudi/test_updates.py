@@ -117,6 +117,19 @@ def test_what_was_read_without_the_runtime_is_compared_too(world: World, agent: 
     counted(table, {1: 2, 2: 0, 3: 0})
 
 
+@pytest.mark.parametrize("spec", [{}, NON_BLOCKING], ids=["cow", "non-blocking"])
+def test_an_update_knows_what_was_read_before_it(world: World, agent: Process, spec: dict[str, Any]) -> None:
+    """F442: its function is asked again, but decides by rows that were collected before."""
+    table = made(world, agent, f"update-limited-{len(spec)}", **spec)
+    slow = race(world, table, "limited", quick=[1])
+    assert slow.wait() == 13, slow.log()[-4000:]
+    assert slow.termination()["class"] == "WriteConflict"
+    again = counting(table, "slow", "limited", [1])
+    assert again.wait() == 0, again.log()[-4000:]
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    counted(table, {1: 2, 2: 0, 3: 0}, buckets=spec is NON_BLOCKING)
+
+
 def test_an_update_of_a_table_without_commits(world: World, agent: Process) -> None:
     table = world.table("update-first")
     world.create(table, agent=AGENT, process=agent)

@@ -520,6 +520,10 @@ def lists():
     outcome("spark.read.parquet of the table's files", lambda: spark.read.parquet(f"{path}/a").count())
     deep, above = spark.read.schema("id int").option("recursiveFileLookup", "true"), path.rsplit("/", 1)[0]
     outcome("spark.read.parquet of a folder above the table", lambda: deep.parquet(above).count())
+    outcome(
+        "a query of the table's metadata table",
+        lambda: spark.read.format("hudi").load(f"{path}/.hoodie/metadata").count(),
+    )
     spark.conf.set("spark.sql.sources.useV1SourceList", "")
     outcome(
         "spark.read.orc of the table's files, data source V2",

@@ -43,6 +43,21 @@ def updates(spark, context):
         yield Update(rows, serializable=batch.get("serializable", False))
 
 
+def limited(spark, context):
+    """Updates whose function decides by rows that were collected before."""
+    for batch in context.arguments["batches"]:
+        table = spark.read.format("hudi").load(context.table_path)
+        kept = [tuple(row) for row in table.where(col("id").isin(batch["ids"])).select("id", "p", "v", "ts").collect()]
+        made = [(id, p, str(int(v) + 1), ts + 1) for id, p, v, ts in kept]
+        _once(batch.get("gate"))
+
+        def rows(snapshot, made=made):
+            snapshot.count()
+            return spark.createDataFrame(made, "id int, p string, v string, ts long")
+
+        yield Update(rows)
+
+
 def firsts(spark, context):
     """The first records of a table without commits: there is nothing to read yet."""
 

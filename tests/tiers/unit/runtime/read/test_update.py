@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,6 +122,7 @@ class Rewritten(Committer):
     def __init__(self) -> None:
         self._spark: Any = None
         self._table: Any = None
+        self._session: Any = SimpleNamespace(asking=nullcontext)
 
 
 @pytest.fixture

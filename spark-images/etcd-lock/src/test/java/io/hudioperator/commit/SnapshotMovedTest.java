@@ -313,6 +313,71 @@ class SnapshotMovedTest {
         session.reads().read(base);
     }
 
+    /** F441: a look at the columns, or a query that is saved later. */
+    @Test
+    void aQueryThatWasNotExecutedReplacesNothing() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.queried(before);
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "it may be saved");
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next write");
+        reads.read(before);
+        reads.begun(NOW);
+        reads.queried(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "rows are kept");
+        reads.read(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "read again");
+    }
+
+    /** F442: an Update that decides by rows that its function's generator has read before. */
+    @Test
+    void eachTryOfABatchIsMadeFromWhatWasReadBeforeIt() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.read(before);
+        reads.batchBegins();
+        for (String what : List.of("a commit of new columns", "the first try", "the second one")) {
+            tries(now());
+            assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+            assertEquals(
+                    Set.of(requested.get(1)),
+                    candidates(now().completion, SnapshotCheck.Isolation.SNAPSHOT),
+                    what + ", with a read of its own");
+        }
+        reads.batchEnds();
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next write");
+    }
+
+    /** What the function of an Update has read is replaced at its next try. */
+    @Test
+    void eachTryReadsAgain() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.batchBegins();
+        tries(before);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        tries(now());
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+        reads.batchEnds();
+        reads.batchBegins();
+        tries(before);
+        reads.batchEnds();
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "it may keep rows");
+    }
+
+    private void tries(TableReads.Base base) {
+        session.reads().askBegins();
+        session.reads().read(base);
+        session.reads().askEnds();
+        session.reads().begun(NOW);
+    }
+
     /** F425: what a delete has found counts as any other read, but not in the non-blocking mode. */
     @Test
     void whatADeleteFindsIsNoReasonForItInTheNonBlockingMode() {
