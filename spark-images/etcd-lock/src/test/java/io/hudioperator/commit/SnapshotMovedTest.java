@@ -371,6 +371,18 @@ class SnapshotMovedTest {
         assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "it may keep rows");
     }
 
+    /** A try that is refused before its write begins. */
+    @Test
+    void whatATryThatDidNotBeginHasReadIsForgotten() {
+        TableReads.Base before = betweenTwoCommits();
+        session.reads().batchBegins();
+        session.reads().askBegins();
+        session.reads().read(before);
+        session.reads().askEnds();
+        tries(now());
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
     private void tries(TableReads.Base base) {
         session.reads().askBegins();
         session.reads().read(base);
