@@ -154,7 +154,7 @@ DELETES = (
         "saves-are-compared-from-the-options-read-on",
         "F369",
         "a frame of an older read overwrites what was committed before the read that the option names",
-        j("SnapshotCheck", ".and(write.own);", ";"),
+        j("SnapshotCheck", ".and(own);", ";"),
         t("SnapshotMovedTest.whatTheRowsThemselvesWereReadFromCountsBesideTheOption"),
     ),
     mutation(

@@ -34,7 +34,7 @@ STATEMENTS = (
         "reads-of-statements-do-not-count",
         "I9 F59",
         "only rows that the runtime has read are compared, not those of statements",
-        j("SnapshotCheck", "return session.isWriter() ? write.base : null;", "return null;"),
+        j("SnapshotCheck", "return session.isWriter() ? TableReads.Base.both(write.base, found) : null;", "return null;"),
         t("SnapshotMovedTest.whatTheThreadHasReadIsComparedWithoutAnOption"),
     ),
     mutation(
@@ -145,8 +145,8 @@ STATEMENTS = (
         "what a statement reads for itself replaces what its thread has read before",
         j(
             "TableReads",
-            "statement == null ? given : statement.and(given)",
-            "statement == null ? given : statement",
+            "Base.both(statement, given)",
+            "(statement == null ? given : statement)",
         ),
         t("SnapshotMovedTest.whatAStatementReadsReplacesNothingThatTheProgramHasRead"),
     ),
@@ -163,7 +163,7 @@ STATEMENTS = (
         "a thread that has read something is not compared since what others have read",
         j(
             "TableReads",
-            "one.number > (one.thread == thread ? mine.wrote : before.wrote)",
+            "one.number > (one.thread == thread ? mine.wrote : before(mine).wrote)",
             "one.thread == thread && one.number > mine.wrote",
         ),
         t("SnapshotMovedTest.whatOtherThreadsHaveReadCountsBesideOnesOwnRead"),
@@ -174,7 +174,7 @@ STATEMENTS = (
         "a thread that only reads lets no other one write once somebody has committed",
         j(
             "TableReads",
-            "(one.thread == thread ? mine.wrote : before.wrote)",
+            "(one.thread == thread ? mine.wrote : before(mine).wrote)",
             "(one.thread == thread ? mine.wrote : 0)",
         ),
         t("SnapshotMovedTest.aThreadThatOnlyReadsHoldsNobodyUpForEver"),

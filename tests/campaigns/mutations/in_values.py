@@ -53,7 +53,7 @@ VALUES = (
                 "rows = values.held(\n"
                 "                fit.apply(frame),\n"
                 "                self._job.table,\n"
-                '                delete=self._job.operation == "delete",\n'
+                "                delete=self._job.operation == Operation.DELETE,\n"
                 "                inserts=self._job.inserts,\n"
                 "                kafka=isinstance(self._job.source, KafkaSource),\n"
                 "            )"

@@ -584,8 +584,8 @@ COMMITS = (
         "a write is not compared with what completed since the runtime looked its keys up",
         j(
             "TableReads",
-            "mine.lookedUp == null ? mine.statement : mine.lookedUp.and(mine.statement)",
-            "mine.statement",
+            "Base.both(Base.both(mine.statement, mine.lookedUp), mine.asked)",
+            "Base.both(mine.statement, mine.asked)",
         ),
         t("SnapshotMovedTest.whatIsLookedUpCountsForItsWriteAlone"),
     ),
