@@ -119,8 +119,18 @@ class Session:
             reads.batchEnds()
 
     @contextmanager
+    def trying(self) -> Iterator[None]:
+        """What this thread reads of the table in this context is for one try of its batch."""
+        reads = self._java.reads()
+        reads.tryBegins()
+        try:
+            yield
+        finally:
+            reads.tryEnds()
+
+    @contextmanager
     def asking(self) -> Iterator[None]:
-        """What this thread reads of the table in this context is for the next try of its batch."""
+        """A function of the program makes the rows of a try, and may keep what it reads."""
         reads = self._java.reads()
         reads.askBegins()
         try:

@@ -99,7 +99,8 @@ class Committer:
         while retry <= self._job.in_process_retries:
             if self._fairness.wait():
                 break
-            error = self._write(batch, base=base)
+            with self._session.trying():
+                error = self._write(batch, base=base)
             found = self._find(batch, base=base)
             if found is not None:
                 instant, info = found
@@ -201,12 +202,12 @@ class Committer:
         """
         if isinstance(batch.frame, DataFrame):
             return batch.frame, batch.base.options("snapshot") if batch.base else {}
-        with self._session.asking():
-            snapshot, since = take(self._spark, self._table)
-            try:
+        snapshot, since = take(self._spark, self._table)
+        try:
+            with self._session.asking():
                 rows = batch.frame.rows(plain(snapshot))
-            except Exception as error:
-                raise user_error(error, "the function of an Update") from error
+        except Exception as error:
+            raise user_error(error, "the function of an Update") from error
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
         return rows, since.options(batch.frame.isolation)

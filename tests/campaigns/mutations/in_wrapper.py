@@ -702,8 +702,8 @@ COMMITS = (
         "what the function of an Update has read for one try counts for the next one",
         j(
             "TableReads",
-            "        mine.asks = true;\n        mine.asked = null;\n",
-            "        mine.asks = true;\n",
+            "        mine.tries = true;\n        mine.asked = null;\n",
+            "        mine.tries = true;\n",
         ),
         t("SnapshotMovedTest.whatATryThatDidNotBeginHasReadIsForgotten"),
     ),

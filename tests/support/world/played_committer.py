@@ -25,7 +25,11 @@ class Play(Committer):
         self.pending_for = 2
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
         self._session: Any = SimpleNamespace(
-            may_yield=self.allowed.append, attempt="default.w-1", recomputed=lambda: 0, batch=nullcontext
+            may_yield=self.allowed.append,
+            attempt="default.w-1",
+            recomputed=lambda: 0,
+            batch=nullcontext,
+            trying=nullcontext,
         )
         self._tally = Tally()
         self._reporter: Any = SimpleNamespace(stage=lambda _: None, last_stage="Writing", turn=None)

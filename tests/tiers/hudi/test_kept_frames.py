@@ -37,7 +37,10 @@ def test_rows_are_as_old_as_what_they_were_read_from(world: World, agent: Proces
     table = world.table("kept-frames")
     world.create(table, agent=AGENT, process=agent)
     program, other = Told(table, "program"), Told(table, "other")
-    seed = "SELECT 1 AS id, p, '0' AS v, 5L AS ts FROM VALUES ('named'), ('made'), ('twice'), ('aside'), ('one'), ('two') AS of(p)"
+    seed = (
+        "SELECT 1 AS id, p, '0' AS v, 5L AS ts "
+        "FROM VALUES ('named'), ('made'), ('twice'), ('aside'), ('one'), ('two') AS of(p)"
+    )
     assert not program.run(f"save({seed!r})")
     assert not program.run("spark.sql(f\"CREATE TABLE t USING hudi LOCATION '{path}'\")")
 

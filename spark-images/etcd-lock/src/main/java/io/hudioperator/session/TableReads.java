@@ -173,11 +173,13 @@ public final class TableReads {
         private Base found;
         /** Whether a batch of the runtime is being written: its writes are tries of one write. */
         private boolean inBatch;
-        /** Whether a function is asked for the rows of the next try. */
+        /** Whether the next try of the batch is being made. */
+        private boolean tries;
+        /** Whether a function of the program is asked for its rows. */
         private boolean asks;
-        /** What has been read for the next try, by such a function and for it. */
+        /** What has been read for that try. */
         private Base asked;
-        /** The rows of the table that such a function has read itself, in the last try. */
+        /** The rows of the table that the function has read in the last try. */
         private Base askedRows;
     }
 
@@ -234,9 +236,9 @@ public final class TableReads {
         } else if (mine.looksUp) {
             mine.lookedUp = base.and(mine.lookedUp);
             return;
-        } else if (mine.asks) {
+        } else if (mine.tries) {
             mine.asked = base.and(mine.asked);
-            mine.askedRows = rows ? base.and(mine.askedRows) : mine.askedRows;
+            mine.askedRows = mine.asks && rows ? base.and(mine.askedRows) : mine.askedRows;
             return;
         }
         long thread = Thread.currentThread().getId();
@@ -273,17 +275,30 @@ public final class TableReads {
     }
 
     /**
-     * Until {@link #askEnds}, what this thread reads is read for the next try of its batch: of the
-     * rows that it writes, and by the function that makes them. The next try reads again.
+     * Until {@link #tryEnds}, what this thread reads is read for one try of its batch. The next try
+     * reads again.
      */
-    public synchronized void askBegins() {
+    public synchronized void tryBegins() {
         OfThread mine = ofThisThread();
-        mine.asks = true;
+        mine.tries = true;
         mine.asked = null;
         mine.askedRows = null;
     }
 
-    /** The rows of the next try are there. */
+    /** The try was written, or refused. */
+    public synchronized void tryEnds() {
+        ofThisThread().tries = false;
+    }
+
+    /**
+     * Until {@link #askEnds}, a function of the program makes the rows of this try. It may keep rows
+     * that it reads.
+     */
+    public synchronized void askBegins() {
+        ofThisThread().asks = true;
+    }
+
+    /** The rows of this try are made. */
     public synchronized void askEnds() {
         ofThisThread().asks = false;
     }

@@ -376,18 +376,22 @@ class SnapshotMovedTest {
     void whatATryThatDidNotBeginHasReadIsForgotten() {
         TableReads.Base before = betweenTwoCommits();
         session.reads().batchBegins();
-        session.reads().askBegins();
+        session.reads().tryBegins();
         session.reads().read(before);
-        session.reads().askEnds();
+        session.reads().queried(before);
+        session.reads().tryEnds();
         tries(now());
         assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
 
     private void tries(TableReads.Base base) {
+        session.reads().tryBegins();
         session.reads().askBegins();
         session.reads().read(base);
         session.reads().askEnds();
+        session.reads().queried(base); // the runtime makes the rows that it writes
         session.reads().begun(NOW);
+        session.reads().tryEnds();
     }
 
     /** F425: what a delete has found counts as any other read, but not in the non-blocking mode. */
