@@ -34,7 +34,11 @@ STATEMENTS = (
         "reads-of-statements-do-not-count",
         "I9 F59",
         "only rows that the runtime has read are compared, not those of statements",
-        j("SnapshotCheck", "return session.isWriter() ? TableReads.Base.both(write.base, found) : null;", "return null;"),
+        j(
+            "SnapshotCheck",
+            "return session.isWriter() ? TableReads.Base.both(write.base, found) : null;",
+            "return null;",
+        ),
         t("SnapshotMovedTest.whatTheThreadHasReadIsComparedWithoutAnOption"),
     ),
     mutation(

@@ -593,7 +593,10 @@ COMMITS = (
         "look-ups-are-the-programs",
         "F424",
         "the session is not told that a read is a look-up of the runtime",
-        a("writer/commit", "                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),\n"),
+        a(
+            "writer/commit",
+            "                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),\n",
+        ),
         "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
     ),
     mutation(
