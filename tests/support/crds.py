@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -169,11 +170,22 @@ def refused(value: Any, node: JsonDict, at: str) -> list[str]:
         return found + [said for item in value for said in refused(item, node["items"], f"{at}[]")]
     try:
         check(value, node, at)
+        return [f"{at}: {value!r} is not of format {node['format']}"] if not _formatted(value, node) else []
     except SpecError as error:
         return [str(error)]
     except KeyError:
         return [f"{at}: {value!r} is not of type {node.get('type')}"]
-    return []
+
+
+def _formatted(value: Any, node: JsonDict) -> bool:
+    """Whether a value has the format of its field, as the API server judges it."""
+    match node.get("format"):
+        case "int32" | "int64" as kind:
+            most = 1 << (int(kind[3:]) - 1)
+            return -most <= value < most
+        case "date-time":
+            return bool(re.fullmatch(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.]\d+)?([Zz]|[+-]\d\d:\d\d)", value))
+    return True
 
 
 def completed(value: Any, node: JsonDict) -> Any:

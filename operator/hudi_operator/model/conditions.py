@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from hudi_contract.shape import MAX_MS
+
 JsonDict = dict[str, Any]
 MESSAGE_LIMIT = 4096
 
@@ -35,8 +37,8 @@ def reported(reason: str, *, otherwise: str) -> str:
 
 
 def rfc3339(ms: int) -> str:
-    """Unix milliseconds in Kubernetes' time format (seconds, UTC)."""
-    return datetime.fromtimestamp(ms / 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Unix milliseconds in Kubernetes' time format (seconds, UTC); at most the end of year 9999."""
+    return datetime.fromtimestamp(max(0, min(ms, MAX_MS)) / 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def from_rfc3339(text: str) -> int | None:
@@ -45,6 +47,11 @@ def from_rfc3339(text: str) -> int | None:
         return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
     except (ValueError, AttributeError):
         return None
+
+
+def is_hudi_time(text: str) -> bool:
+    """Whether a text is the time of an instant: 14 digits, or 17 with milliseconds."""
+    return text.isascii() and text.isdigit() and len(text) in (14, 17)
 
 
 def hudi_time(instant: str) -> str:

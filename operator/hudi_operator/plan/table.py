@@ -297,7 +297,7 @@ def _writer_step(view: View, writer: WriterView, progress: Progress, decision: D
         before = (*progress.before, *missing.actions)
         return PartialPlan((*before, *leave.actions), (*progress.summary, *leave.summary))
     status = writer_status.writer_status(view, writer, progress, decision)
-    update = writer_status.update(view, writer, status)
+    update = writer_status.update(writer, status)
     actions: list[Action] = [*progress.before, *([update] if update is not None else [])]
     late = [*progress.after, *missing.late]
     summary = [*progress.summary, *leave.summary, *missing.summary]
@@ -377,11 +377,7 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
         "state": old.get("state", "Waiting") if over else "Waiting",
         "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
     }
-    if over or status == old:
-        return None
-    return UpdateStatus(
-        naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
-    )
+    return None if over else UpdateStatus.of(naming.WRITER_KIND, obj, status)
 
 
 def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:

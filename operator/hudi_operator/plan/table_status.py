@@ -519,9 +519,4 @@ def without_etcd(
 
 def update(obj: JsonDict, status: JsonDict) -> UpdateStatus | None:
     """The write of a status; None when nothing has changed."""
-    if status == (obj.get("status") or {}):
-        return None
-    meta = obj["metadata"]
-    return UpdateStatus(
-        naming.TABLE_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
-    )
+    return UpdateStatus.of(naming.TABLE_KIND, obj, status)

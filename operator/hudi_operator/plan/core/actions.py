@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+from hudi_operator.model.status_bounds import fitted
 
 JsonDict = dict[str, Any]
 EVENT_LIMIT = 1000
@@ -53,6 +54,15 @@ class UpdateStatus(Action):
     name: str
     resource_version: str
     status: JsonDict
+
+    @classmethod
+    def of(cls, kind: str, obj: JsonDict, status: JsonDict) -> Self | None:
+        """The write of a status, as far as the CRD holds it; None when nothing would change."""
+        old = obj.get("status") or {}
+        if status == old or (held := fitted(kind, status)) == old:
+            return None
+        meta = obj["metadata"]
+        return cls(kind, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), held)
 
 
 @dataclass(frozen=True)

@@ -176,8 +176,8 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
 
 
 def _instants(*instants: str) -> tuple[str, ...]:
-    """The last ones of these instants, each once; an empty one is none."""
-    return tuple(sorted({*instants} - {""})[-KEPT_INSTANTS:])
+    """The last ones of these instants, each once; what is no time of Hudi's is none."""
+    return tuple(sorted(one for one in {*instants} if conditions.is_hudi_time(one))[-KEPT_INSTANTS:])
 
 
 # ---- the end of an attempt

@@ -12,6 +12,7 @@ from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import Refusal
 from hudi_operator.model.status import AttemptEntry, ConflictEntry, Counts
+from hudi_operator.model.status_bounds import count32, count64
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
@@ -103,14 +104,17 @@ def _counted(view: View, writer: WriterView, entry: AttemptEntry) -> AttemptEntr
     They stay when its pod and its report are gone.
     """
     said = next((_last_report(view, a) for a in writer.attempts if a.number == entry.number), _Said())
-    return entry.but(records=max(said.report.records, entry.records), conflicts=max(said.conflicts, entry.conflicts))
+    return entry.but(
+        records=count64(max(said.report.records, entry.records)),
+        conflicts=count32(max(said.conflicts, entry.conflicts)),
+    )
 
 
 def _summed(counts: Counts, entries: list[AttemptEntry]) -> Counts:
     """The counts, with those of these attempts added."""
     return Counts(
-        records=counts.records + sum(entry.records for entry in entries),
-        conflicts=counts.conflicts + sum(entry.conflicts for entry in entries),
+        records=count64(counts.records + sum(entry.records for entry in entries)),
+        conflicts=count32(counts.conflicts + sum(entry.conflicts for entry in entries)),
     )
 
 
@@ -280,14 +284,9 @@ def _not_started(view: View, writer: WriterView) -> str:
     return view.unreadable or launch.may_not_start(view, writer.spec) or source_tables.problem(view, writer.spec)
 
 
-def update(view: View, writer: WriterView, status: JsonDict) -> UpdateStatus | None:
+def update(writer: WriterView, status: JsonDict) -> UpdateStatus | None:
     """The write of a status; None when nothing has changed."""
-    if status == writer.status:
-        return None
-    meta = writer.obj["metadata"]
-    return UpdateStatus(
-        naming.WRITER_KIND, meta.get("namespace", ""), meta["name"], str(meta.get("resourceVersion", "")), status
-    )
+    return UpdateStatus.of(naming.WRITER_KIND, writer.obj, status)
 
 
 def events(
