@@ -468,6 +468,10 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		if value.Inc != name || value.Role != have.role || !value.of(s) {
 			return denied("registration %q: inc, role, attempt, namespace, pod and podUID must be those of pod %s/%s (%s), role %s", put.Key, s.namespace, s.pod, s.uid, have.role)
 		}
+		// The operator asks the API server for that node, and takes what happens to it for what happens to the pod.
+		if s.node != "" && value.Node != s.node {
+			return denied("registration %q: node must be %q, where pod %s/%s runs, and not %q", put.Key, s.node, s.namespace, s.pod, clip([]byte(value.Node)))
+		}
 		// What it has registered already it may say anew: the guard compares that it still stands.
 		mayRegister := func() bool { return have.admitted || bytes.Equal(have.by, put.Key) }
 		if !mayRegister() { // an admission may be younger than what is remembered

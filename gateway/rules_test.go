@@ -172,6 +172,30 @@ func TestTransactionsAreBounded(t *testing.T) {
 	expect(t, r, "comparisons", driver, &pb.TxnRequest{Compare: compares}, codes.InvalidArgument)
 }
 
+// The operator asks the API server for the node that a registration names.
+func TestARegistrationNamesTheNodeOfItsPod(t *testing.T) {
+	r, _ := world(t)
+	here := driver
+	here.node = "node-1"
+	key, bare := own+"writer/inc-9", registered(driver, "inc-9", "writer")
+	on := func(node string) *pb.TxnRequest {
+		return of(put(key, strings.TrimSuffix(bare, "}")+fmt.Sprintf(`,"node":%q}`, node)))
+	}
+	expect(t, r, "its own", here, on("node-1"), codes.OK)
+	expect(t, r, "the token names none", driver, on("node-2"), codes.OK)
+	for _, node := range []string{"node-2", "", "../configmaps", "a/b", "node-1\n"} {
+		expect(t, r, "another one, "+node, here, on(node), codes.PermissionDenied)
+	}
+	expect(t, r, "none", here, of(put(key, bare)), codes.PermissionDenied)
+	expect(t, r, "another one under a similar name", here, of(put(key, strings.TrimSuffix(bare, "}")+`,"NODE":"node-1"}`)), codes.PermissionDenied)
+	err := r.put(context.Background(), here, put(key, strings.TrimSuffix(bare, "}")+`,"node":"node-2"}`).GetRequestPut(), branch{})
+	for _, word := range []string{`node must be "node-1"`, "ours/load-1", `not "node-2"`} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v does not say %q", err, word)
+		}
+	}
+}
+
 // The operator reads `podUID`; encoding/json takes `PODUID` for the same, and the last of two.
 func TestNamesInValuesAreExact(t *testing.T) {
 	r, keys := world(t)

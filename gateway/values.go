@@ -17,7 +17,7 @@ const (
 
 // registration is the part of `writer/<inc>` that names the pod.
 type registration struct {
-	Inc, Attempt, Role, Pod, Namespace, PodUID string
+	Inc, Attempt, Role, Pod, Namespace, PodUID, Node string
 }
 
 // registrationIn reads the fields by their exact names, as operator and agents do. encoding/json would
@@ -29,7 +29,7 @@ func registrationIn(value []byte) (told registration, err error) {
 	}
 	for name, into := range map[string]*string{
 		"inc": &told.Inc, "attempt": &told.Attempt, "role": &told.Role,
-		"pod": &told.Pod, "namespace": &told.Namespace, "podUID": &told.PodUID,
+		"pod": &told.Pod, "namespace": &told.Namespace, "podUID": &told.PodUID, "node": &told.Node,
 	} {
 		if field, ok := fields[name]; ok {
 			if err := json.Unmarshal(field, into); err != nil {

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import ClassVar, Self
 
-from hudi_contract.shape import LEFT_OUT, Count, Ms, Record
+from hudi_contract.shape import LEFT_OUT, Count, Ms, ObjectName, Record
 from hudi_contract.words import Outcome
 
 
@@ -74,7 +74,7 @@ class NamedPod(Record):
     """
 
     name: str = ""
-    node: str = ""
+    node: ObjectName = ""
     evidence: bool = False
     """It had our finalizer whenever it was seen: once false, it stays false (F26)."""
 
@@ -108,7 +108,7 @@ class SettleRecord(Record):
     pod: str = ""
     pod_uid: str = ""
     boot_id: str = ""
-    node: str = ""
+    node: ObjectName = ""
     app_id: str = ""
     reason: str = ""
     """A value of `Reason`."""

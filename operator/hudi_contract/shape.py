@@ -22,6 +22,7 @@ JsonDict = dict[str, Any]
 Check = Callable[[object], str]
 """Returns the error of a value; empty when it is valid."""
 
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 MAX_MS = 253_402_300_799_999
 """Last millisecond of the year 9999."""
 
@@ -65,6 +66,17 @@ def flag(value: object) -> str:
     return "" if isinstance(value, bool) else "is not true or false"
 
 
+def object_name(value: object) -> str:
+    """Empty, or a name of Kubernetes: a DNS subdomain of at most 253 characters."""
+    named = isinstance(value, str) and (not value or is_object_name(value))
+    return "" if named else "is no name of a Kubernetes object"
+
+
+def is_object_name(text: str) -> bool:
+    """Whether a text is a DNS subdomain of at most 253 characters."""
+    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
+
+
 def listed(item: Check) -> Check:
     """A list of items that pass ``item``."""
 
@@ -100,6 +112,8 @@ for a decision.
 """
 Time = Annotated[str, text(32)]
 """Time of an instant, `yyyyMMddHHmmssSSS`, or another short text."""
+ObjectName = Annotated[str, object_name]
+"""Name of an object of Kubernetes, such as a node; empty: unknown."""
 Free = Any
 """JSON that is not checked here."""
 

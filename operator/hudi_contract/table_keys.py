@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from hudi_contract.keys import default_seconds
-from hudi_contract.shape import LEFT_OUT, Count, Ms, Record, Time
+from hudi_contract.shape import LEFT_OUT, Count, Ms, ObjectName, Record, Time
 from hudi_contract.words import FencingMode, GateState, InstantState, Role
 
 
@@ -125,7 +125,7 @@ class Registration(Record):
     pod: str = ""
     namespace: str = ""
     pod_uid: str = ""
-    node: str = ""
+    node: ObjectName = ""
     boot_id: str = ""
     """Boot id of the node, as read by the JVM."""
     app_id: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import re
 import ssl
 import sys
 import threading
@@ -24,8 +25,16 @@ from hudi_operator.model.config import MetricsConfig
 LOG = logging.getLogger(__name__)
 
 
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters, and what some readers take for the end of a line."""
+
+
 class _Format(logging.Formatter):
-    """Text or JSON; a protocol line is not changed (docs/design/contracts.md §3)."""
+    """Text or JSON; a protocol line is not changed (docs/design/contracts.md §3).
+
+    In text only the first line of a record begins with a time: what is logged has names in it that
+    others have chosen.
+    """
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
@@ -42,7 +51,12 @@ class _Format(logging.Formatter):
             return json.dumps(
                 {"time": at, "level": record.levelname.lower(), "logger": record.name, "message": message}
             )
-        return f"{at} {record.levelname[0]} {record.name.removeprefix('hudi_operator.')}: {message}"
+        text = "\n    ".join(_UNPRINTABLE.sub(_escaped, line) for line in message.split("\n"))
+        return f"{at} {record.levelname[0]} {record.name.removeprefix('hudi_operator.')}: {text}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def configure_logging(*, as_json: bool, level: int = logging.INFO) -> None:

@@ -64,10 +64,20 @@ class Resource:
     plural: str
     namespaced: bool = True
 
-    def path(self, namespace: str, name: str = "") -> str:
-        """URL path of one object, or of the collection; an empty namespace means all namespaces."""
-        scope = f"/namespaces/{quote(namespace)}" if self.namespaced and namespace else ""
-        return f"{self.api}{scope}/{self.plural}" + (f"/{quote(name)}" if name else "")
+    def path(self, namespace: str, name: str | None = None) -> str:
+        """URL path of one object, or of the collection (None).
+
+        An empty namespace means all namespaces. Raises Fatal for a name that is none.
+        """
+        scope = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
+        return f"{self.api}{scope}/{self.plural}" + (f"/{_segment(name)}" if name is not None else "")
+
+
+def _segment(name: str) -> str:
+    """A name as one segment of a path, whatever it contains."""
+    if name in ("", ".", ".."):
+        raise Fatal(f"{name!r} is no name of an object")
+    return quote(name, safe="")
 
 
 RESOURCES = {

@@ -12,6 +12,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.shape import is_object_name
 from hudi_contract.table_keys import Admit, Registration
 from hudi_contract.words import Role
 from hudi_operator.api import references
@@ -386,7 +387,11 @@ class Observer:
         JVMs write there what is to be deleted here: neither a pod of another namespace nor one that
         bears no mark of ours is taken for one of the table.
         """
-        wanted = [v for v in _named_pods(etcd) if v.pod_uid not in known and v.namespace == namespace and v.pod]
+        wanted = [
+            v
+            for v in _named_pods(etcd)
+            if v.pod_uid not in known and v.namespace == namespace and is_object_name(v.pod)
+        ]
         found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
         return {
             pod.uid: pod

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_contract import records
+from hudi_contract.table_keys import Registration
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import EtcdFacts
 
@@ -176,3 +177,17 @@ def test_every_key_that_is_not_believed_is_named() -> None:
 def test_a_writer_of_low_priority_is_read_whole() -> None:
     assert not stored("writer/i", {"podUID": "u", "priority": -1000}).doubts
     assert not stored("queue/i-n", {"inc": "i", "priority": -1000}).doubts
+
+
+@pytest.mark.parametrize("node", ["../configmaps", "a/b", "..", ".", "Node", "a\nb", "a..b", "-a", "x" * 254, 7])
+def test_a_node_has_a_name_of_kubernetes(node: Any) -> None:
+    """What is none is left out, and named: the rest of the registration counts."""
+    for kind in ("writer", "settle"):
+        stored = records.stored(kind, "i", {"phase": "Fenced", "podUID": "u", "node": node})
+        assert stored.read(Registration).node == ""
+        assert stored.read(Registration).pod_uid == "u"
+        assert not stored.unreadable
+        (doubt,) = stored.doubts
+        assert doubt.startswith(".node ")
+    named = records.stored("writer", "i", {"node": "ip-10-0-0-1.ec2.internal"})
+    assert (named.read(Registration).node, named.doubts) == ("ip-10-0-0-1.ec2.internal", ())
