@@ -247,7 +247,7 @@ def translate(error: ApiError, what: str, *, writes: bool = True) -> Exception:
         return (
             OutcomeUnknown(message, delay=error.retry_after) if writes else Retryable(message, delay=error.retry_after)
         )
-    if writes and error.status in (403, 422):
+    if writes and error.status in (400, 403, 413, 422):
         return Refused(message, reason="Forbidden" if error.status == 403 else "Invalid")
     return Fatal(message)
 

@@ -1,6 +1,7 @@
 """Performs the actions of a plan in order and stops at the first failure.
 
-The next reconcile reads and decides again (I6).
+The next reconcile reads and decides again (I6). What the API server refuses for one object stops
+only what depends on that object (F245, F430).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
+from hudi_operator.control.refused_writes import RefusedWrites, found_in
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
@@ -52,6 +54,8 @@ class Context:
     """Table ids of the attempts that the plan admits."""
     foreign_files: set[str] = field(default_factory=set)
     """ConfigMaps of others under names of the operator's: no pod is created that mounts one."""
+    writes: RefusedWrites = field(default_factory=RefusedWrites)
+    """What was refused of objects that are not for one attempt alone."""
 
 
 class Executor:
@@ -137,7 +141,8 @@ class Executor:
                 if isinstance(action, act.EmitEvent):
                     events.append(action)
                 elif (
-                    attempt not in taken
+                    not context.writes.withhold(action, last=context.observed.table is None)
+                    and attempt not in taken
                     and attempt not in context.waiting
                     and not context.foreign_files & files.get(attempt, frozenset())
                 ):
@@ -153,14 +158,17 @@ class Executor:
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
         """Perform one action.
 
-        What the API server does not make for one attempt stops this attempt: everything else in the
-        plan goes on (F245).
+        What the API server does not make for one attempt stops this attempt, and what it refuses of
+        another object stops what depends on that: everything else in the plan goes on (F245, F430).
         """
         try:
             await self._perform[type(action)](context, action)
         except Refused as error:
             if not attempt:
-                raise
+                LOG.warning("%s: refused: %s", "/".join(context.key), error)
+                context.refused.append(str(error))
+                context.waiting |= context.writes.refuse(action, context.observed)
+                return
             delay = self._refusals.refused(context.key, attempt, digest, error)
             context.waiting.add(attempt)
             LOG.warning("%s: attempt %s waits: %s; again in %.0f s", "/".join(context.key), attempt, error, delay)
@@ -233,7 +241,7 @@ class Executor:
         context.done.append(action)
 
     async def _update_status(self, context: Context, action: act.UpdateStatus) -> None:
-        seen = _find(context.observed, action.kind, action.name)
+        seen = found_in(context.observed, action.kind, action.name)
         if seen is not None and (seen.get("status") or {}) == action.status:
             return
         await self._kubernetes.replace_status(
@@ -543,9 +551,11 @@ def _foreign(kind: str, namespace: str, name: str) -> str:
 
 
 def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence) -> None:
-    """Whatever etcd says: the pods of a table are in its namespace. Raises Fatal."""
+    """Whatever etcd says: the pods of a table are in its namespace. Raises Refused."""
     if action.namespace != context.key[0]:
-        raise Fatal(f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}")
+        raise Refused(
+            f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}", reason="OtherNamespace"
+        )
 
 
 def _event_key(action: act.EmitEvent) -> str:
@@ -560,9 +570,3 @@ def _held(held: bool, action: act.Action) -> None:
     """Raise Conflict for a compare that did not hold: the facts behind the plan have changed."""
     if not held:
         raise Conflict(f"{type(action).__name__}: etcd has changed since it was read")
-
-
-def _find(observed: Observed, kind: str, name: str) -> JsonDict | None:
-    """The object as it was read; None when the plan concerns another one."""
-    candidates = (observed.table,) if kind == naming.TABLE_KIND else observed.writers
-    return next((obj for obj in candidates if obj is not None and obj["metadata"]["name"] == name), None)

@@ -100,6 +100,8 @@ class Reconciler:
                 LOG.warning("%s: %s; again in %.1f s", "/".join(key), error, again)
             except Fatal as error:
                 again = max(self._queue.failed(key), 5.0)
+                if error.delay is not None:
+                    again = min(again, max(1.0, error.delay))
                 LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
             except asyncio.CancelledError:
                 raise
@@ -124,6 +126,9 @@ class Reconciler:
             done = await self._executor.perform(key, observed, plan)
         except Fatal as error:
             await self._executor.report(observed, str(error))
+            if _settles(observed):
+                # Nobody waits longer for a lock because something else was refused (F430).
+                error.delay = plan.requeue_seconds
             raise
         finally:
             self._meter.performed(observed, done)
@@ -186,17 +191,21 @@ def is_quiet(observed: Observed) -> bool:
     Then every change comes with an event: also the end of a lease and of a pod, and a lock that is
     held for long (`held_locks`).
     """
-    settling = observed.etcd is None or any(
-        stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
-    )
     moving = any(
         pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT
         and naming.EVIDENCE_FINALIZER in pod.finalizers
         and (pod.phase != "Running" or pod.deleting)
         for pod in observed.pods
     )
-    return not (settling or moving or observed.timers or _service_due(observed)) and all(
+    return not (_settles(observed) or moving or observed.timers or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
+    )
+
+
+def _settles(observed: Observed) -> bool:
+    """True when an incarnation is being settled, or when that is not known."""
+    return observed.etcd is None or any(
+        stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
     )
 
 

@@ -43,7 +43,12 @@ class OutcomeUnknown(Retryable):
 
 
 class Fatal(Exception):
-    """Refused for a reason that does not resolve itself; a person has to act."""
+    """Refused for a reason that does not resolve itself; a person has to act.
+
+    ``delay``: the next look is not later than that, in seconds; None: the queue's own back-off.
+    """
+
+    delay: float | None = None
 
 
 class Refused(Fatal):

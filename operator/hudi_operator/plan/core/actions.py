@@ -3,7 +3,8 @@
 Each action is one effect with its precondition; the executor performs them in order.
 
 The executor stops at the first action that fails or whose precondition does not hold, and requeues
-the table: the next reconcile reads again and decides again (level-triggered, I6).
+the table: the next reconcile reads again and decides again (level-triggered, I6). A write that the
+API server refuses stops what depends on its object, and nothing else (F430).
 """
 
 from __future__ import annotations

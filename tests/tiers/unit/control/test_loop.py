@@ -15,7 +15,7 @@ from hudi_contract.records import Stored
 from hudi_contract.words import Role
 from hudi_operator.control.applied_objects import KEPT_SECONDS, AppliedObjects
 from hudi_operator.control.executor import Executor
-from hudi_operator.control.loop import QUIET_SECONDS, is_quiet, quiet_interval
+from hudi_operator.control.loop import QUIET_SECONDS, Reconciler, is_quiet, quiet_interval
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
@@ -403,7 +403,7 @@ def test_an_attempt_with_a_pod_stays_admitted_whatever_is_refused_to_it() -> Non
     assert cluster.admitted == {"ns.a-1", "ns.b-1", "ns.c-1"}
 
 
-def test_what_is_refused_to_all_ends_the_plan() -> None:
+def test_what_is_refused_to_all_is_reported_and_ends_nothing_else() -> None:
     class Cluster(Recorder):
         async def apply(self, manifest: dict[str, Any]) -> None:
             raise Refused("quota", reason="QuotaExceeded")
@@ -414,7 +414,115 @@ def test_what_is_refused_to_all_ends_the_plan() -> None:
     cluster = Cluster()
     with pytest.raises(Fatal, match="quota"):
         perform(executor(cluster), _config("a-1"), DELETE)
-    assert cluster.calls == []
+    assert cluster.calls == ["delete"]
+
+
+class Webhook(Recorder):
+    """Refuses what is written to objects of these names; notes what is tried, with its name."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    async def _write(self, kind: str, namespace: str, name: str, **_: Any) -> None:
+        self.calls.append(name)
+        if name in self._names:
+            raise Refused(f"{kind} {name}: denied by a webhook", reason="AdmissionWebhook")
+
+    patch_finalizers = delete = replace_status = _write
+
+    async def get(self, kind: str, namespace: str, name: str) -> None:
+        return None
+
+    owners = get
+
+
+def _status(kind: str, name: str, *pods: str) -> act.UpdateStatus:
+    attempts = [{"number": n + 1, "pod": pod} for n, pod in enumerate(pods)]
+    return act.UpdateStatus(kind, "ns", name, "1", {"attempts": attempts})
+
+
+def test_a_refused_write_stops_only_what_depends_on_its_object() -> None:
+    """F430: a policy that is newer than an old pod refuses its finalizer at each look."""
+    cluster = Webhook("old", "t", "w")
+    writer = {"metadata": {"name": "w"}, "status": {"attempts": [{"number": 1, "pod": "w-1"}]}}
+    seen = observed(writers=[writer])
+    plan = act.Plan(
+        "x",
+        (
+            act.DropEvidence("ns", "old", "u"),
+            act.ReleaseConfigMap("ns", "old", "u"),
+            act.DropEvidence("ns", "dead", "u"),
+            act.DeletePod("elsewhere", "p", "u", 30),
+            UNLOCK,
+            _status("HudiTable", "t"),
+            _status("HudiWriter", "w", "w-1", "w-2"),
+            _status("HudiWriter", "v", "v-1"),
+            _key("w-1"),
+            *_start("w-2"),
+            *_start("v-1"),
+            act.DeleteObject("ConfigMap", "ns", "old"),
+            act.PatchFinalizers("HudiWriter", "ns", "v", remove="f"),
+            act.PatchFinalizers("HudiWriter", "ns", "w", remove="f"),
+            act.PatchFinalizers("HudiTable", "ns", "t2", remove="f"),
+        ),
+    )
+    with pytest.raises(Fatal) as told:
+        asyncio.run(executor(cluster).perform(KEY, seen, plan))
+    for name in ("Pod old", "HudiTable t", "HudiWriter w", "elsewhere/p"):
+        assert name in str(told.value), "each one is told"
+    key, start = ["create"], ["apply", "put_admit", "create"]
+    assert cluster.calls == ["old", "dead", "unlock", "t", "w", "v", *key, *start, "v"]
+
+
+def test_with_the_last_writer_nothing_stays_undone() -> None:
+    cluster = Webhook("old")
+    alone = replace(observed(), objects=Objects(None, ()))
+    actions = (act.ReleaseConfigMap("ns", "old", "u"), act.PatchFinalizers("HudiWriter", "ns", "v", remove="f"))
+    with pytest.raises(Fatal, match="old"):
+        asyncio.run(executor(cluster).perform(KEY, alone, act.Plan("x", actions)))
+    assert cluster.calls == ["old"]
+
+
+@pytest.mark.parametrize(("phase", "longest"), [("Draining", 1.0), ("Settled", 300.0)])
+def test_what_is_refused_delays_no_settling(phase: str, longest: float) -> None:
+    """F430: the back-off of refusals is for looks that wait for nothing else."""
+    seen = observed(settles={"i": Stored({"phase": phase}, 1, 1)})
+    again: list[float] = []
+
+    class Queue:
+        left = 1
+
+        async def get(self) -> tuple[str, str]:
+            if not self.left:
+                raise asyncio.CancelledError
+            self.left -= 1
+            return KEY
+
+        def failed(self, key: object) -> float:
+            return 60.0
+
+        def done(self, key: object, *, again: float) -> None:
+            delays.append(again)
+
+    class Eyes:
+        async def observe(self, key: object) -> Observed:
+            return seen
+
+        async def glance(self, key: object) -> None:
+            return None
+
+    delays, meter = again, Recorder()
+    meter.__dict__.update(reconciled=lambda *_: None, performed=lambda *_: None)
+    plan = act.Plan("x", (act.DropEvidence("ns", "old", "u"),), 1.0)
+    loop: Any = Reconciler
+    made = loop(
+        queue=Queue(), observer=Eyes(), executor=executor(Webhook("old")), planner=lambda *_: plan, timers=Timers(),
+        config=None, meter=meter,
+    )  # fmt: skip
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(made.work())
+    assert again == [min(longest, 60.0)]
 
 
 def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:

@@ -1,0 +1,74 @@
+"""What of a plan depends on a write that the API server has refused.
+
+Nothing else of the object is done, and nothing for an attempt that is not in status. Fences, unlocks,
+settling and the status of other objects go on (F430).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hudi_contract import naming
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.status import attempt_entries
+from hudi_operator.plan.core import actions as act
+
+JsonDict = dict[str, Any]
+_Object = tuple[str, str, str]
+
+
+class RefusedWrites:
+    """The refused writes of one plan that are not for one attempt alone."""
+
+    def __init__(self) -> None:
+        """Nothing was refused yet."""
+        self._objects: set[_Object] = set()
+
+    def refuse(self, action: act.Action, observed: Observed) -> set[str]:
+        """Note a refusal; returns the attempts for which nothing may be made now."""
+        self._objects.add(_object_of(action) or (type(action).__name__, "", ""))
+        if not isinstance(action, act.UpdateStatus) or action.kind != naming.WRITER_KIND:
+            return set()
+        # An attempt is in status before anything is made for it.
+        seen = found_in(observed, action.kind, action.name) or {}
+        return _attempts_in(action.namespace, action.status) - _attempts_in(action.namespace, seen.get("status") or {})
+
+    def withhold(self, action: act.Action, *, last: bool) -> bool:
+        """Whether an action depends on something that was refused.
+
+        ``last``: there is no HudiTable, and nobody looks here after its last HudiWriter.
+        """
+        if not self._objects:
+            return False
+        if isinstance(action, act.PatchFinalizers) and action.remove and (last or action.kind == naming.TABLE_KIND):
+            return True  # what was refused would stay undone
+        return _object_of(action) in self._objects
+
+
+def found_in(observed: Observed, kind: str, name: str) -> JsonDict | None:
+    """The object as it was read; None when the plan concerns another one."""
+    candidates = (observed.table,) if kind == naming.TABLE_KIND else observed.writers
+    return next((obj for obj in candidates if obj is not None and obj["metadata"]["name"] == name), None)
+
+
+def _object_of(action: act.Action) -> _Object | None:
+    """Kind, namespace and name of the object that an action writes; None when it writes none.
+
+    The ConfigMap of a pod has its name and goes after it: the two are one here.
+    """
+    match action:
+        case act.Apply():
+            meta = action.manifest["metadata"]
+            kind, namespace, name = action.manifest["kind"], meta.get("namespace", ""), meta["name"]
+        case act.PatchFinalizers() | act.UpdateStatus() | act.DeleteObject():
+            kind, namespace, name = action.kind, action.namespace, action.name
+        case act.DeletePod() | act.DropEvidence() | act.HoldConfigMap() | act.ReleaseConfigMap():
+            kind, namespace, name = "Pod", action.namespace, action.name
+        case _:
+            return None
+    return ("Pod" if kind == "ConfigMap" else kind), namespace, name
+
+
+def _attempts_in(namespace: str, status: JsonDict) -> set[str]:
+    """The attempts that the status of a HudiWriter names."""
+    return {naming.attempt_id(namespace, entry.pod) for entry in attempt_entries(status) if entry.pod}
