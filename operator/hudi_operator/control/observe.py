@@ -279,21 +279,19 @@ class Observer:
         found = await asyncio.gather(*(self._consent(namespace, name) for name in sorted(named)))
         consents = {name: consent for name, consent in zip(sorted(named), found, strict=True) if consent is not None}
         if any(name.kind == references.SECRET for name in named):
-            readable = len(consents) == len(named)
+            readable = all(name in consents for name in named if name.kind == references.SECRET)
         else:
             readable = await self._may_read_secrets(namespace, namespace_uid)
         return {name: said for name, said in consents.items() if readable or name.kind != references.SECRET}, readable
 
     async def _consent(self, namespace: str, name: Named) -> Consent | None:
-        """What one object says.
+        """What one object says; None when the operator may not read it.
 
-        None when it is a Secret that the operator may not read, and it may give itself that right.
+        Whoever is to be fenced and settled does not wait for that right (F403, F432).
         """
         try:
             return Consent.read(await self._kubernetes.annotations(name.kind, namespace, name.name))
         except Fatal:
-            if name.kind != references.SECRET or not self._config.consent_binding.given:
-                raise
             return None
 
     async def _may_read_secrets(self, namespace: str, namespace_uid: str) -> bool:

@@ -1,7 +1,7 @@
 """What of a plan depends on a write that the API server has refused.
 
-Nothing else of the object is done, and nothing for an attempt that is not in status. Fences, unlocks,
-settling and the status of other objects go on (F430).
+Nothing else of the object is done, and nothing for an attempt that is not in status. Fences,
+unlocks, settling and the status of other objects go on (F430).
 """
 
 from __future__ import annotations

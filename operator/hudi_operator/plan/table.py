@@ -267,6 +267,8 @@ def _rights(view: View) -> PartialPlan:
     binding = view.config.consent_binding
     if not view.observed.secrets_unreadable or view.observed.namespace_terminating or _not_taken_over(view):
         return PartialPlan()
+    if not binding.given:  # the chart gives it
+        return PartialPlan((), ("waiting for the right to read Secrets",), RIGHTS_SECONDS)
     made = Apply(namespace.consent_binding(view.table.ref.namespace, binding))
     return PartialPlan((), (f"binding the role {binding.role} to itself",), RIGHTS_SECONDS, late=(made,))
 

@@ -68,10 +68,11 @@ TENANTS = (
     ),
     mutation(
         "unreadable-secrets-stop-the-table",
-        "F403 I6",
+        "F403 F432 I6",
         "nobody settles dead writers in a namespace whose RoleBinding somebody has deleted",
-        o("control/observe", "or not self._config.consent_binding.given:", "or self._config.consent_binding.given:"),
+        o("control/observe", "        except Fatal:\n            return None\n", "        except Fatal:\n            raise\n"),
         "tests/tiers/unit/control/test_observe.py::test_secrets_that_cannot_be_read_are_told_and_end_no_look",
+        "tests/tiers/unit/control/test_observe.py::test_without_a_binding_to_make_it_ends_no_look_either",
     ),
     mutation(
         "what-the-operator-makes-has-no-label",

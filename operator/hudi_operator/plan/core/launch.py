@@ -41,6 +41,8 @@ def rights_problem(view: View) -> str:
     if not view.observed.secrets_unreadable:
         return ""
     role, where = view.config.consent_binding.role, view.table.ref.namespace
+    if not role:
+        return f"the operator may not read Secrets of namespace {where}: its RoleBinding of the chart is missing there"
     return f"the operator may not read Secrets of namespace {where} before its RoleBinding {role} there holds"
 
 

@@ -180,15 +180,27 @@ def test_secrets_that_cannot_be_read_are_told_and_end_no_look() -> None:
     assert {name.kind for name in found.consents} == {"ServiceAccount", "Secret"}
 
 
-def test_without_a_binding_to_make_it_is_an_error() -> None:
-    """In a namespace of `watchNamespaces` the chart gives the right."""
+@pytest.mark.parametrize("closed", ["Secret", "ServiceAccount"])
+def test_without_a_binding_to_make_it_ends_no_look_either(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F432: in a namespace of `watchNamespaces` the chart gives the right, and it can be missing."""
     ports: Any = Closed(BOTH)
-    config = OperatorConfig(consent=ConsentConfig("Required"))
+    read = Closed.annotations
+
+    async def annotations(self: Closed, kind: str, namespace: str, name: str) -> Any:
+        if kind == closed:
+            raise Fatal("forbidden")
+        self.closed = False
+        return await read(self, kind, namespace, name)
+
+    monkeypatch.setattr(Closed, "annotations", annotations)
+    config = OperatorConfig(consent=ConsentConfig("Required", "Required"))
     observer = Observer(
         kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=config, authority=str
     )
-    with pytest.raises(Fatal, match="forbidden"):
-        asyncio.run(observer.observe(("ns", "flights")))
+    found = asyncio.run(observer.observe(("ns", "flights")))
+    assert found.etcd is not None
+    assert found.secrets_unreadable == (closed == "Secret")
+    assert {name.kind for name in found.consents} == {"Secret", "ServiceAccount"} - {closed}
 
 
 def test_where_no_secret_is_named_the_right_is_asked_for_once() -> None:
