@@ -1,4 +1,4 @@
-"""A HudiTable that is not fully readable.
+"""A HudiTable, or a HudiWriter, that is not fully readable.
 
 Stored under another CRD, or written by a newer one (F69).
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from hudi_contract import naming
-from hudi_operator.api.spec import SpecError, TableSpec
+from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
 
@@ -32,6 +32,26 @@ def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
         return TableSpec.from_object(obj), ""
     except SpecError as error:
         return _for_settling(obj), str(error)
+
+
+def known_writer(obj: JsonDict) -> WriterSpec | None:
+    """What is known of a HudiWriter with an unreadable spec: enough to follow and stop attempts.
+
+    Its name and uid, and `suspend` and `stop` where they can be read; all else has its default.
+    Nothing may be started from it. None: the object has no name.
+    """
+    spec = obj.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    found: WriterSpec | None = None
+    kept: JsonDict = {"tableRef": {"name": "unread"}}
+    for name in ("", "suspend", "stop"):
+        one = {name: spec[name]} if name in spec else {}
+        try:
+            found = WriterSpec.from_object({**obj, "spec": {**kept, **one}})
+        except SpecError:
+            continue
+        kept |= one
+    return found
 
 
 def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:

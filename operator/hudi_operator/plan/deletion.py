@@ -46,7 +46,7 @@ def writer_waits_for(view: View, writer: WriterView, progress: Progress) -> str:
 
     Uses live facts only (I11).
     """
-    if writer.spec is None:
+    if writer.spec is None and not writer.attempts:
         return ""
     if progress.entries and not progress.entries[-1].class_:
         return f"attempt {progress.entries[-1].number} is being stopped"

@@ -20,7 +20,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.table_keys import Durations, Gate, InstantRecord, Lock, Registration, Ticket
 from hudi_contract.words import FencingMode, Role
 from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import agent_of
+from hudi_operator.api.tolerant import agent_of, known_writer
 from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
@@ -107,6 +107,7 @@ class Attempt:
     """One attempt of a HudiWriter: its entry in status, and its live objects."""
 
     writer: WriterSpec
+    """Where the spec is unreadable, what is known of it: nothing is started from that."""
     number: int
     entry: AttemptEntry
     pod: PodFacts | None
@@ -131,7 +132,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class WriterView:
-    """One HudiWriter. ``spec`` is None when it is unreadable; ``error`` then has the reason."""
+    """One HudiWriter.
+
+    ``spec`` is None when it is unreadable, and ``error`` then has the reason; its attempts are
+    known all the same (F433).
+    """
 
     obj: JsonDict
     spec: WriterSpec | None
@@ -310,9 +315,10 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, st
     """
     owners: dict[str, str] = {}
     for obj, spec, _ in writers:
+        known = spec or known_writer(obj)
         for entry in attempt_entries(obj.get("status") or {}):
-            if spec is not None and entry.incarnation and entry.number:
-                owners[entry.incarnation] = spec.attempt_id(entry.number)
+            if known is not None and entry.incarnation and entry.number:
+                owners[entry.incarnation] = known.attempt_id(entry.number)
     for kind, report in etcd.reports.items():
         attempt, inc = keys.reporting_attempt(kind), report.read(AttemptReport).inc
         if attempt and inc:
@@ -386,10 +392,11 @@ def _writer_view(
     obj: JsonDict, spec: WriterSpec | None, error: str, observed: Observed, incs: tuple[Incarnation, ...]
 ) -> WriterView:
     status = obj.get("status") or {}
-    if spec is None or observed.etcd is None:
+    known = spec or known_writer(obj)
+    if known is None or observed.etcd is None:
         return WriterView(obj, spec, error, status)
     try:
-        attempts = _attempts(spec, status, observed, incs, observed.etcd)
+        attempts = _attempts(known, status, observed, incs, observed.etcd)
     except (KeyError, TypeError, ValueError, AttributeError) as unread:
         return WriterView(obj, None, f"status.attempts cannot be read: {type(unread).__name__}: {unread}", status)
     return WriterView(obj, spec, error, status, attempts)

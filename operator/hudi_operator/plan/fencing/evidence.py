@@ -107,6 +107,8 @@ def _old_pods(view: View) -> tuple[list[Action], float]:
     actions: list[Action] = []
     requeue = LONGEST_PAUSE_SECONDS
     for writer in view.writers:
+        if writer.spec is None:
+            continue  # how long they are kept is not known
         ended = [attempt for attempt in writer.attempts if attempt.ended]
         for newer, attempt in enumerate(reversed(ended)):
             pod = attempt.pod

@@ -184,8 +184,10 @@ def _stop_is_over(view: View, inc: Incarnation) -> bool:
 def _stop_reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     deleting, suspended = view.table.ref.deleting or view.observed.namespace_terminating, view.table.suspend
     for writer in view.writers:
-        if writer.spec is not None and any(a.id == inc.attempt for a in writer.attempts):
-            deleting, suspended = deleting or writer.spec.ref.deleting, suspended or writer.spec.suspend
+        for attempt in writer.attempts:
+            if attempt.id == inc.attempt:
+                deleting = deleting or attempt.writer.ref.deleting
+                suspended = suspended or attempt.writer.suspend
     if deleting:
         return Reason.DELETED
     return Reason.ENDED_FOR_CHANGE if changing and not suspended else Reason.SUSPENDED

@@ -120,19 +120,16 @@ def follow(view: View, writer: WriterView) -> Progress:
     """Follow a writer's attempts, from the current facts."""
     entries = [_refreshed(view, a, writer.spec) for a in writer.attempts]
     active = writer.active
-    if active is None or writer.spec is None:
+    if active is None:
         late = tuple(DeleteAdmit(view.table.table_id, a.id) for a in writer.attempts if a.admitted)
         return Progress(tuple(entries), before=late)
+    spec = active.writer
     if _has_ended(view, active):
-        return _end(view, writer.spec, active, entries)
+        return _end(view, spec, active, entries)
     if active.pod is None:
-        return _without_pod(view, writer.spec, active, entries)
-    if (
-        stopping(view, writer.spec)
-        or ending_for_change.asks(view, active)
-        or start_is_overdue(view, writer.spec, active)
-    ):
-        return _stop(view, writer.spec, active, entries)
+        return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
+    if stopping(view, spec) or ending_for_change.asks(view, active) or start_is_overdue(view, spec, active):
+        return _stop(view, spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after)
 
@@ -234,7 +231,9 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
 # ---- an attempt without a pod
 
 
-def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:
+def _without_pod(
+    view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry], *, startable: bool
+) -> Progress:
     if attempt.pod_uid or attempt.incs:
         # The pod existed and its object is gone: it is never recreated under this number. No new
         # registration; suspects take over.
@@ -256,6 +255,8 @@ def _without_pod(view: View, writer: WriterSpec, attempt: Attempt, entries: list
             kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
         entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
+    if not startable:
+        return Progress(tuple(entries))
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     again = launch.next_look(view, attempt.id)
     # Its pod is made as the spec is now.

@@ -55,8 +55,10 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     status["attempt"] = max([int(old.get("attempt") or 0), *(e.number for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
     # Every attempt that may count towards retryPolicy.limit.
-    kept = KEPT_ATTEMPTS if spec is None else max(KEPT_ATTEMPTS, spec.retry.most_attempts + 1)
+    kept = max(KEPT_ATTEMPTS, len(entries) if spec is None else spec.retry.most_attempts + 1)
     status["attempts"] = [entry.to_json() for entry in entries[-kept:]]
+    if spec is None and not entries and old.get("attempts"):
+        status["attempts"] = old["attempts"]
     earlier = _summed(Counts.known(old.get("earlierAttempts")), entries[:-kept])
     if earlier.records or earlier.conflicts:
         status["earlierAttempts"] = earlier.to_json()

@@ -324,3 +324,46 @@ def test_another_change_gives_no_more_time() -> None:
     world.reconcile()
     assert world.kv["gate"].value["closedFor"] == "a change of concurrency, lock"
     assert world.kv["gate"].value["closedForMs"] == since
+
+
+def unread(world: World, name: str = "live", **spec: Any) -> None:
+    """The spec is one that this version of the operator cannot read any more."""
+    world.edit(world.writers[name], operation="OfAnotherVersion", **spec)
+
+
+def test_a_run_whose_spec_cannot_be_read_any_more_is_ended_when_its_time_is_over() -> None:
+    """F433: an upgrade reads more strictly, and changes the protocol."""
+    world = streaming(table={"concurrency": {"changeTimeoutSeconds": 300}})
+    hung = world.writer_process("live")
+    assert hung is not None
+    hung.hang_at = 1
+    world.run(lambda w: hung.step >= 1)
+    before = attempts(world)
+    unread(world)
+    world.run(lambda w: w.is_true(w.writers["live"], "Stalled"))
+    assert attempts(world) == before, "what is in status stays"
+    CHANGES["protocol version"](world)
+    took = waited(world)
+    assert 300 <= took < 300 + 60 + 60, "the grace period is the default"
+    assert attempts(world)[0]["class"] == "EndedForChange"
+    assert len(attempts(world)) == 1, "nothing is started from it"
+    world.edit(world.writers["live"], operation="Upsert")
+    world.run(lambda w: len(attempts(w)) == 2 and commits(w, "live") >= 1)
+
+
+@pytest.mark.parametrize("end", ["suspend", "deletion"])
+def test_a_run_whose_spec_cannot_be_read_is_stopped_when_a_person_says_so(end: str) -> None:
+    world = streaming()
+    unread(world)
+    world.run(lambda w: w.is_true(w.writers["live"], "Stalled"))
+    process = world.writer_process("live")
+    assert process is not None
+    assert process.alive, "it runs on"
+    if end == "suspend":
+        unread(world, suspend=True)
+        world.run(lambda w: bool(attempts(w)[0].get("class")), seconds=200)
+        assert attempts(world)[0]["class"] == "Cancelled"
+    else:
+        world.delete(world.writers["live"])
+        world.run(lambda w: "live" not in w.writers, seconds=300)
+    assert not process.alive
