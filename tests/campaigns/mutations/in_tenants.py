@@ -70,7 +70,11 @@ TENANTS = (
         "unreadable-secrets-stop-the-table",
         "F403 F432 I6",
         "nobody settles dead writers in a namespace whose RoleBinding somebody has deleted",
-        o("control/observe", "        except Fatal:\n            return None\n", "        except Fatal:\n            raise\n"),
+        o(
+            "control/observe",
+            "        except Fatal:\n            return None\n",
+            "        except Fatal:\n            raise\n",
+        ),
         "tests/tiers/unit/control/test_observe.py::test_secrets_that_cannot_be_read_are_told_and_end_no_look",
         "tests/tiers/unit/control/test_observe.py::test_without_a_binding_to_make_it_ends_no_look_either",
     ),

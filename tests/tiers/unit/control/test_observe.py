@@ -182,7 +182,7 @@ def test_secrets_that_cannot_be_read_are_told_and_end_no_look() -> None:
 
 @pytest.mark.parametrize("closed", ["Secret", "ServiceAccount"])
 def test_without_a_binding_to_make_it_ends_no_look_either(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F432: in a namespace of `watchNamespaces` the chart gives the right, and it can be missing."""
+    """F432: in a namespace of `watchNamespaces` the chart gives it, and it can be missing."""
     ports: Any = Closed(BOTH)
     read = Closed.annotations
 

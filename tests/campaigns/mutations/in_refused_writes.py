@@ -1,0 +1,129 @@
+"""What others have told goes into a status or a path, and the API server refuses a write."""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.in_gateway import _GO, g
+from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.mutation import mutation
+
+_BOUNDS = "tests/tiers/unit/plan/test_status_bounds.py"
+_PATHS = "tests/tiers/unit/adapters/test_names_in_paths.py"
+_NODE = "tests/tiers/unit/contract/test_records.py::test_a_node_has_a_name_of_kubernetes"
+_LOOP = "tests/tiers/unit/control/test_loop.py"
+_ONE = f"{_LOOP}::test_a_refused_write_stops_only_what_depends_on_its_object"
+_CONDITIONS = (
+    'TABLE = _object(\n    {\n        "observedGeneration": _COUNT64,\n        "conditions": _list(\n            '
+)
+_CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
+
+REFUSED_WRITES = (
+    mutation(
+        "sixteen-conditions",
+        "F428",
+        "a table with a callback, a catalog and a bucket has a status that the API server refuses",
+        o("model/status_bounds", f"{_CONDITIONS}32,", f"{_CONDITIONS}16,"),
+        f"{_BOUNDS}::test_a_table_with_everything_on_has_a_status_that_is_written",
+        f"{_BOUNDS}::test_the_bounds_are_those_of_the_crd",
+    ),
+    mutation(
+        "a-node-is-any-text",
+        "F429",
+        "a driver chooses what the operator asks the API server for",
+        o("hudi_contract/shape", "not value or is_object_name(value)", "True"),
+        _NODE,
+    ),
+    mutation(
+        "a-name-is-many-segments",
+        "F429",
+        "a name with a slash is another path of the API server",
+        o("adapters/kubernetes", 'return quote(name, safe="")', "return quote(name)"),
+        f"{_PATHS}::test_a_name_is_one_segment_of_the_path",
+    ),
+    mutation(
+        "two-dots-are-a-name",
+        "F429",
+        "a name with which a path goes up",
+        o("adapters/kubernetes", 'if name in ("", ".", ".."):', "if name is None:"),
+        f"{_PATHS}::test_what_is_no_name_is_asked_for_by_nobody",
+    ),
+    mutation(
+        "a-pod-is-on-any-node",
+        "F429",
+        "a pod registers on a node on which it does not run",
+        g("rules", 's.node != "" && value.Node != s.node', 's.node != "" && value.Node == ""'),
+        _GO,
+    ),
+    mutation(
+        "a-name-makes-a-line-of-the-log",
+        "F429",
+        "a name with a newline forges records of the log",
+        o("observability", '"\\n    ".join(', '"\\n".join('),
+        f"{_PATHS}::test_a_name_does_not_make_a_line_of_the_log",
+    ),
+    mutation(
+        "a-refused-write-ends-the-plan",
+        "F430",
+        "a webhook that refuses an old pod's finalizer keeps a dead writer's lock",
+        o(
+            "control/executor",
+            "                context.refused.append(str(error))\n                context.waiting |=",
+            "                raise\n                context.waiting |=",
+        ),
+        _ONE,
+    ),
+    mutation(
+        "what-is-refused-holds-nothing-back",
+        "F430 F200",
+        "the ConfigMap of a pod goes although its pod stays, and the HudiTable with both",
+        o("control/executor", "not context.writes.withhold(action, last=context.observed.table is None)", "True"),
+        _ONE,
+    ),
+    mutation(
+        "an-attempt-starts-that-is-in-no-status",
+        "F430 F23",
+        "the pod of an attempt is made although its number was refused",
+        o("control/executor", "context.waiting |= context.writes.refuse(", "context.writes.refuse("),
+        _ONE,
+    ),
+    mutation(
+        "a-refusal-delays-settling",
+        "F430",
+        "a lock stays for the back-off of a refused write that has nothing to do with it",
+        o("control/loop", "again = min(again, max(1.0, error.delay))", "again = max(again, error.delay)"),
+        f"{_LOOP}::test_what_is_refused_delays_no_settling",
+    ),
+    mutation(
+        "a-status-is-written-as-it-was-told",
+        "F431",
+        "a pod's word makes a status that the API server refuses for ever",
+        o("model/status_bounds", "    found = _fit(status, OF_KIND[kind])\n", "    found = status\n"),
+        f"{_BOUNDS}::test_whatever_pods_and_etcd_tell_the_statuses_are_held",
+        f"{_BOUNDS}::test_a_status_that_fits_is_not_changed",
+    ),
+    mutation(
+        "what-is-no-time-is-an-instant",
+        "F431",
+        "an instant of any name pushes the real ones out of an attempt's list",
+        o("plan/writers/attempts", "if conditions.is_hudi_time(one)", "if one"),
+        f"{_BOUNDS}::test_sums_and_instants_of_an_attempt_stay_what_they_are",
+    ),
+    mutation(
+        "attempts-of-an-unread-spec-are-nobodys",
+        "F433",
+        "a run whose spec the operator cannot read any more keeps a change waiting for ever",
+        o(
+            "plan/core/view",
+            "    known = spec or known_writer(obj)\n    if known is None",
+            "    known = spec\n    if known is None",
+        ),
+        f"{_CHANGE}::test_a_run_whose_spec_cannot_be_read_any_more_is_ended_when_its_time_is_over",
+        f"{_CHANGE}::test_a_run_whose_spec_cannot_be_read_is_stopped_when_a_person_says_so",
+    ),
+    mutation(
+        "a-deleted-writer-with-an-unread-spec-goes-at-once",
+        "F433",
+        "a HudiWriter is gone while its attempt runs",
+        o("plan/deletion", "if writer.spec is None and not writer.attempts:", "if writer.spec is None:"),
+        f"{_CHANGE}::test_a_run_whose_spec_cannot_be_read_is_stopped_when_a_person_says_so",
+    ),
+)
