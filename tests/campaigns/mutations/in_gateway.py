@@ -442,8 +442,8 @@ IDENTITIES = (
         (
             Edit(
                 "operator/hudi_operator/control/observe.py",
-                "v.namespace == namespace and v.pod",
-                "v.namespace and v.pod",
+                "v.namespace == namespace and is_object_name",
+                "v.namespace and is_object_name",
             ),
             Edit("operator/hudi_operator/control/executor.py", "if action.namespace != context.key[0]:", "if False:"),
         ),
