@@ -154,7 +154,7 @@ class Savepoints(TableTask):
         return max(commits)
 
     def _keep(self, timeline: tl.Timeline, instant: str, comment: str) -> None:
-        config = self.table.write_config(self.context.name, self.context.options)
+        config = self.table.write_config(self.context.name, self.context.options())
         if instant not in self.session.pending():
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)
