@@ -71,6 +71,10 @@ class AgentContext:
         """The table's gate, read now; a gate without a state when there is none."""
         return self.keys.gate()
 
+    def gate_revision(self) -> int:
+        """Revision of the table's gate, read now; another one when the gate was put meanwhile."""
+        return self.keys.gate_revision()
+
     def gate_state(self) -> GateState | None:
         """State of the table's gate, read now; None when there is none."""
         return self.gate().state

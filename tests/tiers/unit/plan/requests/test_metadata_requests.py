@@ -16,6 +16,8 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import hudi_conf
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
+T1 = "20260101000000001"
+
 OFF = {"enabled": False}
 
 
