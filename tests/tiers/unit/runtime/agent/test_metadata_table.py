@@ -5,6 +5,7 @@ closed gate, with nothing pending (R16, I6, I12).
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from hudi_operator.api.metadata_table import MetadataTable as Wanted
 from hudi_operator.plan.requests import metadata_table
 from hudi_runtime.agent.metadata_table import MetadataTable
+from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.process.etcd import Entry, now_ms
 from hudi_runtime.settle.settle import Records
 from tests.support.world.agent_contexts import context, look
@@ -150,3 +152,15 @@ def test_a_table_that_was_never_changed_is_served_as_its_spec_says() -> None:
     here = context(fake, fake, gate=lambda: {"state": "open", "adopted": True}, a="b")
     assert here.metadata_table == Wanted().nonce
     assert here.options() == {"a": "b"}
+
+
+def test_nothing_is_rolled_back_beside_the_change() -> None:
+    """F434: the client of a rollback that began before would make again what was deleted."""
+    tasks: Any = Tasks.__new__(Tasks)
+    ran: list[str] = []
+    tasks._settler = SimpleNamespace(run=lambda _records, *, stopping: [ran.append("settled")])
+    records: Any = SimpleNamespace(work_for_the_settler=lambda: True)
+    for idle, expected in ((False, []), (True, ["settled"])):
+        tasks._metadata_table = SimpleNamespace(idle=idle)
+        assert tasks.settle(records, stopping=lambda: False) is idle
+        assert ran == expected
