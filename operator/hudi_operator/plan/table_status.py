@@ -345,9 +345,7 @@ def _savepoint_is_taken(r: _Readiness) -> Condition | None:
 
 
 def _metadata_table_changes(r: _Readiness) -> Condition | None:
-    return (
-        _waits(r.view, "MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
-    )
+    return _waits(r.view, "MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
 
 
 def _waits(view: View, reason: str, message: str) -> Condition:

@@ -57,8 +57,8 @@ class Tasks:
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:
         """Settle incarnations that are proven dead and roll back abandoned instants.
 
-        Returns whether an instant got its outcome. Not while the metadata table is changed: the client of
-        a rollback would have the options of the former one (F434).
+        Returns whether an instant got its outcome. Not while the metadata table is changed: the
+        client of a rollback would have the options of the former one (F434).
         """
         if not self._metadata_table.idle:
             return False

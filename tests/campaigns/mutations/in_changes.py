@@ -60,7 +60,11 @@ CHANGES = (
         "another-gate-is-a-failure-of-the-savepoint",
         "F435",
         "a savepoint whose gate was put meanwhile is gone on with, and fails for good",
-        a("agent/savepoints", "            if self._begun.get(instant) == self.context.gate_revision():\n", "            if True:\n"),
+        a(
+            "agent/savepoints",
+            "            if self._begun.get(instant) == self.context.gate_revision():\n",
+            "            if True:\n",
+        ),
         f"{SAVEPOINTS}::test_one_whose_gate_was_put_meanwhile_is_begun_anew",
     ),
     mutation(
@@ -88,7 +92,11 @@ CHANGES = (
         "the-agent-has-the-durations-of-the-spec",
         "F437",
         "an agent has durations that the gate does not have yet",
-        o("plan/agent/agents", "assignment(view.table, view.now_ms, durations(view))", "assignment(view.table, view.now_ms)"),
+        o(
+            "plan/agent/agents",
+            "assignment(view.table, view.now_ms, durations(view))",
+            "assignment(view.table, view.now_ms)",
+        ),
         f"{PLAN}/agent/test_agents.py::test_the_agent_has_the_durations_of_the_gate",
     ),
     mutation(

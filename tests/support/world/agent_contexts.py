@@ -36,8 +36,9 @@ def context(
     revision: Callable[[], int] = lambda: 1,
     **options: str,
 ) -> AgentContext:
-    """`gate` is asked at each look at the gate: for its state, or for its whole value. `revision`: at
-    which it was last put.
+    """`gate` is asked at each look at the gate: for its state, or for its whole value.
+
+    `revision`: at which it was last put.
     """
 
     def read() -> Gate:

@@ -152,7 +152,9 @@ def healthy(view: View) -> Condition:
 
 
 def awaited(view: View) -> str:
-    """The services that an operation of the agent alone waits for, in words; empty when none is pending.
+    """The services that an operation of the agent alone waits for, in words.
+
+    Empty when none is pending.
 
     Nothing of a savepoint, a restore or a change of the metadata table says so by itself: a service
     that fails for good holds up all writers (F434).

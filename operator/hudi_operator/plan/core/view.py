@@ -274,7 +274,8 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         etcd=etcd,
         status=(observed.table or {}).get("status") or {},
         writers=tuple(
-            _writer_view(obj, spec, error, known, once) for (obj, spec, error), known in zip(specs, entries, strict=True)
+            _writer_view(obj, spec, error, known, once)
+            for (obj, spec, error), known in zip(specs, entries, strict=True)
         ),
         incs=incs,
         agent=agent,
@@ -320,7 +321,7 @@ class _Once:
     ) -> None:
         self.etcd = etcd
         self.uids: dict[tuple[str, str], str] = {}
-        """Uid of an attempt's pod by namespace and name, from status, else from the live pod (F23)."""
+        """Uid of an attempt's pod by namespace and name: from status, else the live pod's (F23)."""
         for (obj, _, _), known in zip(writers, entries, strict=True):
             for entry in known:
                 if entry.pod_uid:

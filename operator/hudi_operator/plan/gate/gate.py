@@ -419,7 +419,9 @@ def _change_parameters(view: View) -> PartialPlan | None:
         )
     if view.etcd.lock is not None and view.gate.mode != parameters(view.table).mode:
         # Whether the lock has a lease was decided when the agent acquired it (F436).
-        return PartialPlan.of(summary="gate closed: waiting until the lock is free before the mode changes", requeue=0.5)
+        return PartialPlan.of(
+            summary="gate closed: waiting until the lock is free before the mode changes", requeue=0.5
+        )
     return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
 
 

@@ -17,7 +17,7 @@ ATTEMPTS = 5
 
 
 def scene(writers: int) -> Scene:
-    """A table of one writer at a time: that many writers wait, and that many dead ones are known."""
+    """A table of one writer at a time: so many writers wait, and so many dead ones are known."""
     made = Scene(concurrency={"mode": "SingleWriter"})
     assert made.table is not None
     made.table["metadata"]["finalizers"] = [naming.SETTLE_FINALIZER]

@@ -152,9 +152,7 @@ def test_nothing_is_read_and_no_program_runs_before_the_lock_is_free(
     attempt: Any = Attempt.__new__(Attempt)
     attempt._session = SimpleNamespace(etcd=Etcd(HELD, HELD, None), attempt=MINE)
     attempt._spark = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=None))
-    attempt._job = SimpleNamespace(
-        application=application, table=SimpleNamespace(merge=None), predecessor_seconds=60
-    )
+    attempt._job = SimpleNamespace(application=application, table=SimpleNamespace(merge=None), predecessor_seconds=60)
     attempt._reporter, attempt._stop = SimpleNamespace(stage=lambda _: None), Stop(lambda: None)
     monkeypatch.setattr(writer.gate, "closed_for", lambda _: "")
     attempt._rehearse = lambda: None
