@@ -227,6 +227,8 @@ class JobRecord(Record):
     run: Count = 1
     """Attempts of one run share its committed progress; another run starts over."""
     driver_pod: str = ""
+    predecessor_seconds: Count = 900
+    """How long it waits for the lock of an earlier attempt: longer than any drain of that lock."""
     table: TableOfJob
     source: Source | None = None
     """None: an application does its own writes, or nothing is read."""

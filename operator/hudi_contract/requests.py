@@ -14,6 +14,8 @@ from hudi_contract.words import BootstrapMode, RequestKind, Result, Service
 
 NOTHING_YET = "0"
 """Completion time before the first commit of a table."""
+DEFAULT_METADATA = "Files/"
+"""Nonce of a table whose metadata table was never changed."""
 
 # ---- requests
 

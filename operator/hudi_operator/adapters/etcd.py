@@ -144,9 +144,18 @@ class EtcdStore:
     # ---- transactions
 
     async def put_gate(
-        self, table_id: str, value: JsonDict, *, expected_mod: int, others: Mapping[str, int] = MappingProxyType({})
+        self,
+        table_id: str,
+        value: JsonDict,
+        *,
+        expected_mod: int,
+        others: Mapping[str, int] = MappingProxyType({}),
+        unlocked: bool = False,
     ) -> bool:
-        """gate-put: compare the gate's mod revision (0 = absent), and those of other tables."""
+        """gate-put: compare the gate's mod revision (0 = absent), and those of other tables.
+
+        ``unlocked``: compare that nobody holds the table's lock, too.
+        """
         key, state = self.keys(table_id).of(Kind.GATE), Gate.known(value).state
         return await self._txn(
             "gate-put",
@@ -154,6 +163,7 @@ class EtcdStore:
             [
                 rpc.mod_is(key, expected_mod),
                 *(rpc.mod_is(self.keys(other).of(Kind.GATE), mod) for other, mod in sorted(others.items())),
+                *([rpc.version_is(self.keys(table_id).of(Kind.LOCK), 0)] if unlocked else []),
             ],
             [rpc.put(key, _encode(value))],
             key=Kind.GATE.of(),

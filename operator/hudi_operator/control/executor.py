@@ -445,7 +445,11 @@ class Executor:
 
     async def _put_gate(self, context: Context, action: act.PutGate) -> None:
         held = await self._etcd.put_gate(
-            action.table_id, action.value, expected_mod=action.expected_mod, others=action.others
+            action.table_id,
+            action.value,
+            expected_mod=action.expected_mod,
+            others=action.others,
+            unlocked=action.unlocked,
         )
         _held(held, action)
         context.done.append(action)

@@ -11,7 +11,7 @@ from typing import Any
 from hudi_contract import job as contract
 from hudi_contract import naming
 from hudi_contract.job import JobRecord
-from hudi_contract.words import Operation
+from hudi_contract.words import FencingMode, Operation
 from hudi_operator.api import kafka, partitions, pod_template
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
@@ -43,7 +43,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
-        "job.json": _json(job(table, writer, number, run=run).to_json()),
+        "job.json": _json(job(table, writer, number, run=run, longest_drain=_longest_drain(table, config)).to_json()),
     }
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
@@ -127,12 +127,25 @@ def _allowed_executors(
     }
 
 
-def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int) -> JobRecord:
+PREDECESSOR_SECONDS = 900
+"""How long an attempt waits at least for the lock of an earlier one."""
+FAILOVER_SECONDS = 300
+"""How much longer than the longest drain: another operator begins the drain anew."""
+
+
+def _longest_drain(table: TableSpec, config: OperatorConfig) -> int:
+    """The longest drain of a lock of this table, seconds. With another operator it begins anew."""
+    revoked = config.credentials_broker.request_seconds if table.fencing.mode == FencingMode.CREDENTIALS else 0
+    return max(table.fencing.drain_seconds, revoked)
+
+
+def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_drain: int = 0) -> JobRecord:
     """``job.json``: the description of an attempt for the runtime.
 
-    Paths of source Hudi tables must already be resolved.
+    Paths of source Hudi tables must already be resolved. ``longest_drain``: of a lock of the table.
     """
     return JobRecord(
+        predecessor_seconds=max(PREDECESSOR_SECONDS, longest_drain + FAILOVER_SECONDS),
         writer=contract.WriterName(namespace=writer.ref.namespace, name=writer.ref.name, uid=writer.ref.uid),
         attempt=contract.AttemptName(id=writer.attempt_id(number), number=number),
         run=run,

@@ -85,9 +85,15 @@ class EtcdPort(Protocol):
         """
 
     async def put_gate(
-        self, table_id: str, value: JsonDict, *, expected_mod: int, others: Mapping[str, int] = ...
+        self,
+        table_id: str,
+        value: JsonDict,
+        *,
+        expected_mod: int,
+        others: Mapping[str, int] = ...,
+        unlocked: bool = False,
     ) -> bool:
-        """gate-put."""
+        """gate-put. ``unlocked``: only while nobody holds the table's lock."""
 
     async def put_admit(self, table_id: str, *, attempt: str, role: str) -> bool:
         """admit; also True when the attempt is already admitted."""

@@ -254,7 +254,11 @@ def numbered_attempts(status: Mapping[str, Any]) -> tuple[AttemptEntry, ...]:
 
     Raises ValueError for an entry without a number.
     """
-    found = attempt_entries(status)
+    return in_order(attempt_entries(status))
+
+
+def in_order(found: tuple[AttemptEntry, ...]) -> tuple[AttemptEntry, ...]:
+    """Those entries in the order of numbers. Raises ValueError for an entry without a number."""
     if any(not entry.number for entry in found):
         raise ValueError("an entry has no number")
     return tuple(sorted(found, key=lambda entry: entry.number))

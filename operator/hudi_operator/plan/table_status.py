@@ -336,16 +336,21 @@ def _is_bootstrapped(r: _Readiness) -> Condition | None:
 def _is_restored(r: _Readiness) -> Condition | None:
     if not gate.closed_for_restore(r.view):
         return None
-    return _not_ready(restores.REASON, restores.blocks(r.view, adopted=gate.adopted(r.view)))
+    return _waits(r.view, restores.REASON, restores.blocks(r.view, adopted=gate.adopted(r.view)))
 
 
 def _savepoint_is_taken(r: _Readiness) -> Condition | None:
     name = gate.closed_for_savepoint(r.view)
-    return _not_ready("Savepoint", f"savepoint {name} is taken when running writers have ended") if name else None
+    return _waits(r.view, "Savepoint", f"savepoint {name} is taken when running writers have ended") if name else None
 
 
 def _metadata_table_changes(r: _Readiness) -> Condition | None:
-    return _not_ready("MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
+    return _waits(r.view, "MetadataTable", metadata_table.awaited(r.view)) if gate.closed_for_metadata(r.view) else None
+
+
+def _waits(view: View, reason: str, message: str) -> Condition:
+    """What the agent does alone, and the services that it has to finish before (F434)."""
+    return _not_ready(reason, "; ".join(filter(None, (message, table_services.awaited(view)))))
 
 
 def _gate_is_not_open(r: _Readiness) -> Condition | None:

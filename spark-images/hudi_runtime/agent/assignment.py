@@ -162,7 +162,14 @@ class Assignment:
         if self._context is None:
             session = AgentSession.open(self._spark, self._settings())
             self._context = AgentContext(
-                self._spark, self._slot, self._keys, self.spec, self._table, session, client_options(self.spec, wanted)
+                self._spark,
+                self._slot,
+                self._keys,
+                self.spec,
+                self._table,
+                session,
+                client_options(self.spec, wanted),
+                metadata_table=self._order.metadata_table,
             )
         if self._tasks is None:
             self._tasks = Tasks(self._context, self._order)

@@ -121,7 +121,7 @@ class Bootstrap(LongTask):
         source = dataset.read(self.spark, self.spec, request.path, request.format)
         mark = BootstrapMark(table_uid=request.table_uid, mode=request.mode, source=request.path)
         options = {
-            **self.context.options,
+            **self.context.options(),
             **table_options(self.spec),
             **OPTIONS,
             **key_options(source.frame.schema, self.spec.record_keys),

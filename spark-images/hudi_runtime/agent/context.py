@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.keys import Kind
+from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, request_id
 from hudi_contract.table_keys import Gate
-from hudi_contract.words import GateState
+from hudi_contract.words import GateState, RequestKind
+from hudi_runtime.agent import metadata_in_force
 from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process.etcd import read
 from hudi_runtime.services.tasks import Slot
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
@@ -27,12 +31,27 @@ class AgentContext:
     spec: TableSpec
     table: AgentTable
     session: AgentSession
-    options: Mapping[str, str]
-    """Hudi options of the agent's own clients."""
+    wanted: Mapping[str, str]
+    """Hudi options of the agent's own clients, as the spec has them."""
     ended: set[str] = field(default_factory=set)
     """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot
     have late files.
     """
+
+    metadata_table: str = DEFAULT_METADATA
+    """Nonce of the metadata table in ``wanted``."""
+
+    def options(self) -> dict[str, str]:
+        """Hudi options of the agent's own clients, read now.
+
+        Those of the spec; while a change of the metadata table is not done, with the metadata table
+        that the table has (F434). Before the gate was ever open there are no other processes, and
+        the table is made as the spec says.
+        """
+        done = read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.METADATA))), MetadataDone)
+        if metadata_in_force.changed(self.metadata_table, done) or not self.gate().was_open:
+            return dict(self.wanted)
+        return metadata_in_force.options(self.wanted, self.table)
 
     @property
     def name(self) -> str:
@@ -51,6 +70,10 @@ class AgentContext:
     def gate(self) -> Gate:
         """The table's gate, read now; a gate without a state when there is none."""
         return self.keys.gate()
+
+    def gate_revision(self) -> int:
+        """Revision of the table's gate, read now; another one when the gate was put meanwhile."""
+        return self.keys.gate_revision()
 
     def gate_state(self) -> GateState | None:
         """State of the table's gate, read now; None when there is none."""

@@ -40,6 +40,11 @@ class AgentKeys:
         """The table's gate; a gate without a state when there is none."""
         return read(self._etcd.get(self._keys.of(Kind.GATE)), Gate)
 
+    def gate_revision(self) -> int:
+        """Revision at which the gate was last put; 0 when there is none."""
+        found = self._etcd.get(self._keys.of(Kind.GATE))
+        return found.mod_revision if found is not None else 0
+
     def requests(self) -> dict[str, Mapping[str, Any]]:
         """The operator's requests, by id. One that cannot be read asks for nothing."""
         found = self._etcd.range(self._keys.every(Kind.REQUEST))

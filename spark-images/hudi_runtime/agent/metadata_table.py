@@ -37,7 +37,7 @@ class MetadataTable(LongTask):
     def __init__(self, context: AgentContext, *, known: str) -> None:
         """``known`` is the nonce of the agent's own options.
 
-        With older options it would maintain the metadata table that it must delete.
+        With older options it would make again, when the change is done, what it has deleted.
         """
         super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
         self.context = context
@@ -99,7 +99,7 @@ class MetadataTable(LongTask):
 
         Returns its partitions; raises NotYet while an instant is pending.
         """
-        config = self.table.write_config(self.context.name, {**self.context.options, **options})
+        config = self.table.write_config(self.context.name, {**self.context.wanted, **options})
         with self.table.locked(config):
             # Under the lock: nothing can be begun from here on.
             pending = self.table.timeline().pending

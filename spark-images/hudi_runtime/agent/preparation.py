@@ -122,7 +122,7 @@ class Preparation:
             raise adoption.NotAdopted(AgentError.TABLE_NOT_FOUND, message, exists=False)
         # Written ahead: a table found from now on may be our own half-finished creation.
         context.session.etcd.put(CREATED_KEY, Created(table_uid=uid).to_json())
-        creation.create(context.spark, context.table, context.spec, context.options)
+        creation.create(context.spark, context.table, context.spec, context.options())
 
     def _adopt(self, uid: str) -> None:
         """Behind the gate that was never open.
@@ -150,7 +150,7 @@ class Preparation:
         unordered = adoption.unordered(context.spark, context.spec)
         if unordered:
             raise creation.TableMismatch("; ".join(unordered))
-        adoption.take_over(table, context.name, context.options)
+        adoption.take_over(table, context.name, context.options())
         self._forward_clock(table.timeline().maximum)
         session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # what they completed before the adoption is not foreign
 

@@ -197,7 +197,7 @@ class Restores(LongTask):
         return None
 
     def _restore(self, id: str, request: RestoreRequest, base: RestoreDone) -> RestoreDone:
-        with self.table.locked(self.table.write_config(self.context.name, self.context.options)):
+        with self.table.locked(self.table.write_config(self.context.name, self.context.options())):
             self.session.begin_restore(request.nonce)
             timeline = self.table.timeline()
             going_on = next((i.requested for i in timeline.pending if i.action == RESTORE), "")
@@ -230,7 +230,7 @@ class Restores(LongTask):
         return ahead.but(completion_time=completion)
 
     def _config(self) -> Any:
-        config = self.table.write_config(self.context.name, {**self.context.options, **OPTIONS})
+        config = self.table.write_config(self.context.name, {**self.context.options(), **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
             raise OutcomeUnknown("the client's failed-writes policy is not NEVER: nothing is restored")

@@ -27,6 +27,7 @@ from hudi_runtime.table.hudi import TIMELINE
 
 USER = "hudi-operator"
 ATTEMPTS = 3
+GATE_CHANGED = "the gate has changed since the savepoint was begun: it is begun anew"
 
 
 class NothingToKeep(Exception):
@@ -49,6 +50,8 @@ class Savepoints(TableTask):
         self.session = context.session
         self._after = after
         self._failures: dict[str, int] = {}
+        self._begun: dict[str, int] = {}
+        """Instants whose savepoint this process has begun, with the revision of the gate before."""
 
     def consider(self, look: Observation) -> None:
         """Take the requested savepoints that are not recorded yet.
@@ -56,6 +59,8 @@ class Savepoints(TableTask):
         The next pass repeats those that must wait (NotYet); failures are counted.
         """
         if self._after.idle:
+            if self._begun and not any(named(RequestKind.SAVEPOINT, id) for id in look.requests):
+                self._let_go()  # withdrawn after a failure
             self._serve(look.requests, look.records)
 
     def _serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
@@ -90,6 +95,7 @@ class Savepoints(TableTask):
         The lock is released, so no request is on the wire.
         """
         timeline = self.table.timeline()
+        self._begun.clear()
         for instant in self.session.pending():
             commit = timeline.get(instant)
             if commit is None or commit.pending:
@@ -115,7 +121,7 @@ class Savepoints(TableTask):
         if taken is None:
             commit = self._commit(timeline, records)
             if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):
-                self._keep(timeline, commit.requested, comment)
+                self._keep(timeline, commit.requested, comment, records)
             timeline = self.table.timeline()
             taken = next(
                 (kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None
@@ -153,13 +159,32 @@ class Savepoints(TableTask):
             raise NothingToKeep("the active timeline has no commit")
         return max(commits)
 
-    def _keep(self, timeline: tl.Timeline, instant: str, comment: str) -> None:
-        config = self.table.write_config(self.context.name, self.context.options)
-        if instant not in self.session.pending():
+    def _keep(self, timeline: tl.Timeline, instant: str, comment: str, records: Records) -> None:
+        """Take the savepoint behind one and the same closed gate.
+
+        The lock is released between its begin and its end. When the gate was put meanwhile, it may
+        have been open: the session refuses the end (F435), and the savepoint is begun anew.
+        """
+        mine = instant in self.session.pending()
+        if mine and self._begun.get(instant) != self.context.gate_revision():
+            self._let_go()
+            raise NotYet(GATE_CHANGED)
+        if not mine and instant in records.instants:
+            raise NotYet(f"instant {instant} is being settled")
+        config = self.table.write_config(self.context.name, self.context.options())
+        if not mine:
+            self._begun[instant] = self.context.gate_revision()
             with self.table.locked(config):
                 self.session.begin_savepoint(instant)
         if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
             # Of a dead agent; Hudi does not begin a savepoint twice
             self.table.storage.delete(f"{TIMELINE}/{instant}.savepoint.inflight")
-        with self.table.client(config) as client:
-            client.savepoint(instant, USER, comment)
+        try:
+            with self.table.client(config) as client:
+                client.savepoint(instant, USER, comment)
+        except Exception as error:
+            if self._begun.get(instant) == self.context.gate_revision():
+                raise
+            self._let_go()
+            raise NotYet(GATE_CHANGED) from error
+        del self._begun[instant]

@@ -37,12 +37,18 @@ class Tasks:
         self.services = _services(context, order)
         self._restores = Restores(context)
         self._bootstrap = Bootstrap(context)
-        metadata_table = MetadataTable(context, known=order.metadata_table)
+        self._metadata_table = MetadataTable(context, known=order.metadata_table)
         savepoints = Savepoints(context, after=self.services)
         # CopyOnWrite tables have no log files.
         self._gauge = Gauge(context.table, context.slot) if context.spec.type == TableType.MERGE_ON_READ else None
         gauge = [self._gauge] if self._gauge is not None else []
-        self._in_order: tuple[TableTask, ...] = (self._bootstrap, metadata_table, savepoints, self.services, *gauge)
+        self._in_order: tuple[TableTask, ...] = (
+            self._bootstrap,
+            self._metadata_table,
+            savepoints,
+            self.services,
+            *gauge,
+        )
         self._callback_sender = _callback_sender(context, order)
         self._catalog_syncer = _catalog_syncer(context, order)
 
@@ -51,8 +57,11 @@ class Tasks:
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:
         """Settle incarnations that are proven dead and roll back abandoned instants.
 
-        Returns whether an instant got its outcome.
+        Returns whether an instant got its outcome. Not while the metadata table is changed: the
+        client of a rollback would have the options of the former one (F434).
         """
+        if not self._metadata_table.idle:
+            return False
         return records.work_for_the_settler() and bool(self._settler.run(records, stopping=stopping))
 
     def settle_all(self, records: Records, *, stopping: Callable[[], bool]) -> None:
@@ -168,6 +177,7 @@ def _services(context: AgentContext, order: AssignmentRecord) -> Services:
         merge_on_read=merge_on_read,
         label=context.label,
         slot=context.slot,
+        gate=context.gate,
     )
 
 

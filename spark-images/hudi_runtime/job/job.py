@@ -209,6 +209,8 @@ class Job:
     """Seconds between two reads of the source in a streaming run; None: the run ends when its
     source has no more data.
     """
+    predecessor_seconds: int = 900
+    """How long it waits for the lock of an earlier attempt."""
 
     @property
     def runs_user_code(self) -> bool:
@@ -251,6 +253,7 @@ class Job:
             early_detection=told.conflict.early_detection,
             duplicates=told.duplicates,
             interval=told.streaming.interval_seconds if told.streaming is not None else None,
+            predecessor_seconds=told.predecessor_seconds,
         )
 
 

@@ -54,7 +54,8 @@ class Actions:
 
     table: AgentTable
     name: str
-    options: Mapping[str, str]
+    options: Callable[[], Mapping[str, str]]
+    """Hudi options of the agent's clients, at each use."""
     records: Callable[[], Records]
     """Reads the table's present keys in etcd."""
     withdrawn: Callable[[str], None]
@@ -72,7 +73,7 @@ class Actions:
 
         Raises OutcomeUnknown when it does not have the policy NEVER.
         """
-        config = self.table.write_config(self.name, {**self.options, **options, **OPTIONS})
+        config = self.table.write_config(self.name, {**self.options(), **options, **OPTIONS})
         config.setValue(NEVER_KEY, "NEVER")
         if not config.getFailedWritesCleanPolicy().isNever():
             raise OutcomeUnknown("the client's failed-writes policy is not NEVER: no service runs")

@@ -4,15 +4,16 @@ So a long compaction does not delay settling.
 
 A pending service instant that this incarnation owns or has claimed comes first: it is executed
 until it is completed. A new service is begun only when nothing must be settled and no other agent
-may still be working on the table (F22, I12). A run never fails a writer; a failed run is repeated
-after a back-off and shown in status.
+may still be working on the table (F22, I12), and not behind a gate that is closed for a change
+(F434): a savepoint, a restore or another metadata table would wait for it, with all writers. A run
+never fails a writer; a failed run is repeated after a back-off and shown in status.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -20,9 +21,9 @@ from pyspark.sql import SparkSession
 from hudi_contract.assignment import ServiceOrder
 from hudi_contract.keys import COUNTED, Kind
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, request_id
-from hudi_contract.table_keys import InstantRecord
-from hudi_contract.words import RequestKind, Result, Service
+from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, named, request_id
+from hudi_contract.table_keys import Gate, InstantRecord
+from hudi_contract.words import GateState, RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import classify, record_message
 from hudi_runtime.process.etcd import now_ms, read
@@ -66,13 +67,16 @@ class Services(LongTask):
         merge_on_read: bool,
         label: str,
         slot: Slot,
+        gate: Callable[[], Gate],
     ) -> None:
+        """``gate`` reads the table's gate."""
         super().__init__(spark, slot, f"service-{session.table_id}")
         self._actions = actions
         self._session = session
         self._wanted = wanted
         self._merge_on_read = merge_on_read
         self._label = label
+        self._gate = gate
         self.unproven = False
         """Whether an executor was lost and may still write for the instant of a run, until the end
         of its pod is proven (I12).
@@ -130,6 +134,8 @@ class Services(LongTask):
             request = ServiceRequest.known(requests.get(request_id(RequestKind.SERVICE, kind)))
             commits, left_out = self._commits(timeline, records, kind), len(self._actions.backoff.partitions(now))
             if why := due(service, record, commits=commits, request=request, now_ms=now, left_out=left_out):
+                if _changes(requests, self._gate()):
+                    return
                 last = timeline.last_completed
                 served = replace(record, up_to=last.completion if last else "", nonce=request.nonce or record.nonce)
                 self._start(kind, record, pending=frozenset(), after=served, returning=why == RETURN)
@@ -284,6 +290,15 @@ class Services(LongTask):
 
     def _say(self, kind: Service, text: str) -> None:
         print(f"table {self._label}: {kind}: {text}", file=sys.stderr, flush=True)
+
+
+def _changes(requests: Mapping[str, Mapping[str, object]], gate: Gate) -> bool:
+    """Whether the gate is closed for a change, which would wait for a new run."""
+    asked = any(
+        id == str(RequestKind.METADATA) or named(RequestKind.SAVEPOINT, id) or named(RequestKind.RESTORE, id)
+        for id in requests
+    )
+    return gate.state is GateState.CLOSED and bool(asked or gate.closed_for or gate.restoring)
 
 
 def _record(records: Records, kind: Service) -> ServiceDone:

@@ -203,7 +203,8 @@ class Settler:
     table: AgentTable
     session: AgentSession
     name: str
-    options: Mapping[str, str]
+    options: Callable[[], Mapping[str, str]]
+    """Hudi options of the agent's clients, at each use."""
     ended: set[str] = field(default_factory=set)
     """Instants of this incarnation whose tasks had all ended when they were abandoned: they cannot
     have late files.
@@ -320,7 +321,7 @@ class Settler:
 
     def _one(self, instant: str, records: Records) -> Outcome:
         outcome, victim = look_and_roll_back(
-            self.table, instant, name=self.name, options=self.options, claim=lambda other: self._claim(other, records)
+            self.table, instant, name=self.name, options=self.options(), claim=lambda other: self._claim(other, records)
         )
         if victim:
             sweep(self.table, victim)

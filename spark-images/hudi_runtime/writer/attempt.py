@@ -105,6 +105,7 @@ class Attempt:
             closed=lambda: gate.closed_for(self._session),
             alive=lambda: sp.jvm_exit_code() is None,
             rehearse=self._rehearse,
+            seconds=self._job.predecessor_seconds,
         )
         if waited:
             print(f"the lock is free after {waited:.1f} s", file=sys.stderr, flush=True)

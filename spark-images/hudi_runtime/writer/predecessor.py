@@ -21,8 +21,6 @@ from hudi_runtime.process.session import Session
 from hudi_runtime.process.stopping import Stop
 
 POLL_SECONDS = 0.2
-LONGEST_SECONDS = 900.0
-"""More than the longest drain. Only an operator that is away makes it last so long."""
 UNKNOWN = "an attempt that the lock does not name"
 
 
@@ -47,13 +45,14 @@ def await_lock(
     closed: Callable[[], str],
     alive: Callable[[], bool],
     rehearse: Callable[[], None],
-    seconds: float = LONGEST_SECONDS,
+    seconds: float,
 ) -> float:
     """Wait until no earlier attempt of this writer owns the lock; the seconds that it took.
 
     `rehearse` runs meanwhile, once, on a thread of its own; nobody waits for it, and its outcome is
     dropped. Raises RuntimeFailure on a requested stop, when the gate is closed, when the JVM has
-    ended, and after `seconds`.
+    ended, and after `seconds`: longer than any drain (F438), so that only an operator that is away
+    makes it last so long.
     """
     began, owner = time.monotonic(), _owner(session, "")
     if not owner:

@@ -209,7 +209,7 @@ KEEPING = (
         "under the record of a savepoint its commit may be completed once more",
         j(
             "OwnInstants",
-            "if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {",
+            "if (savepoints.containsKey(instant) != InstantProtocol.SAVEPOINT.equals(action)) {",
             "if (false) {",
         ),
         t(GUARD),

@@ -459,7 +459,11 @@ TRANSACTIONS = (
         "clock-not-moved-by-completions",
         "I10 F6",
         "the table's clock is not written ahead of a completed file",
-        j("InstantProtocol", "            .then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10\n"),
+        j(
+            "InstantProtocol",
+            "txn.then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10\n                .otherwise(",
+            "txn.otherwise(",
+        ),
         t("TimelineGuardTest.theClockIsWrittenBeforeTheCompletedFile"),
     ),
     mutation(
@@ -516,7 +520,8 @@ TRANSACTIONS = (
         j(
             "InstantProtocol",
             "                // F38: a late duplicate must not move the clock\n"
-            "                .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision())\n",
+            "                .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision());\n",
+            "                ;\n",
         ),
         t("PublishTest.aRequestThatIsExecutedAfterItsRepetitionMovesNothing"),
     ),

@@ -872,7 +872,7 @@ TENANTS = (
         "gates-of-overlapping-tables-are-not-compared",
         "F277 F61",
         "two tables, one in the folder of the other, both open after an operator that was paused",
-        o("plan/gate/gate", ", mod, view.observed.overlapping_gates)", ", mod)"),
+        o("plan/gate/gate", ", mod, view.observed.overlapping_gates, unlocked", ", mod, unlocked"),
         f"{NESTING}::test_the_gate_is_put_with_what_was_seen",
     ),
     mutation(

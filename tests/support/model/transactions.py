@@ -35,6 +35,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "gate-put": (
         "mod(gate) = seen",
         "mod(gate of T2) = seen for each T2 whose folder overlaps, until the gate was open",
+        "version(lock) = 0 when the mode changes",
     ),
     "admit": ("version(admit/<attempt>) = 0",),
     "delete-admit": (),
@@ -133,6 +134,8 @@ COMPARES: dict[str, Compare] = {
     "mod(gate) = seen": lambda s, q: s.gate.rev == q.gate,
     # The search knows one table.
     "mod(gate of T2) = seen for each T2 whose folder overlaps, until the gate was open": lambda s, q: True,
+    # The search does not change the mode.
+    "version(lock) = 0 when the mode changes": lambda s, q: True,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, q: (
         q.reason != "LeaseGone" or s.incs[q.inc].alive == 0
     ),

@@ -141,6 +141,7 @@ COMPARES: dict[str, Compare] = {
     "mod(clock) = seen": lambda s, e: True,
     "mod(gate) = seen": lambda s, e: None,
     "mod(gate of T2) = seen for each T2 whose folder overlaps, until the gate was open": lambda s, e: None,
+    "version(lock) = 0 when the mode changes": lambda s, e: None,
     "version(alive/<inc>) = 0 when the reason is LeaseGone": lambda s, e: None,
     "mod(settle/<inc>) = seen": lambda s, e: None,
     "version(settle/<inc>) = 0": lambda s, e: e.subject not in s.settles,

@@ -33,16 +33,20 @@ def context(
     spec: Any = None,
     name: str = "t",
     spark: Any = None,
+    revision: Callable[[], int] = lambda: 1,
     **options: str,
 ) -> AgentContext:
-    """`gate` is asked at each look at the gate: for its state, or for its whole value."""
+    """`gate` is asked at each look at the gate: for its state, or for its whole value.
+
+    `revision`: at which it was last put.
+    """
 
     def read() -> Gate:
         value = gate()
         return Gate.known(value if isinstance(value, Mapping) else {"state": value})
 
     slot: Any = AtOnce()
-    keys: Any = SimpleNamespace(gate=read)
+    keys: Any = SimpleNamespace(gate=read, gate_revision=revision)
     return AgentContext(
         spark, slot, keys, spec or SimpleNamespace(id="T", name=name, table=f"lake/{name}"), table, session, options
     )

@@ -29,6 +29,11 @@ class Fake:
     log: list[str] = field(default_factory=list)
     fails: int = 0
     gate: str = "closed"
+    revision: int = 1
+    """Of the gate."""
+    reopens: int = 0
+    """So often the gate is put while a savepoint is taken."""
+    behind: dict[str, int] = field(default_factory=dict)
 
     # etcd
     def get(self, key: str) -> Entry | None:
@@ -45,6 +50,7 @@ class Fake:
         assert self.log[-1:] == ["lock"], "under the lock"
         self.log.append(f"begin {instant}")
         self.recorded.append(instant)
+        self.behind[instant] = self.revision
 
     def abandon(self, instant: str) -> bool:
         self.recorded.remove(instant)
@@ -80,6 +86,11 @@ class Fake:
         if self.fails:
             self.fails -= 1
             raise ValueError("the store has failed")
+        if self.reopens:
+            self.reopens -= 1
+            self.revision += 2
+        if self.behind[instant] != self.revision:
+            raise ValueError("HUDIOP-NOT-PENDING: the gate has changed")
         self.names.append(f"{instant}_{T5}.savepoint")
         self.comments[instant] = comment
         self.recorded.remove(instant)

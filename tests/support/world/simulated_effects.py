@@ -183,6 +183,8 @@ class Effects(Store):
     def _do_PutGate(self, a: act.PutGate) -> None:
         if self.mod("gate") != a.expected_mod:
             raise ConflictError("gate")
+        if a.unlocked and "lock" in self.kv:
+            raise ConflictError("lock")
         old = self.kv["gate"].value if "gate" in self.kv else None
         if old and any(old.get(k) != a.value.get(k) for k in ("mode", "lock")):
             writers = [
@@ -192,6 +194,7 @@ class Effects(Store):
             ]
             assert not writers, f"mode or durations changed under {writers} (F8)"
             assert old["state"] != "open", "mode or durations changed with an open gate (F8)"
+            assert old.get("mode") == a.value.get("mode") or "lock" not in self.kv, "the mode changed under a lock"
         self.put("gate", a.value)
 
     def _do_PutAdmit(self, a: act.PutAdmit) -> None:

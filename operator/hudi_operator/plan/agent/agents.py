@@ -45,8 +45,8 @@ CRASH_WINDOW_SECONDS = 600.0
 _BACKOFF_TIMER = "agent/"
 
 
-def assignment(table: TableSpec, now_ms: int) -> JsonDict:
-    """The assignment of a table to an agent, as JSON."""
+def assignment(table: TableSpec, now_ms: int, lock: Durations | None = None) -> JsonDict:
+    """The assignment of a table to an agent, as JSON. ``lock``: durations; None: the spec's."""
     # Nothing but its entries in a catalog is left to care for.
     going = table.ref.deleting and table.catalog is not None and table.catalog.drops
     return AssignmentRecord(
@@ -69,8 +69,17 @@ def assignment(table: TableSpec, now_ms: int) -> JsonDict:
         else None,
         # A suspended table is left unchanged, except that dead writers are settled.
         services={} if table.suspend or going else services.orders(table.services, now_ms),
-        lock=Durations.from_json(table.durations),
+        lock=lock or Durations.from_json(table.durations),
     ).to_json()
+
+
+def durations(view: View) -> Durations:
+    """The durations of an agent: the gate's, under which writers run (F437).
+
+    The drain is the longer one of gate and spec, as the operator's own. Without a gate: the spec's.
+    """
+    stored = view.gate.lock or Durations.from_json(view.table.durations)
+    return stored.but(drain_seconds=int(view.drain_seconds))
 
 
 def generation_of(pod: PodFacts) -> int:
@@ -147,7 +156,7 @@ def plan_agent(view: View) -> PartialPlan:
     before = str(view.status.get("agent") or "")
     if before and before != view.agent:
         actions.append(PutAssignment(before, view.table.table_id, None))
-    wanted = assignment(view.table, view.now_ms)
+    wanted = assignment(view.table, view.now_ms, durations(view))
     if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
         actions.append(PutAssignment(view.agent, view.table.table_id, wanted))
     pod = current_pod(view)

@@ -18,6 +18,7 @@ from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
 from hudi_contract.reports import TimelineReport
 from hudi_contract.requests import Cron, ServiceDone, ServiceRequest, named, request_id
+from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import RequestKind, Result
 from hudi_operator.api import services
 from hudi_operator.api.services import Service
@@ -38,6 +39,8 @@ REASONS = {
     services.CLEAN: "CleanFailed",
     services.ARCHIVE: "ArchiveFailed",
 }
+FINISHED = frozenset({services.COMPACTION, services.CLUSTERING, services.CLEAN})
+"""Services whose pending instants the agent executes until they are completed, by their action."""
 INTERRUPTED = "Interrupted"
 TOLERATED_INTERRUPTIONS = 1
 """An agent may be moved or killed once in the middle of a run; a run that ends its agent twice
@@ -146,3 +149,28 @@ def healthy(view: View) -> Condition:
                 f"{service.kind}: {failures} failures, the last one: {why}",
             )
     return condition("ServicesHealthy", True, "Healthy")
+
+
+def awaited(view: View) -> str:
+    """The services that an operation of the agent alone waits for, in words.
+
+    Empty when none is pending.
+
+    Nothing of a savepoint, a restore or a change of the metadata table says so by itself: a service
+    that fails for good holds up all writers (F434).
+    """
+    known = sorted((time, stored.read(InstantRecord)) for time, stored in view.etcd.instants.items())
+    return "; ".join(
+        f"the {record.action} {time} is pending{_failures(view, record.action)}"
+        for time, record in known
+        if record.pending and record.action in FINISHED
+    )
+
+
+def _failures(view: View, kind: str) -> str:
+    record = _record(view, kind)
+    outcome = _outcome(view, record)
+    if not record.failures or outcome not in (Result.FAILED, INTERRUPTED):
+        return ""
+    why = record.message or "the agent ended during the run: is its memory large enough?"
+    return f" ({record.failures} failures, the last one: {why})"

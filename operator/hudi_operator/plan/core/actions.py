@@ -241,12 +241,14 @@ class PutGate(Action):
     """gate-put: compare mod(gate) = ``expected_mod`` (0 = absent).
 
     ``others``: the same of gates of other tables, by id: what this gate may be depends on them.
+    ``unlocked``: compare version(lock) = 0, too: the mode changes (F436).
     """
 
     table_id: str
     value: JsonDict
     expected_mod: int
     others: Mapping[str, int] = field(default_factory=dict)
+    unlocked: bool = False
 
 
 @dataclass(frozen=True)

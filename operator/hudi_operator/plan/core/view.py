@@ -8,7 +8,7 @@ this operator has written to status itself, never from a pod alone (F23).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
 from hudi_operator.model.objects import ReadWriter
-from hudi_operator.model.status import AttemptEntry, attempt_entries, numbered_attempts
+from hudi_operator.model.status import AttemptEntry, attempt_entries, in_order
 from hudi_operator.plan.core.ownership import labelled
 
 JsonDict = dict[str, Any]
@@ -266,8 +266,11 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         raise SpecError(unreadable)
     table = replace(found, lock=_stored_lock(found.lock, etcd)) if unreadable else found
     specs = observed.objects.writer_specs
-    owners = _attempts_of(etcd, specs)
-    incs = tuple(_incarnation(inc, etcd, observed, owners) for inc in _names(etcd))
+    entries = [attempt_entries(obj.get("status") or {}) for obj, _, _ in specs]
+    owners = _attempts_of(etcd, specs, entries)
+    once = _Once(etcd, observed, specs, entries)
+    incs = tuple(_incarnation(inc, etcd, once, owners) for inc in _names(etcd))
+    once.group(incs)
     agent = agent_of(obj, table, unreadable, config.spark_image)
     return View(
         observed=observed,
@@ -275,7 +278,10 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
         table=table,
         etcd=etcd,
         status=(observed.table or {}).get("status") or {},
-        writers=tuple(_writer_view(obj, spec, error, observed, incs) for obj, spec, error in specs),
+        writers=tuple(
+            _writer_view(obj, spec, error, known, once)
+            for (obj, spec, error), known in zip(specs, entries, strict=True)
+        ),
         incs=incs,
         agent=agent,
         agent_pods=tuple(p for p in _of_role(observed, naming.ROLE_AGENT) if p.labels[naming.LABEL_AGENT] == agent),
@@ -308,15 +314,59 @@ def ticket_owner(name: str, ticket: Stored) -> str:
     return ticket.read(Ticket).inc or records.ticket_owner(name)
 
 
-def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, str]:
+class _Once:
+    """What is looked up for each incarnation and each attempt, grouped once (F439)."""
+
+    def __init__(
+        self,
+        etcd: EtcdFacts,
+        observed: Observed,
+        writers: Sequence[ReadWriter],
+        entries: Sequence[tuple[AttemptEntry, ...]],
+    ) -> None:
+        self.etcd = etcd
+        self.uids: dict[tuple[str, str], str] = {}
+        """Uid of an attempt's pod by namespace and name: from status, else the live pod's (F23)."""
+        for (obj, _, _), known in zip(writers, entries, strict=True):
+            for entry in known:
+                if entry.pod_uid:
+                    self.uids.setdefault((str(obj["metadata"].get("namespace")), entry.pod), entry.pod_uid)
+        self.pods: dict[str, PodFacts] = {}
+        self.drivers: dict[tuple[str, str], PodFacts] = {}
+        for pod in observed.pods:
+            self.pods.setdefault(pod.uid, pod)
+            if pod.labels[naming.LABEL_ROLE] == naming.ROLE_DRIVER:
+                self.drivers.setdefault((pod.namespace, pod.name), pod)
+        for pod in _of_role(observed, naming.ROLE_DRIVER, naming.ROLE_AGENT):
+            if pod.name:
+                self.uids.setdefault((pod.namespace, pod.name), pod.uid)
+        self.instants: dict[str, list[str]] = {}
+        self.claimed: dict[str, list[str]] = {}
+        for time, stored in sorted(etcd.instants.items()):
+            record = stored.read(InstantRecord)
+            self.instants.setdefault(record.inc, []).append(time)
+            if record.claimed_by != record.inc:
+                self.claimed.setdefault(record.claimed_by, []).append(time)
+        self.queued = {ticket_owner(name, ticket) for name, ticket in etcd.queue.items()}
+        self.of_attempt: dict[str, list[Incarnation]] = {}
+
+    def group(self, incs: Iterable[Incarnation]) -> None:
+        """Incarnations by attempt."""
+        for inc in incs:
+            self.of_attempt.setdefault(inc.attempt, []).append(inc)
+
+
+def _attempts_of(
+    etcd: EtcdFacts, writers: Iterable[ReadWriter], entries: Iterable[tuple[AttemptEntry, ...]]
+) -> dict[str, str]:
     """Attempt by incarnation, as far as it is known.
 
     Records in etcd take precedence over status.
     """
     owners: dict[str, str] = {}
-    for obj, spec, _ in writers:
+    for (obj, spec, _), listed in zip(writers, entries, strict=True):
         known = spec or known_writer(obj)
-        for entry in attempt_entries(obj.get("status") or {}):
+        for entry in listed:
             if known is not None and entry.incarnation and entry.number:
                 owners[entry.incarnation] = known.attempt_id(entry.number)
     for kind, report in etcd.reports.items():
@@ -331,7 +381,7 @@ def _attempts_of(etcd: EtcdFacts, writers: Iterable[ReadWriter]) -> dict[str, st
     return owners
 
 
-def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[str, str]) -> Incarnation:
+def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
     # Each later source is more specific; a field that it lacks keeps its value.
@@ -342,8 +392,8 @@ def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[
 
     attempt = owners.get(inc, "")
     namespace, pod = naming.split_attempt(attempt) if attempt else ("", "")
-    uid, node = _pod_uid(observed, namespace, pod) or told("pod_uid"), told("node")
-    live = next((p for p in observed.pods if p.uid == uid and uid), None)
+    uid, node = once.uids.get((namespace, pod), "") or told("pod_uid"), told("node")
+    live = once.pods.get(uid) if uid else None
     role = told("role") or (Role.AGENT if naming.is_agent_pod(pod) else Role.WRITER)
     return Incarnation(
         inc=inc,
@@ -358,30 +408,13 @@ def _incarnation(inc: str, etcd: EtcdFacts, observed: Observed, owners: Mapping[
         registration=registration,
         alive=etcd.alive.get(inc),
         lock=lock,
-        instants=tuple(sorted(t for t, i in etcd.instants.items() if i.read(InstantRecord).inc == inc)),
-        claimed=tuple(sorted(t for t, i in etcd.instants.items() if _claimed_by(inc, i.read(InstantRecord)))),
-        queued=any(ticket_owner(name, ticket) == inc for name, ticket in etcd.queue.items()),
+        instants=tuple(once.instants.get(inc, ())),
+        claimed=tuple(once.claimed.get(inc, ())),
+        queued=inc in once.queued,
         fenced=inc in etcd.fences,
         record=record,
         lock_unknown=doubts.owner_unknown(etcd),
     )
-
-
-def _claimed_by(inc: str, record: InstantRecord) -> bool:
-    return record.claimed_by == inc and record.inc != inc
-
-
-def _pod_uid(observed: Observed, namespace: str, pod: str) -> str:
-    """Uid of an attempt's pod from status, else from the live pod of that name.
-
-    Empty when neither has it (F23).
-    """
-    for obj in observed.writers:
-        for entry in attempt_entries(obj.get("status") or {}):
-            if entry.pod == pod and entry.pod_uid and obj["metadata"].get("namespace") == namespace:
-                return entry.pod_uid
-    hosts = _of_role(observed, naming.ROLE_DRIVER, naming.ROLE_AGENT)
-    return next((p.uid for p in hosts if p.name == pod and p.namespace == namespace and pod), "")
 
 
 def _of_role(observed: Observed, *roles: str) -> list[PodFacts]:
@@ -389,30 +422,27 @@ def _of_role(observed: Observed, *roles: str) -> list[PodFacts]:
 
 
 def _writer_view(
-    obj: JsonDict, spec: WriterSpec | None, error: str, observed: Observed, incs: tuple[Incarnation, ...]
+    obj: JsonDict, spec: WriterSpec | None, error: str, entries: tuple[AttemptEntry, ...], once: _Once
 ) -> WriterView:
     status = obj.get("status") or {}
     known = spec or known_writer(obj)
-    if known is None or observed.etcd is None:
+    if known is None:
         return WriterView(obj, spec, error, status)
     try:
-        attempts = _attempts(known, status, observed, incs, observed.etcd)
+        attempts = _attempts(known, entries, once)
     except (KeyError, TypeError, ValueError, AttributeError) as unread:
         return WriterView(obj, None, f"status.attempts cannot be read: {type(unread).__name__}: {unread}", status)
     return WriterView(obj, spec, error, status, attempts)
 
 
-def _attempts(
-    spec: WriterSpec, status: JsonDict, observed: Observed, incs: tuple[Incarnation, ...], etcd: EtcdFacts
-) -> tuple[Attempt, ...]:
+def _attempts(spec: WriterSpec, entries: tuple[AttemptEntry, ...], once: _Once) -> tuple[Attempt, ...]:
     attempts = []
-    for entry in numbered_attempts(status):
+    for entry in in_order(entries):
         number = entry.number
         name, attempt = spec.driver_pod(number), spec.attempt_id(number)
-        drivers = _of_role(observed, naming.ROLE_DRIVER)
-        pod = next((p for p in drivers if p.name == name and p.namespace == spec.ref.namespace), None)
+        pod = once.drivers.get((spec.ref.namespace, name))
         if pod is not None and entry.pod_uid and pod.uid != entry.pod_uid:
             pod = None
-        mine = tuple(i for i in incs if i.attempt == attempt)
-        attempts.append(Attempt(spec, number, entry, pod, mine, attempt in etcd.admits))
+        mine = tuple(once.of_attempt.get(attempt, ()))
+        attempts.append(Attempt(spec, number, entry, pod, mine, attempt in once.etcd.admits))
     return tuple(attempts)

@@ -274,7 +274,8 @@ def _non_blocking_until(view: View, mode: str) -> str:
 
 def _put(view: View, value: Gate, summary: str) -> PartialPlan:
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    put = PutGate(view.table.table_id, value.to_json(), mod, view.observed.overlapping_gates)
+    changes_mode = view.etcd.gate is not None and value.mode != view.gate.mode
+    put = PutGate(view.table.table_id, value.to_json(), mod, view.observed.overlapping_gates, unlocked=changes_mode)
     return PartialPlan.of(put, summary=summary, requeue=0.5)
 
 
@@ -370,7 +371,7 @@ def _take_over(view: View) -> PartialPlan | None:
     """
     if is_mine(view):
         return None
-    base = view.gate if writers_left(view) else None
+    base = view.gate if writers_left(view) or view.etcd.lock is not None else None
     taken = _put(
         view,
         _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))),
@@ -415,6 +416,11 @@ def _change_parameters(view: View) -> PartialPlan | None:
     if writers_left(view):
         return PartialPlan.of(
             summary="gate closed: waiting for running writers before mode or durations change", requeue=5
+        )
+    if view.etcd.lock is not None and view.gate.mode != parameters(view.table).mode:
+        # Whether the lock has a lease was decided when the agent acquired it (F436).
+        return PartialPlan.of(
+            summary="gate closed: waiting until the lock is free before the mode changes", requeue=0.5
         )
     return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
 

@@ -106,7 +106,8 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
             decisions[writer.name] = found
     position = 0
     ahead: list[WriterView] = []
-    for queued in sorted(queue, key=lambda q: _order(view, q.writer)):
+    starts = overlaps.Starts(view)
+    for queued in sorted(queue, key=lambda q: _order(view, q.writer, starts)):
         writer = queued.writer
         blocked = MAY_START(_Turn(view, stall, writer, running))
         if blocked is None:
@@ -143,13 +144,13 @@ def _wait(queued: _Queued, blocked: Block, position: int) -> Decision:
     return Decision(Kind.WAIT, blocked.reason, blocked.message, position=position, blocked_by=blocked.blocked_by)
 
 
-def _order(view: View, writer: WriterView) -> tuple[bool, int, int, str, str]:
+def _order(view: View, writer: WriterView, starts: overlaps.Starts) -> tuple[bool, int, int, str, str]:
     """As in the queue for the lock (F24).
 
     Writers that were overtaken too often come before all others, the longest waiting first.
     """
     spec, since = writer.spec, overlaps.waiting_since_ms(view, writer)
-    last = overlaps.overtaken(view, writer, since_ms=since) < overlaps.MAX_OVERTAKES
+    last = starts.overtaken(writer, since_ms=since) < overlaps.MAX_OVERTAKES
     return (
         last,
         -(spec.priority if spec is not None and last else 0),

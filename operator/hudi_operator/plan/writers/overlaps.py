@@ -9,7 +9,9 @@ own, so that no later writer overtakes it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 
 from hudi_operator.api import partitions
 from hudi_operator.api.spec import WriterSpec
@@ -62,12 +64,32 @@ def waiting_since_ms(view: View, writer: WriterView) -> int:
     return conditions.from_rfc3339(str((writer.status.get("queue") or {}).get("since") or "")) or view.now_ms
 
 
-def overtaken(view: View, writer: WriterView, *, since_ms: int) -> int:
-    """Number of other writers' attempts that started after that time."""
-    starts = (
-        conditions.from_rfc3339(a.entry.start_time) for w in view.writers if w.name != writer.name for a in w.attempts
-    )
-    return sum(1 for start in starts if start is not None and start > since_ms)
+class Starts:
+    """When the table's attempts started, read once for all writers that wait (F439)."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    @cached_property
+    def _of(self) -> dict[str, list[int]]:
+        """By writer, in order of time."""
+        found: dict[str, list[int]] = {}
+        for writer in self._view.writers:
+            starts = (conditions.from_rfc3339(a.entry.start_time) for a in writer.attempts)
+            found.setdefault(writer.name, []).extend(start for start in starts if start is not None)
+        return {name: sorted(starts) for name, starts in found.items()}
+
+    @cached_property
+    def _all(self) -> list[int]:
+        return sorted(start for own in self._of.values() for start in own)
+
+    def overtaken(self, writer: WriterView, *, since_ms: int) -> int:
+        """Number of other writers' attempts that started after that time."""
+        return _after(self._all, since_ms) - _after(self._of.get(writer.name, []), since_ms)
+
+
+def _after(times: Sequence[int], since_ms: int) -> int:
+    return len(times) - bisect_right(times, since_ms)
 
 
 def _declared(view: View, writer: WriterView) -> tuple[str, ...]:

@@ -135,6 +135,18 @@ def test_a_gate_is_changed_only_as_it_was_read(store: EtcdStore) -> None:
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=mod, others={other: seen}))
 
 
+def test_a_gate_is_put_only_while_nobody_holds_the_lock(store: EtcdStore, etcd: Etcd) -> None:
+    """F436: with another mode."""
+    assert run(store.put_gate(T, {"state": "closed"}, expected_mod=0))
+    mod = run(store.read_table(T, "")).gate.mod_revision
+    etcd.put(table("lock"), {"inc": "i"})
+    assert not run(store.put_gate(T, {"state": "closed"}, expected_mod=mod, unlocked=True))
+    assert run(store.put_gate(T, {"state": "closed"}, expected_mod=mod))
+    etcd.delete(table("lock"))
+    mod = run(store.read_table(T, "")).gate.mod_revision
+    assert run(store.put_gate(T, {"state": "closed"}, expected_mod=mod, unlocked=True))
+
+
 def test_a_fence_is_permanent_and_takes_heartbeat_and_admission_with_it(store: EtcdStore, etcd: Etcd) -> None:
     run(store.put_admit(T, attempt="ns.p-1", role="writer"))
     etcd.put(table("alive/i"), {"inc": "i", "n": 1})

@@ -718,7 +718,7 @@ def test_a_killed_writer_is_settled_by_both(outcome: Outcome, monkeypatch: pytes
     def settle_all(process: Any) -> None:
         table: Any = object()
         session: Any = Claims(world, process.inc)
-        settler = settlers.setdefault(process.inc, Settler(table, session, "flights", {}, drain=0.0))
+        settler = settlers.setdefault(process.inc, Settler(table, session, "flights", dict, drain=0.0))
         settler.run(world.etcd.records(), stopping=lambda: False)
         for instant in looked:
             world.rolled_back.add(instant)

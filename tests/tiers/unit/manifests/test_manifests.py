@@ -21,7 +21,8 @@ from hudi_operator.api import options, pod_settings
 from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods, quantity, spark_conf
-from hudi_operator.model.config import AgentConfig, NetworkPolicyConfig, OperatorConfig
+from hudi_operator.model.config import AgentConfig, CredentialsBrokerConfig, NetworkPolicyConfig, OperatorConfig
+from hudi_runtime.job.job import Job
 from tests.support.hostile.readers import properties
 
 JsonDict = dict[str, Any]
@@ -259,6 +260,26 @@ def test_the_removal_of_doubled_keys_has_no_source() -> None:
     spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
     job = configmaps.job(table(), spec, 1, run=1).to_json()
     assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "request_seconds", "drain", "waits"),
+    [
+        ("PodTermination", 3600, 10, 900),
+        ("PodTermination", 200, 600, 900),
+        ("Credentials", 200, 10, 900),
+        ("Credentials", 3600, 10, 3900),
+    ],
+)
+def test_a_successor_waits_longer_than_the_longest_drain(
+    mode: str, request_seconds: int, drain: int, waits: int
+) -> None:
+    """F438: and another operator begins it anew."""
+    broker = CredentialsBrokerConfig(url="https://broker", request_seconds=request_seconds)
+    config = OperatorConfig(credentials_broker=broker)
+    of = table(fencing={"mode": mode, "drainSeconds": drain})
+    made = configmaps.attempt_config(of, writer(), 1, config, run=1)
+    assert Job.from_json(json.loads(made["data"]["job.json"])).predecessor_seconds == waits > max(drain, 0)
 
 
 def test_the_job_is_what_the_contract_says() -> None:

@@ -4,8 +4,21 @@ errors that they have to mend.
 
 from __future__ import annotations
 
+import pytest
+
 from hudi_contract import naming
-from tests.support.world.simulated_world import NAMESPACE, World, at_step, finished, no_evidence_left, ready_world
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_store import ConflictError
+from tests.support.world.simulated_world import (
+    CONFIG,
+    NAMESPACE,
+    World,
+    at_step,
+    finished,
+    no_evidence_left,
+    ready_world,
+)
 
 
 def test_suspend_and_resume() -> None:
@@ -136,6 +149,29 @@ def test_mode_changes_only_without_writers() -> None:
         "unsafe" in world.condition(world.table, "Ready")["message"]
         or "corrupt" in world.condition(world.table, "Ready")["message"]
     )
+
+
+@pytest.mark.parametrize(("before", "after"), [("LeaseOnly", "PodTermination"), ("PodTermination", "LeaseOnly")])
+def test_the_mode_changes_only_while_nobody_holds_the_lock(before: str, after: str) -> None:
+    """F436: the agent's lock has the lease, or none, of the mode in which it was acquired."""
+    world = ready_world(fencing={"mode": before})
+    agent = world.agent_process()
+    assert agent is not None
+    world.put("lock", {"inc": agent.inc, "attempt": agent.attempt, "podUID": agent.pod_uid, "role": "agent"})
+    assert world.table is not None
+    world.edit(world.table, fencing={"mode": after})
+    for _ in range(3):
+        world.reconcile()
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["mode"]) == ("closed", before)
+    put = act.PutGate("t", {**gate, "mode": after}, world.mod("gate"), unlocked=True)
+    with pytest.raises(ConflictError):
+        world.perform(put)
+    world.drop("lock")
+    plan = plan_table(world.observe(), CONFIG)
+    (change,) = [a for a in plan.actions if isinstance(a, act.PutGate)]
+    assert (change.value["mode"], change.unlocked) == (after, True), "it may be acquired before it is put"
+    world.run(lambda w: w.kv["gate"].value["mode"] == after and w.kv["gate"].value["state"] == "open")
 
 
 def test_lease_only_waits_for_no_proof() -> None:

@@ -15,7 +15,7 @@ from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_world import CONFIG, World, ready_world
+from tests.support.world.simulated_world import CONFIG, World, at_step, ready_world
 
 
 def _created(plan: act.Plan) -> list[str]:
@@ -168,3 +168,31 @@ def test_pods_that_run_are_told_of_another_authority_of_the_gateway() -> None:
     assert _copied(world) == [], "etcd without TLS"
     world.terminating = True
     assert _copied(world, etcd_authority="old") == []
+
+
+@pytest.mark.parametrize(("drain", "agents_drain"), [(1, 60), (90, 90)])
+def test_the_agent_has_the_durations_of_the_gate(drain: int, agents_drain: int) -> None:
+    """F437: writers that run under a longer drain may leave something to be rolled back."""
+    world = ready_world(fencing={"drainSeconds": 60})
+    world.writer_hang_at = 3
+    world.make_writer("running")
+    world.run(at_step("running", 3))
+    assert world.table is not None
+    world.edit(world.table, fencing={"drainSeconds": drain}, lock={"maxClockSkewSeconds": 9})
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    observed = world.observe()
+    assert observed.etcd is not None
+    assert observed.etcd.assignment is not None
+    lock = observed.etcd.assignment.value["lock"]
+    assert (lock["drainSeconds"], lock["maxClockSkewSeconds"]) == (agents_drain, 5)
+    process = world.writer_process("running")
+    assert process is not None
+    process.hang_at, world.writer_hang_at = None, None
+    world.run(lambda w: w.kv["gate"].value["state"] == "open" and w.kv["gate"].value["lock"]["drainSeconds"] == drain)
+    world.reconcile()
+    now = world.observe().etcd
+    assert now is not None
+    assert now.assignment is not None
+    assert now.assignment.value["lock"] == world.kv["gate"].value["lock"]

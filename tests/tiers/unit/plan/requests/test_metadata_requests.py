@@ -16,6 +16,8 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import hudi_conf
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
+T1 = "20260101000000001"
+
 OFF = {"enabled": False}
 
 
@@ -168,3 +170,30 @@ def test_the_example_is_what_it_says() -> None:
     table = TableSpec.from_object(yaml.safe_load(path.read_text()))
     assert table.metadata_table is not None
     assert table.metadata_table.nonce == "Files/2026-11-22"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"metadataTable": OFF}, "MetadataTable"),
+        ({"savepoints": [{"name": "a"}]}, "Savepoint"),
+        ({"restore": {"savepoint": "a", "nonce": "1"}}, "Restore"),
+    ],
+)
+def test_a_service_that_fails_for_good_is_named(change: dict[str, Any], reason: str) -> None:
+    """F434: the change waits for the agent's own compaction, and writers wait for the change."""
+    world = ready_world()
+    inc = next(iter(world.names("writer")))
+    world.put(f"instant/{T1}", {"inc": inc, "action": "compaction", "state": "Pending"})
+    world.put(
+        "done/service-compaction",
+        {"service": "compaction", "result": "Failed", "failures": 7, "message": "no class Merger", "inc": inc},
+    )
+    assert world.table is not None
+    world.edit(world.table, **change)
+    for _ in range(5):
+        world.reconcile()
+    ready = world.condition(world.table, "Ready")
+    assert ready["reason"] == reason
+    expected = f"the compaction {T1} is pending (7 failures, the last one: no class Merger)"
+    assert ready["message"].endswith(expected)

@@ -4,6 +4,8 @@ closed gate, with nothing pending (R16, I6, I12).
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ import pytest
 from hudi_operator.api.metadata_table import MetadataTable as Wanted
 from hudi_operator.plan.requests import metadata_table
 from hudi_runtime.agent.metadata_table import MetadataTable
+from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.process.etcd import Entry, now_ms
 from hudi_runtime.settle.settle import Records
 from tests.support.world.agent_contexts import context, look
-from tests.support.world.fake_metadata_table import ON, OTHER, T1, Fake, serve
+from tests.support.world.fake_metadata_table import ON, OTHER, T1, T2, Fake, serve
 
 OFF = metadata_table.request(Wanted(enabled=False)).to_json()
 
@@ -102,3 +105,62 @@ def test_a_failure_is_counted_and_tried_again_later() -> None:
 @pytest.mark.parametrize("leaves", [({"files"}, {"column_stats"}), (set(), {"files"})])
 def test_made_is_what_the_tables_configuration_says(leaves: tuple[set[str], set[str]]) -> None:
     assert serve(Fake(leaves=leaves))["result"] == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "parts", "names", "options"),
+    [
+        # on -> off: what is pending is committed to the metadata table that is still there.
+        ("Off/", {"files"}, [f"{T1}_{T2}.commit"], ("true", "false")),
+        ("Files+ColumnStats/", {"files"}, [f"{T1}_{T2}.commit"], ("true", "false")),
+        ("Files/2", {"files", "column_stats"}, [f"{T1}_{T2}.commit"], ("true", "true")),
+        # off -> on: nobody makes it while writers without it run.
+        ("Files/2", set(), [f"{T1}_{T2}.commit"], ("false", "false")),
+        # Its writers make it with the first commit.
+        ("Off/", set(), [f"{T1}.commit.requested"], ("true", "false")),
+    ],
+)
+def test_until_the_change_is_done_the_table_is_served_as_it_is(
+    wanted: str, parts: set[str], names: list[str], options: tuple[str, str]
+) -> None:
+    """F434."""
+    fake: Any = Fake(names=names, parts=(parts, set()))
+    gate = {"state": "closed", "adopted": True}
+    here = replace(
+        context(fake, fake, gate=lambda: gate, **{"hoodie.metadata.enable": "spec", "hoodie.a": "b"}),
+        metadata_table=wanted,
+    )
+
+    def said() -> tuple[str, str, str]:
+        found = here.options()
+        keys = ("hoodie.metadata.enable", "hoodie.metadata.index.column.stats.enable", "hoodie.a")
+        return found[keys[0]], found.get(keys[1], ""), found[keys[2]]
+
+    assert said() == (*options, "b")
+    for record in ({"nonce": wanted, "result": "Running"}, {"nonce": "Files/1", "result": "Completed"}):
+        fake.kv["done/metadata"] = record
+        assert said() == (*options, "b")
+    gate["adopted"] = False
+    assert said() == ("spec", "", "b"), "the gate was never open: the table is made as the spec says"
+    gate["adopted"] = True
+    fake.kv["done/metadata"] = {"nonce": wanted, "result": "Completed"}
+    assert said() == ("spec", "", "b")
+
+
+def test_a_table_that_was_never_changed_is_served_as_its_spec_says() -> None:
+    fake: Any = Fake(parts=(set(), set()))
+    here = context(fake, fake, gate=lambda: {"state": "open", "adopted": True}, a="b")
+    assert here.metadata_table == Wanted().nonce
+    assert here.options() == {"a": "b"}
+
+
+def test_nothing_is_rolled_back_beside_the_change() -> None:
+    """F434: the client of a rollback that began before would make again what was deleted."""
+    tasks: Any = Tasks.__new__(Tasks)
+    ran: list[str] = []
+    tasks._settler = SimpleNamespace(run=lambda _records, *, stopping: [ran.append("settled")])
+    records: Any = SimpleNamespace(work_for_the_settler=lambda: True)
+    for idle, expected in ((False, []), (True, ["settled"])):
+        tasks._metadata_table = SimpleNamespace(idle=idle)
+        assert tasks.settle(records, stopping=lambda: False) is idle
+        assert ran == expected

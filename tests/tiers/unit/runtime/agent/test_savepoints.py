@@ -19,7 +19,7 @@ IDLE: Any = SimpleNamespace(idle=True)
 REQUESTS = {"savepoint-a": savepoints.request("a").to_json(), "service-clean": {"id": "service-clean"}}
 
 
-def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
+def made(fake: Fake) -> Savepoints:
     session: Any = SimpleNamespace(
         inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
     )
@@ -31,7 +31,13 @@ def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
         client=fake.client,
         storage=fake,
     )
-    keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
+    return Savepoints(
+        context(table, session, gate=lambda: fake.gate, revision=lambda: fake.revision, name="flights"), after=IDLE
+    )
+
+
+def serve(fake: Fake, records: Records | None = None) -> dict[str, Any]:
+    keeper = made(fake)
     keeper.consider(look(REQUESTS, records or NOTHING))
     return fake.done
 
@@ -86,18 +92,7 @@ def test_another_agent_that_may_still_do_something_is_waited_for() -> None:
 
 def test_a_failure_is_tried_again_and_given_up_at_the_third() -> None:
     fake = Fake([*COMMITS], fails=3)
-    session: Any = SimpleNamespace(
-        inc=ME, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
-    )
-    table: Any = SimpleNamespace(
-        timeline=fake.timeline,
-        savepoint_with=fake.savepoint_with,
-        write_config=fake.write_config,
-        locked=fake.locked,
-        client=fake.client,
-        storage=fake,
-    )
-    keeper = Savepoints(context(table, session, gate=lambda: fake.gate, name="flights"), after=IDLE)
+    keeper = made(fake)
     said = []
     for _ in range(4):
         keeper.consider(look(REQUESTS))
@@ -119,3 +114,38 @@ def test_nothing_is_taken_while_the_gate_is_open() -> None:
     assert fake.log == []
     fake.gate = "closed"
     assert serve(fake)["result"] == "Completed"
+
+
+def test_one_whose_gate_was_put_meanwhile_is_begun_anew() -> None:
+    """F435: the gate may have been open, and writers have committed."""
+    fake = Fake([*COMMITS], reopens=1)
+    keeper = made(fake)
+    keeper.consider(look(REQUESTS))
+    assert (fake.done["result"], fake.recorded, fake.names) == ("Pending", [], COMMITS)
+    assert "the gate has changed" in fake.done["message"]
+    abandoned = Records({T2: Entry("", {"inc": ME, "action": "savepoint", "state": "Abandoned"}, 1)}, {}, {}, {})
+    for _ in range(4):
+        keeper.consider(look(REQUESTS, abandoned))
+    assert (fake.done["result"], len(fake.log)) == ("Pending", 3), "its former record is settled first"
+    keeper.consider(look(REQUESTS))
+    assert fake.done["result"] == "Completed"
+
+
+def test_one_that_failed_is_not_gone_on_with_behind_another_gate() -> None:
+    fake = Fake([*COMMITS], fails=1)
+    keeper = made(fake)
+    keeper.consider(look(REQUESTS))
+    assert fake.recorded == [T2]
+    fake.revision += 2
+    keeper.consider(look(REQUESTS))
+    assert (fake.done["result"], fake.recorded, fake.names) == ("Pending", [], COMMITS)
+
+
+def test_one_that_failed_and_was_withdrawn_leaves_nothing_pending() -> None:
+    """Archival would wait for it."""
+    fake = Fake([*COMMITS], fails=1)
+    keeper = made(fake)
+    keeper.consider(look(REQUESTS))
+    assert fake.recorded == [T2]
+    keeper.consider(look({"service-clean": {}}))
+    assert (fake.recorded, fake.names) == ([], COMMITS)

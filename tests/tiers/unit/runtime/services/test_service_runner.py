@@ -12,7 +12,8 @@ import pytest
 
 from hudi_contract.assignment import ServiceOrder
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.words import Result, Service
+from hudi_contract.table_keys import Gate
+from hudi_contract.words import GateState, Result, Service
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.process.etcd import now_ms
@@ -115,12 +116,20 @@ class World:
         self.loses_in: tuple[str, ...] = ()
         self.looks = 0
         self.written: dict[str, int] | Exception = {}
+        self.gate = Gate(state=GateState.OPEN)
         spark: Any = type("Spark", (), {"sparkContext": Context()})
         self.context: Context = spark.sparkContext
         services = dict(wanted)
         self.services = Services(
-            spark, self, self.session, wanted=services, merge_on_read=True, label="ns/t", slot=self.slot
-        )  # type: ignore[arg-type]
+            spark,
+            self,  # type: ignore[arg-type]
+            self.session,  # type: ignore[arg-type]
+            wanted=services,
+            merge_on_read=True,
+            label="ns/t",
+            slot=self.slot,
+            gate=lambda: self.gate,
+        )
 
     # -- Actions
 
@@ -280,6 +289,29 @@ def test_a_claimed_compaction_is_executed_again_before_anything_new() -> None:
     assert world.consider() == [("compaction again", (T1, 0))]
     assert world.during[0]["instant"] == T1
     assert world.record(Service.COMPACTION)["upTo"] == T1, "the plan covers what had completed before it"
+
+
+@pytest.mark.parametrize(
+    ("gate", "asked"),
+    [
+        (Gate(state=GateState.CLOSED, closed_for="savepoint a"), {}),
+        (Gate(state=GateState.CLOSED, restoring="one"), {}),
+        (Gate(state=GateState.CLOSED), {"savepoint-a": {}}),
+        (Gate(state=GateState.CLOSED), {"metadata": {}}),
+        (Gate(state=GateState.CLOSED), {"restore-one": {}}),
+    ],
+)
+def test_nothing_new_is_begun_behind_a_gate_that_is_closed_for_a_change(gate: Gate, asked: dict[str, Any]) -> None:
+    """F434: what is pending is finished, because the change waits for it."""
+    world = World(order(Service.CLEAN, 1))
+    world.gate = gate
+    assert world.look(world.records(), asked=asked) == []
+    world.names.append(f"{T1}.compaction.inflight")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="compaction", state="Pending", atMs=now_ms())
+    assert world.look(world.records(), asked=asked) == [("compaction again", (T1, 0))]
+    world = World(order(Service.CLEAN, 1))
+    world.gate = Gate(state=GateState.CLOSED)
+    assert world.consider() == [("clean", frozenset())], "closed for nothing that would wait"
 
 
 def test_how_often_a_plan_has_failed_is_told_to_who_executes_it_again() -> None:

@@ -259,7 +259,7 @@ def actions(table: Any, options: dict[str, str] | None = None, merge: merging.Me
     def never(instant: str) -> None:
         raise AssertionError(instant)
 
-    return Actions(table, "t", options or {}, records, never, never, merge)
+    return Actions(table, "t", lambda: options or {}, records, never, never, merge)
 
 
 @pytest.mark.parametrize(("count", "kept"), [(9, ("4", "5")), (204, ("4", "5")), (1000, ("800", "801"))])

@@ -36,7 +36,7 @@ class World:
         self.session = MemorySession(self.etcd)
         session: Any = self.session
         table: Any = object()
-        self.settler = Settler(table, session, "t", {}, drain=0.0)
+        self.settler = Settler(table, session, "t", dict, drain=0.0)
         monkeypatch.setattr(settle, "look_and_roll_back", self._look)
         monkeypatch.setattr(settle, "sweep", lambda _table, instant: self.swept.append(instant))
         monkeypatch.setattr(settle, "sweep_unnamed", lambda _table, instant: self.swept.append(f"unnamed {instant}"))

@@ -152,7 +152,7 @@ def test_nothing_is_read_and_no_program_runs_before_the_lock_is_free(
     attempt: Any = Attempt.__new__(Attempt)
     attempt._session = SimpleNamespace(etcd=Etcd(HELD, HELD, None), attempt=MINE)
     attempt._spark = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=None))
-    attempt._job = SimpleNamespace(application=application, table=SimpleNamespace(merge=None))
+    attempt._job = SimpleNamespace(application=application, table=SimpleNamespace(merge=None), predecessor_seconds=60)
     attempt._reporter, attempt._stop = SimpleNamespace(stage=lambda _: None), Stop(lambda: None)
     monkeypatch.setattr(writer.gate, "closed_for", lambda _: "")
     attempt._rehearse = lambda: None
@@ -160,3 +160,14 @@ def test_nothing_is_read_and_no_program_runs_before_the_lock_is_free(
     attempt._leave = lambda: None
     attempt.run()
     assert done == ["looks: 3"]
+
+
+def test_it_waits_as_long_as_its_job_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F438."""
+    told: list[float] = []
+    monkeypatch.setattr(predecessor, "await_lock", lambda _, *, seconds, **__: told.append(seconds) or 0.0)
+    attempt: Any = Attempt.__new__(Attempt)
+    attempt._session, attempt._stop = SimpleNamespace(), Stop(lambda: None)
+    attempt._job = SimpleNamespace(predecessor_seconds=3900)
+    attempt._await_predecessor()
+    assert told == [3900]

@@ -82,8 +82,10 @@ public final class InstantProtocol {
      * or renamed into place. Safe to repeat: each request compares the clock that it moves. A
      * request that is executed after its repetition, when later times have been promised, does
      * nothing. Throws {@code HUDIOP-CLOCK-AHEAD} when the gateway refuses the time.
+     *
+     * @param gate revision that the gate must have; 0 for any
      */
-    public void publish(long token, String time, String completion) throws TimelineRefusedException {
+    public void publish(long token, String time, String completion, long gate) throws TimelineRefusedException {
         Txn.Result now = definite.of(
                 "read", Txn.when().then(Txn.Op.get(keys.instant(time))).then(Txn.Op.get(keys.clock())));
         KeyValue seen = now.one(0);
@@ -103,12 +105,14 @@ public final class InstantProtocol {
                 .modRevision(keys.instant(time), seen.modRevision()) // still mine and Pending, as just read
                 .absent(keys.fence(me.inc)) // I2
                 // F38: a late duplicate must not move the clock
-                .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision())
-                .then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10
+                .modRevision(keys.clock(), clock == null ? 0 : clock.modRevision());
+        txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F435
+        txn.then(Txn.Op.put(keys.clock(), TableClock.json(completion), 0)) // I10
                 .otherwise(Txn.Op.get(keys.lock()))
                 .otherwise(Txn.Op.get(keys.fence(me.inc)))
                 .otherwise(Txn.Op.get(keys.instant(time)))
-                .otherwise(Txn.Op.get(keys.clock()));
+                .otherwise(Txn.Op.get(keys.clock()))
+                .otherwise(Txn.Op.get(keys.gate()));
         Txn.Result r = definite.promising("publish", txn);
         KeyValue moved = r.succeeded ? null : r.one(3);
         // Nobody else moves the clock under this token. If it is already at this time, an earlier
@@ -125,6 +129,10 @@ public final class InstantProtocol {
         }
         requireNotFenced(r.one(1));
         requireToken(r.one(0), token);
+        KeyValue gateNow = r.one(4);
+        if (!before && gate != 0 && (gateNow == null || gateNow.modRevision() != gate)) {
+            throw ErrorCode.NOT_PENDING.refusal("the gate has changed since savepoint " + time + " was begun");
+        }
         if (!before || r.one(2) == null || r.one(2).modRevision() != seen.modRevision()) {
             throw ErrorCode.NOT_PENDING.refusal(
                     "instant " + time + " or the clock changed while it was published: " + r.one(2) + ", " + moved);

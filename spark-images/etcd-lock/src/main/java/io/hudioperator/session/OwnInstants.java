@@ -46,7 +46,9 @@ public final class OwnInstants {
     /** The instants that each of Hudi's write clients has begun. */
     private final Map<Object, Set<String>> ofClients = Collections.synchronizedMap(new WeakHashMap<>());
 
-    private final Set<String> savepoints = ConcurrentHashMap.newKeySet();
+    /** With the revision of the closed gate behind which each one was begun. */
+    private final Map<String, Long> savepoints = new ConcurrentHashMap<>();
+
     private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
     private final LostExecutors lostExecutors = new LostExecutors();
 
@@ -142,7 +144,9 @@ public final class OwnInstants {
     /**
      * Called before Hudi keeps a completed commit by a savepoint, which has the commit's own time.
      * The agent records the instant once more, under a lock that was acquired behind the closed
-     * gate. The clock does not move before the savepoint's completion time (I10).
+     * gate. It completes the savepoint behind that very gate only: behind another one writers have
+     * committed meanwhile (F435). The clock does not move before the savepoint's completion time
+     * (I10).
      */
     void beginSavepoint(String instant) throws TimelineRefusedException {
         String what = "begin the savepoint of " + instant;
@@ -153,7 +157,8 @@ public final class OwnInstants {
         synchronized (lock) {
             lock.requireOpen();
             protocol.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
-            savepoints.add(instant);
+            savepoints.put(instant, lock.gateRevision());
+            givenUp.remove(instant);
             pending.add(instant);
         }
     }
@@ -208,7 +213,7 @@ public final class OwnInstants {
      * Whether the inflight file of a savepoint may be written; only after {@link #beginSavepoint}.
      */
     public boolean ownsSavepoint(String instant) {
-        return savepoints.contains(instant) && ownsPending(instant);
+        return savepoints.containsKey(instant) && ownsPending(instant);
     }
 
     /**
@@ -228,7 +233,7 @@ public final class OwnInstants {
         requireTask(lock, instant, action);
         synchronized (lock) {
             lock.requireOpen();
-            if (savepoints.contains(instant) != InstantProtocol.SAVEPOINT.equals(action)) {
+            if (savepoints.containsKey(instant) != InstantProtocol.SAVEPOINT.equals(action)) {
                 // a savepoint has the time of a completed commit (I3)
                 throw ErrorCode.NOT_OWNER.refusal("instant " + instant + " is not recorded for a " + action);
             }
@@ -244,7 +249,7 @@ public final class OwnInstants {
                 throw ErrorCode.CLOCK_NOT_PAST.refusal("completion time " + completion + " of " + instant
                         + " is not past the table's clock " + lock.clock());
             }
-            protocol.publish(lock.token, instant, completion);
+            protocol.publish(lock.token, instant, completion, savepoints.getOrDefault(instant, 0L));
             lock.promised(completion);
             return lock.publication(instant, completion, listing);
         }
@@ -304,6 +309,6 @@ public final class OwnInstants {
     void released(List<String> completed) {
         lostExecutors.forget(completed);
         pending.removeAll(completed);
-        savepoints.removeAll(completed);
+        savepoints.keySet().removeAll(completed);
     }
 }

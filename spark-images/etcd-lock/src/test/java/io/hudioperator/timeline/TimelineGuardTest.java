@@ -231,6 +231,39 @@ class TimelineGuardTest {
     }
 
     @Test
+    void aSavepointIsCompletedBehindTheGateThatItWasBegunBehind() throws IOException {
+        String commit = "20250101000000000";
+        Session agent = table.session("ns.agent", Map.of("role", "agent"));
+        OpenSessions.register(agent);
+        for (String gate : List.of("open", "closed")) { // closed again: writers have committed meanwhile (F435)
+            table.gate("closed", "PodTermination");
+            assertTrue(table.acquire(agent));
+            agent.beginSavepoint(commit);
+            agent.release();
+            write(commit + ".savepoint.inflight");
+            table.gate(gate, "PodTermination");
+            assertTrue(table.acquire(agent));
+            String before = table.clock();
+            String completed = commit + "_" + TestTable.time(1) + ".savepoint";
+            refused(ErrorCode.NOT_PENDING, () -> fs.create(path(completed), false));
+            assertEquals(before, table.clock());
+            agent.release();
+            fs.delete(path(commit + ".savepoint.inflight"), false);
+            assertTrue(agent.abandon(commit));
+            assertTrue(table.etcd.delete("instant/" + commit, 0));
+        }
+        table.gate("closed", "PodTermination");
+        assertTrue(table.acquire(agent));
+        agent.beginSavepoint(commit); // given up before by the same process
+        agent.release();
+        write(commit + ".savepoint.inflight");
+        assertTrue(table.acquire(agent));
+        write(commit + "_" + TestTable.time(1) + ".savepoint");
+        agent.release();
+        assertNull(table.instant(commit));
+    }
+
+    @Test
     void aRestoreIsTheAgentsBehindTheGateThatIsClosedForIt() throws IOException {
         table.restoring("one");
         Session agent = table.session("ns.agent", Map.of("role", "agent"));
