@@ -41,15 +41,21 @@ class AgentContext:
     metadata_table: str = DEFAULT_METADATA
     """Nonce of the metadata table in ``wanted``."""
 
-    def options(self) -> dict[str, str]:
+    def options(self, *, alone: bool = False) -> dict[str, str]:
         """Hudi options of the agent's own clients, read now.
 
         Those of the spec; while a change of the metadata table is not done, with the metadata table
         that the table has (F434). Before the gate was ever open there are no other processes, and
         the table is made as the spec says.
+
+        ``alone``: no writer is left. Behind the closed gate a metadata table that is to go is not
+        used any more: it may be damaged, and what is pending must be rolled back before it goes.
         """
         done = read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.METADATA))), MetadataDone)
-        if metadata_in_force.changed(self.metadata_table, done) or not self.gate().was_open:
+        gate = self.gate()
+        if metadata_in_force.changed(self.metadata_table, done) or not gate.was_open:
+            return dict(self.wanted)
+        if alone and gate.state is GateState.CLOSED and metadata_in_force.goes(self.wanted):
             return dict(self.wanted)
         return metadata_in_force.options(self.wanted, self.table)
 

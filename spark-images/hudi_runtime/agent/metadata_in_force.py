@@ -33,6 +33,11 @@ def changed(wanted: str, record: MetadataDone) -> bool:
     return record.nonce == wanted and record.result is Result.COMPLETED
 
 
+def goes(wanted: Mapping[str, str]) -> bool:
+    """Whether the spec wants no metadata table."""
+    return wanted.get(ENABLED) == "false"
+
+
 def options(wanted: Mapping[str, str], table: _Has) -> dict[str, str]:
     """`wanted`, with the metadata table that the table has now, as its configuration says.
 

@@ -217,6 +217,8 @@ class Settler:
     """D in seconds: a request that was on the wire when its owner abandoned the instant, or ended,
     has arrived or failed after D (F35).
     """
+    alone: Callable[[], Mapping[str, str]] | None = None
+    """`options` while no writer is registered that is not settled here; None: the same."""
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -320,8 +322,11 @@ class Settler:
         )
 
     def _one(self, instant: str, records: Records) -> Outcome:
+        left = (entry for inc, entry in records.writers.items() if inc not in records.settles)
+        alone = all(not entry.unreadable and entry.read(Registration).is_agent for entry in left)
+        options = self.alone() if self.alone is not None and alone else self.options()
         outcome, victim = look_and_roll_back(
-            self.table, instant, name=self.name, options=self.options(), claim=lambda other: self._claim(other, records)
+            self.table, instant, name=self.name, options=options, claim=lambda other: self._claim(other, records)
         )
         if victim:
             sweep(self.table, victim)

@@ -147,6 +147,20 @@ def test_until_the_change_is_done_the_table_is_served_as_it_is(
     assert said() == ("spec", "", "b")
 
 
+def test_the_last_rollbacks_do_without_a_metadata_table_that_is_to_go() -> None:
+    """It may be damaged. While a writer is left, or the gate is open, it is kept up."""
+    fake: Any = Fake(names=[f"{T1}_{T2}.commit"], parts=({"files"}, set()))
+    gate = {"state": "closed", "adopted": True}
+    key = "hoodie.metadata.enable"
+    here = replace(context(fake, fake, gate=lambda: gate, **{key: "false"}), metadata_table="Off/")
+    assert (here.options()[key], here.options(alone=True)[key]) == ("true", "false")
+    gate["state"] = "open"
+    assert here.options(alone=True)[key] == "true"
+    gate["state"] = "closed"
+    stays = replace(here, wanted={key: "true"}, metadata_table="Files/2")
+    assert stays.options(alone=True)[key] == "true"
+
+
 def test_a_table_that_was_never_changed_is_served_as_its_spec_says() -> None:
     fake: Any = Fake(parts=(set(), set()))
     here = context(fake, fake, gate=lambda: {"state": "open", "adopted": True}, a="b")
