@@ -225,9 +225,12 @@ SEVERAL_ORDERINGS: Mapping[str, Values] = {
     "boolean": ("false", "true", "true"),
     "int": ("-2147483648", "0", "2147483647", "2147483647"),
     "float": ("'NaN'", "0.1", "'-Infinity'"),
-    "timestamp_ntz": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
 }
 """Columns of one ordering: rows that are equal in the first ones are told apart by the next."""
+ORDERING_WITHOUT_ZONE: Mapping[str, Values] = {
+    "int": ("0", "0", "2147483647"),
+    "timestamp_ntz": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
+}
 
 APART = ("timestamp_ntz", "array<timestamp>")
 """Types with a table of their own: of a MergeOnRead table that has one of them
@@ -264,6 +267,11 @@ CASES: Sequence[Case] = (
         "ordering of several columns",
         _typed("o", SEVERAL_ORDERINGS),
         ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
+    ),
+    Case(
+        "ordering of int and timestamp_ntz",
+        _typed("o", ORDERING_WITHOUT_ZONE),
+        ordering=tuple(f"o{n}" for n in range(len(ORDERING_WITHOUT_ZONE))),
     ),
     Case(
         "payload; key and partition of several types; ordering: timestamp",
