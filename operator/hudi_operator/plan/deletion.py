@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_contract.settle import Phase
 from hudi_contract.table_keys import Admit
 from hudi_contract.words import FencingMode, GateState, Role
 from hudi_operator.api.spec import ObjectRef
@@ -118,7 +119,7 @@ def plan_table(view: View) -> PartialPlan:
     if release.actions:
         return release if closing else together([release, catalogs.drop_told(view)])
     leaving = _leave_agents(view)
-    waiting = gate.unsettled_before_unlock(view)
+    waiting = _unsettled_before_unlock(view)
     if not gate.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
@@ -140,7 +141,7 @@ def plan_giving_way(view: View) -> PartialPlan:
     """
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"the gate is not given up: {unknown} cannot be read", requeue=2.0)
-    leaving, waiting = _leave_agents(view), gate.unsettled_before_unlock(view)
+    leaving, waiting = _leave_agents(view), _unsettled_before_unlock(view)
     if leaving.actions or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "its agent"
         return PartialPlan(leaving.actions, (f"gives the gate up for another HudiTable: waits for {who}",), 2.0)
@@ -159,3 +160,16 @@ def _leave_agents(view: View) -> PartialPlan:
     if view.etcd.assignment is not None:
         actions.append(PutAssignment(view.agent, view.table.table_id, None))
     return PartialPlan(tuple(actions))
+
+
+def _unsettled_before_unlock(view: View) -> tuple[str, ...]:
+    """Incarnations that may still hold or get the lock.
+
+    Registered, or settling before phase Unlocked.
+    """
+    waiting = [
+        i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)
+    ]
+    return tuple(
+        f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting
+    )

@@ -15,7 +15,6 @@ from hudi_contract import keys, naming
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.records import read
 from hudi_contract.reports import ReportedError, TimelineReport
-from hudi_contract.settle import Phase
 from hudi_contract.shape import json_name
 from hudi_contract.table_keys import Admit, Clock, Durations, Gate
 from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
@@ -591,16 +590,3 @@ def _gave_way(view: View) -> tuple[str, ...]:
 def released(view: View) -> bool:
     """True when the gate no longer names this HudiTable."""
     return not is_mine(view)
-
-
-def unsettled_before_unlock(view: View) -> tuple[str, ...]:
-    """Incarnations that may still hold or get the lock.
-
-    Registered, or settling before phase Unlocked.
-    """
-    waiting = [
-        i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or i.registration or i.lock)
-    ]
-    return tuple(
-        f"{i.attempt or i.inc} ({(i.phase.name if isinstance(i.phase, Phase) else 'registered')})" for i in waiting
-    )

@@ -291,8 +291,8 @@ public final class TableReads {
     }
 
     /**
-     * Until {@link #askEnds}, a function of the program makes the rows of this try. It may keep rows
-     * that it reads.
+     * Until {@link #askEnds}, a function of the program makes the rows of this try. It may keep
+     * rows that it reads.
      */
     public synchronized void askBegins() {
         ofThisThread().asks = true;
