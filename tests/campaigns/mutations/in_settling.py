@@ -267,7 +267,7 @@ SETTLING = (
         "F14",
         "a deleted table waits until everything is rolled back, which nobody can do any more in a namespace that goes",
         o(
-            "plan/gate/gate",
+            "plan/deletion",
             (
                 "waiting = [\n"
                 "        i for i in view.incs if not i.unlocked and not i.settled and (i.record is not None or "
