@@ -152,7 +152,9 @@ class Executor:
         finally:
             await self._tell(context, events)
         if context.refused:
-            raise Fatal("; ".join(context.refused))
+            refused = Fatal("; ".join(context.refused))
+            refused.done = context.done
+            raise refused
         return context.done
 
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:

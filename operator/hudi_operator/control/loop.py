@@ -126,9 +126,13 @@ class Reconciler:
             done = await self._executor.perform(key, observed, plan)
         except Fatal as error:
             await self._executor.report(observed, str(error))
-            if _settles(observed):
-                # Nobody waits longer for a lock because something else was refused (F430).
-                error.delay = plan.requeue_seconds
+            done = list(error.done)
+            if done:
+                LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
+            # Nobody waits longer for a lock, or for a writer that is silent, because something else
+            # was refused (F430).
+            urgent = _settles(observed) or bool(observed.timers)
+            error.delay = max(plan.requeue_seconds, 1.0 if urgent else 5.0)
             raise
         finally:
             self._meter.performed(observed, done)

@@ -26,6 +26,8 @@ class RefusedWrites:
 
     def refuse(self, action: act.Action, observed: Observed) -> set[str]:
         """Note a refusal; returns the attempts for which nothing may be made now."""
+        if isinstance(action, act.HoldConfigMap):
+            return set()  # its pod is stopped all the same
         self._objects.add(_object_of(action) or (type(action).__name__, "", ""))
         if not isinstance(action, act.UpdateStatus) or action.kind != naming.WRITER_KIND:
             return set()

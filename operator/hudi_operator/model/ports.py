@@ -46,9 +46,11 @@ class Fatal(Exception):
     """Refused for a reason that does not resolve itself; a person has to act.
 
     ``delay``: the next look is not later than that, in seconds; None: the queue's own back-off.
+    ``done``: the actions that changed something all the same.
     """
 
     delay: float | None = None
+    done: Sequence[Any] = ()
 
 
 class Refused(Fatal):

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from hudi_contract.keys import Kind
-from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, request_id
+from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, MetadataRequest, request_id
 from hudi_contract.table_keys import Gate
-from hudi_contract.words import GateState, RequestKind
+from hudi_contract.words import GateState, RequestKind, Result
 from hudi_runtime.agent import metadata_in_force
 from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.etcd import read
+from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Slot
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
@@ -48,16 +48,31 @@ class AgentContext:
         that the table has (F434). Before the gate was ever open there are no other processes, and
         the table is made as the spec says.
 
-        ``alone``: no writer is left. Behind the closed gate a metadata table that is to go is not
+        ``alone``: no writer is left. A metadata table whose removal is asked of the agent is not
         used any more: it may be damaged, and what is pending must be rolled back before it goes.
         """
         done = read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.METADATA))), MetadataDone)
         gate = self.gate()
         if metadata_in_force.changed(self.metadata_table, done) or not gate.was_open:
             return dict(self.wanted)
-        if alone and gate.state is GateState.CLOSED and metadata_in_force.goes(self.wanted):
+        if alone and gate.state is GateState.CLOSED and self._metadata_table_goes(done):
             return dict(self.wanted)
         return metadata_in_force.options(self.wanted, self.table)
+
+    def _metadata_table_goes(self, done: MetadataDone) -> bool:
+        """Whether the removal of the metadata table is asked of the agent: no attempt is left then.
+
+        It is recorded as begun: if it is taken back, the table is made anew.
+        """
+        asked = self.keys.requests().get(request_id(RequestKind.METADATA))
+        if asked is None or not metadata_in_force.goes(self.wanted):
+            return False
+        if MetadataRequest.from_json(asked).nonce != self.metadata_table:
+            return False
+        if done.nonce != self.metadata_table:
+            begun = MetadataDone(nonce=self.metadata_table, result=Result.RUNNING, inc=self.session.inc, at_ms=now_ms())
+            self.session.etcd.put(Kind.DONE.of(request_id(RequestKind.METADATA)), begun.to_json())
+        return True
 
     @property
     def name(self) -> str:

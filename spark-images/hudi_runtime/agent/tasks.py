@@ -154,6 +154,7 @@ def _settler(context: AgentContext, order: AssignmentRecord) -> Settler:
         context.ended,
         lost=lambda: sp.lost_executors(spark),
         drain=drain,
+        gate_drain=lambda: float((context.gate().lock or Durations()).drain),
         alone=lambda: context.options(alone=True),
     )
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit, when
 
+from hudi_contract import naming
 from hudi_contract.words import Operation
 from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.process.errors import UserCodeError, user_error
@@ -60,10 +62,21 @@ class Batch:
     """
 
 
-def batches(spark: SparkSession, job: Job, table: Table, context: Context, done: pg.Progress) -> Iterator[Batch]:
-    """All input that this writer has not committed yet, one batch per commit."""
+def batches(
+    spark: SparkSession,
+    job: Job,
+    table: Table,
+    context: Context,
+    done: pg.Progress,
+    *,
+    looking_up: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Batch]:
+    """All input that this writer has not committed yet, one batch per commit.
+
+    `looking_up`: `Session.looking_up`, for what the runtime reads of the table itself.
+    """
     if job.operation == Operation.REMOVE_DUPLICATES:
-        yield from _doubled(spark, job, done)
+        yield from _doubled(spark, job, done, looking_up)
     elif isinstance(job.source, FilesSource):
         yield from _file_batches(spark, job, job.source, table, done)
     elif isinstance(job.source, HudiSource):
@@ -299,7 +312,7 @@ def _sql_batches(
     """
     if done.run == run:
         return
-    own = [view for view in source.views if view.files is None and view.path.rstrip("/") == table.path]
+    own = [view for view in source.views if view.files is None and naming.place(view.path) == naming.place(table.path)]
     if not own:
         yield _counted(_query(spark, source, {}), pg.batches_checkpoint(run, 1))
     else:
@@ -307,7 +320,9 @@ def _sql_batches(
         yield _counted(update, pg.batches_checkpoint(run, 1))
 
 
-def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch]:
+def _doubled(
+    spark: SparkSession, job: Job, done: pg.Progress, looking_up: Callable[[], AbstractContextManager[None]]
+) -> Iterator[Batch]:
     """One commit that keeps one record of each key, unless this run has made it.
 
     None when there are no duplicates.
@@ -315,7 +330,9 @@ def _doubled(spark: SparkSession, job: Job, done: pg.Progress) -> Iterator[Batch
     if done.run == job.run:
         return
     remove_duplicates.require(spark, job.table)
-    if remove_duplicates.partitions_of(remove_duplicates.read(spark, job.table.path)):
+    with looking_up():  # each try looks again
+        found = remove_duplicates.partitions_of(remove_duplicates.read(spark, job.table.path))
+    if found:
         yield _counted(
             Update(lambda _: remove_duplicates.once(remove_duplicates.read(spark, job.table.path), job.table)),
             pg.batches_checkpoint(job.run, 1),

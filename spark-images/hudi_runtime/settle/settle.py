@@ -217,6 +217,8 @@ class Settler:
     """D in seconds: a request that was on the wire when its owner abandoned the instant, or ended,
     has arrived or failed after D (F35).
     """
+    gate_drain: Callable[[], float] = lambda: 0.0
+    """D of the gate in seconds, at each use: the longer one counts (F437)."""
     alone: Callable[[], Mapping[str, str]] | None = None
     """`options` while no writer is registered that is not settled here; None: the same."""
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -416,7 +418,7 @@ class Settler:
         Without an instant: since it first saw that its owner has left.
         """
         now = time.monotonic()
-        return now - self._since.setdefault((inc, instant), now) >= self.drain
+        return now - self._since.setdefault((inc, instant), now) >= max(self.drain, self.gate_drain())
 
     def _drop_record(self, instant: str, outcome: Outcome) -> None:
         """Delete the record of an Abandoned instant after a fresh timeline has shown its end."""

@@ -128,7 +128,9 @@ class Attempt:
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
         Run(
-            lambda progress: sources.batches(self._spark, self._job, self._table, user_context, progress),
+            lambda progress: sources.batches(
+                self._spark, self._job, self._table, user_context, progress, looking_up=self._session.looking_up
+            ),
             lambda batch, base: self._committer.commit(batch, base=base),
             stop=self._stop,
             tally=self._tally,

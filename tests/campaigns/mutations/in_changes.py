@@ -36,6 +36,27 @@ CHANGES = (
         f"{METADATA}::test_nothing_is_rolled_back_beside_the_change",
     ),
     mutation(
+        "a-metadata-table-goes-and-nobody-knows",
+        "F434",
+        "a rollback does without the metadata table, and a change that is taken back leaves it as it is",
+        a("agent/context", "        if done.nonce != self.metadata_table:\n", "        if done.nonce is None:\n"),
+        f"{METADATA}::test_the_last_rollbacks_do_without_a_metadata_table_that_is_to_go",
+    ),
+    mutation(
+        "the-last-rollbacks-beside-a-writer",
+        "F434",
+        "a rollback does without the metadata table although a writer is registered that keeps it up",
+        a("settle/settle", "inc not in records.settles)", "inc in ())"),
+        "tests/tiers/unit/runtime/settle/test_settler.py::test_a_rollback_without_any_writer_is_told",
+    ),
+    mutation(
+        "the-drain-of-yesterday",
+        "F437",
+        "a busy agent drains as long as its former assignment says",
+        a("settle/settle", "max(self.drain, self.gate_drain())", "self.drain"),
+        "tests/tiers/unit/runtime/settle/test_settler.py::test_the_drain_of_the_gate_counts_from_now_on",
+    ),
+    mutation(
         "services-behind-a-change",
         "F434",
         "a service is begun behind the closed gate, and the change waits for it",

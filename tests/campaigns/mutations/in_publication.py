@@ -56,7 +56,7 @@ SENT = (
         "an Abandoned instant is rolled back and swept at once",
         a(
             "settle/settle",
-            "return now - self._since.setdefault((inc, instant), now) >= self.drain",
+            "return now - self._since.setdefault((inc, instant), now) >= max(self.drain, self.gate_drain())",
             "return not instant or bool(now)",
         ),
         f"{SETTLER}::test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed",

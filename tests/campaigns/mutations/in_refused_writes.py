@@ -90,7 +90,32 @@ REFUSED_WRITES = (
         "F430",
         "a lock stays for the back-off of a refused write that has nothing to do with it",
         o("control/loop", "again = min(again, max(1.0, error.delay))", "again = max(again, error.delay)"),
-        f"{_LOOP}::test_what_is_refused_delays_no_settling",
+        f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+    ),
+    mutation(
+        "only-settling-is-in-a-hurry",
+        "F430",
+        "a silent writer is found after the back-off of a refused write that has nothing to do with it",
+        o("control/loop", "max(plan.requeue_seconds, 1.0 if urgent else 5.0)", "1.0 if urgent else 300.0"),
+        f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+    ),
+    mutation(
+        "what-was-done-beside-a-refusal-is-not-counted",
+        "F430",
+        "metrics and log know nothing of a plan in which one write was refused",
+        o("control/loop", "            done = list(error.done)\n", "            done = []\n"),
+        f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+    ),
+    mutation(
+        "a-config-map-that-is-not-held-keeps-its-pod",
+        "availability F430",
+        "a driver is fenced instead of stopped because the finalizer of its ConfigMap was refused",
+        o(
+            "control/refused_writes",
+            "        if isinstance(action, act.HoldConfigMap):\n",
+            "        if action is None:\n",
+        ),
+        f"{_LOOP}::test_a_config_map_that_is_not_held_stops_no_pod",
     ),
     mutation(
         "a-status-is-written-as-it-was-told",

@@ -671,6 +671,27 @@ COMMITS = (
         t("SnapshotMovedTest.aQueryThatWasNotExecutedReplacesNothing"),
     ),
     mutation(
+        "the-first-read-is-the-last-one",
+        "availability F446",
+        "of too many reads the oldest becomes the newest",
+        j("TableReads", "new Read(next.number, next.thread,", "new Read(++number, next.thread,"),
+        t("SnapshotMovedTest.theFirstReadOfALongProgramIsNotItsLast"),
+    ),
+    mutation(
+        "what-is-planned-is-read",
+        "F448",
+        "a plan that is made for `cache()`, and not run, makes older rows new",
+        j("StatementRules", "boolean rows = !isOnlyPlanned();", "boolean rows = true;"),
+        KEPT,
+    ),
+    mutation(
+        "the-look-for-duplicates-is-the-programs",
+        "availability F447",
+        "what the runtime reads to see whether there is a doubled key counts for each try",
+        a("read/sources", "    with looking_up():  # each try looks again\n", "    if looking_up is not None:\n"),
+        "tests/tiers/hudi/test_doubled.py::test_one_record_of_each_key_stays",
+    ),
+    mutation(
         "columns-are-rows",
         "F441",
         "what is only analyzed counts as executed",

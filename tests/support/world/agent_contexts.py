@@ -34,6 +34,7 @@ def context(
     name: str = "t",
     spark: Any = None,
     revision: Callable[[], int] = lambda: 1,
+    requests: Callable[[], Mapping[str, Any]] = dict,
     **options: str,
 ) -> AgentContext:
     """`gate` is asked at each look at the gate: for its state, or for its whole value.
@@ -46,7 +47,7 @@ def context(
         return Gate.known(value if isinstance(value, Mapping) else {"state": value})
 
     slot: Any = AtOnce()
-    keys: Any = SimpleNamespace(gate=read, gate_revision=revision)
+    keys: Any = SimpleNamespace(gate=read, gate_revision=revision, requests=requests)
     return AgentContext(
         spark, slot, keys, spec or SimpleNamespace(id="T", name=name, table=f"lake/{name}"), table, session, options
     )

@@ -31,8 +31,8 @@ READ = "spark.read.format('hudi').load(path).where(\"p = '{p}'\").select('id', '
 def test_rows_are_as_old_as_what_they_were_read_from(world: World, agent: Process) -> None:
     """F420: `spark.table` in a session whose writes another one does. F421: a frame that is made,
     and collected after a write of something else. F422: rows that were collected, and `read_table`
-    before they are written with its `commit_metadata`. F441: rows that were collected, and a look
-    at the columns before each of them is written.
+    before they are written with its `commit_metadata`. F441, F448: rows that were collected, and a
+    look at the columns and a frame that is cached before each of them is written.
     """
     table = world.table("kept-frames")
     world.create(table, agent=AGENT, process=agent)
@@ -81,7 +81,8 @@ def test_rows_are_as_old_as_what_they_were_read_from(world: World, agent: Proces
 
     for p in ("one", "two"):
         assert not program.run(f"{p} = {READ.format(p=p)}.first()")
-    write = "spark.table('t').columns\nsave(" + FRAME.replace("ROW", "({p}.id, {p}.p, {p}.v + '+', 15)") + ")"
+    look = "spark.table('t').columns\nspark.table('t').where(\"p = 'none'\").cache()\n"
+    write = look + "save(" + FRAME.replace("ROW", "({p}.id, {p}.p, {p}.v + '+', 15)") + ")"
     assert not program.run(write.format(p="one"))
     change("two")
     refused(write.format(p="two"))

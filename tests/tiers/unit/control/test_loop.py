@@ -475,6 +475,14 @@ def test_a_refused_write_stops_only_what_depends_on_its_object() -> None:
     assert cluster.calls == ["old", "dead", "unlock", "t", "w", "v", *key, *start, "v"]
 
 
+def test_a_config_map_that_is_not_held_stops_no_pod() -> None:
+    cluster = Webhook("old")
+    actions = (act.HoldConfigMap("ns", "old", "u"), act.DeletePod("ns", "old", "u", 30))
+    with pytest.raises(Fatal, match="old"):
+        asyncio.run(executor(cluster).perform(KEY, observed(), act.Plan("x", actions)))
+    assert cluster.calls == ["old", "old"]
+
+
 def test_with_the_last_writer_nothing_stays_undone() -> None:
     cluster = Webhook("old")
     alone = replace(observed(), objects=Objects(None, ()))
@@ -484,9 +492,14 @@ def test_with_the_last_writer_nothing_stays_undone() -> None:
     assert cluster.calls == ["old"]
 
 
-@pytest.mark.parametrize(("phase", "longest"), [("Draining", 1.0), ("Settled", 300.0)])
-def test_what_is_refused_delays_no_settling(phase: str, longest: float) -> None:
-    """F430: the back-off of refusals is for looks that wait for nothing else."""
+@pytest.mark.parametrize(
+    ("phase", "requeue", "wanted"), [("Draining", 1.0, 1.0), ("Settled", 1.0, 5.0), ("Settled", 300.0, 60.0)]
+)
+def test_what_is_refused_delays_nothing_else(phase: str, requeue: float, wanted: float) -> None:
+    """F430: the back-off of refusals is for looks that wait for nothing else.
+
+    What was done beside it is counted.
+    """
     seen = observed(settles={"i": Stored({"phase": phase}, 1, 1)})
     again: list[float] = []
 
@@ -513,8 +526,10 @@ def test_what_is_refused_delays_no_settling(phase: str, longest: float) -> None:
             return None
 
     delays, meter = again, Recorder()
-    meter.__dict__.update(reconciled=lambda *_: None, performed=lambda *_: None)
-    plan = act.Plan("x", (act.DropEvidence("ns", "old", "u"),), 1.0)
+    counted: list[Any] = []
+    meter.__dict__.update(reconciled=lambda *_: None, performed=lambda _, done: counted.extend(done))
+    other = act.DropEvidence("ns", "dead", "u")
+    plan = act.Plan("x", (act.DropEvidence("ns", "old", "u"), other), requeue)
     loop: Any = Reconciler
     made = loop(
         queue=Queue(), observer=Eyes(), executor=executor(Webhook("old")), planner=lambda *_: plan, timers=Timers(),
@@ -522,7 +537,8 @@ def test_what_is_refused_delays_no_settling(phase: str, longest: float) -> None:
     )  # fmt: skip
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(made.work())
-    assert again == [min(longest, 60.0)]
+    assert again == [wanted]
+    assert counted == [other]
 
 
 def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:

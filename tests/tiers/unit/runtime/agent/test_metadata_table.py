@@ -148,17 +148,24 @@ def test_until_the_change_is_done_the_table_is_served_as_it_is(
 
 
 def test_the_last_rollbacks_do_without_a_metadata_table_that_is_to_go() -> None:
-    """It may be damaged. While a writer is left, or the gate is open, it is kept up."""
+    """It may be damaged. Until its removal is asked of the agent, attempts may be left."""
     fake: Any = Fake(names=[f"{T1}_{T2}.commit"], parts=({"files"}, set()))
-    gate = {"state": "closed", "adopted": True}
+    gate, asked = {"state": "closed", "adopted": True}, dict[str, Any]()
     key = "hoodie.metadata.enable"
-    here = replace(context(fake, fake, gate=lambda: gate, **{key: "false"}), metadata_table="Off/")
-    assert (here.options()[key], here.options(alone=True)[key]) == ("true", "false")
+    here = replace(
+        context(fake, fake, gate=lambda: gate, requests=lambda: asked, **{key: "false"}), metadata_table="Off/"
+    )
+    assert (here.options()[key], here.options(alone=True)[key]) == ("true", "true")
+    asked["metadata"] = {"id": "metadata", "kind": "metadata", "nonce": "Off/", "enabled": False, "options": {}}
+    assert (here.options()[key], fake.kv) == ("true", {})
+    assert here.options(alone=True)[key] == "false"
+    # Written ahead: who takes the change back now gets a metadata table that is made anew.
+    assert (fake.kv["done/metadata"]["nonce"], fake.kv["done/metadata"]["result"]) == ("Off/", "Running")
     gate["state"] = "open"
     assert here.options(alone=True)[key] == "true"
     gate["state"] = "closed"
-    stays = replace(here, wanted={key: "true"}, metadata_table="Files/2")
-    assert stays.options(alone=True)[key] == "true"
+    asked["metadata"]["nonce"] = "Files/2"
+    assert here.options(alone=True)[key] == "true"
 
 
 def test_a_table_that_was_never_changed_is_served_as_its_spec_says() -> None:

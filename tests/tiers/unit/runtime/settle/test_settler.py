@@ -309,6 +309,43 @@ def test_what_was_on_the_wire_at_the_owners_word_and_at_its_end_has_landed(
     assert not world.etcd.keys
 
 
+def test_the_drain_of_the_gate_counts_from_now_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F437: it was made longer while this agent was busy, with its former assignment."""
+    now, gate = [1000.0], [0.0]
+    monkeypatch.setattr(settle.time, "monotonic", lambda: now[0])
+    world.settler.drain, world.settler.gate_drain = 1.0, lambda: gate[0]
+    world.etcd.set("writer/alive", inc="alive")
+    world.instant(T1, "alive", "Abandoned")
+    assert world.run() == 0
+    gate[0] = 60.0
+    now[0] += 59.0
+    assert world.run() == 0
+    now[0] += 1.0
+    assert world.run() == 1
+
+
+@pytest.mark.parametrize(("left", "wanted"), [([], "alone"), (["agent"], "alone"), (["writer"], "served")])
+def test_a_rollback_without_any_writer_is_told(
+    world: World, monkeypatch: pytest.MonkeyPatch, left: list[str], wanted: str
+) -> None:
+    """F434: a metadata table that is to go is not used when nobody else uses it."""
+    used: list[Any] = []
+
+    def look(_table: object, _instant: str, *, options: Any, **_: object) -> tuple[Outcome, str]:
+        used.append(options)
+        return Outcome.GONE, ""
+
+    monkeypatch.setattr(settle, "look_and_roll_back", look)
+    world.settler.options, world.settler.alone = lambda: {"is": "served"}, lambda: {"is": "alone"}
+    for role in left:
+        world.etcd.set(f"writer/{role}", inc=role, role=role, attempt="lake.p-1", pod="p-1")
+    world.etcd.set("writer/dead", inc="dead", role="writer")
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.run()
+    assert used == [{"is": wanted}]
+
+
 def test_an_agent_that_takes_over_drains_again(world: World) -> None:
     """F35: what the one before has waited is not known."""
     world.settler.drain = 10.0

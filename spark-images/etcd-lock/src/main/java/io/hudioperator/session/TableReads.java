@@ -250,9 +250,10 @@ public final class TableReads {
             }
         }
         reads.add(new Read(++number, thread, rows, base));
-        if (reads.size() > MAX_READS) { // the oldest is kept as its thread's newest
+        if (reads.size() > MAX_READS) { // the two oldest count as one, at the later one's place
             Read oldest = reads.poll();
-            reads.add(new Read(++number, oldest.thread, oldest.rows, oldest.base));
+            Read next = reads.poll();
+            reads.addFirst(new Read(next.number, next.thread, oldest.rows || next.rows, oldest.base.and(next.base)));
         }
     }
 

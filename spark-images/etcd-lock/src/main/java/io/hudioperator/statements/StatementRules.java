@@ -104,6 +104,10 @@ public final class StatementRules {
             "MergeIntoHoodieTableCommand",
             "InsertIntoHoodieTableCommand");
 
+    /** Classes of Spark that plan a query for later, or for its text. */
+    private static final Set<String> PLANNERS = Set.of(
+            "org.apache.spark.sql.execution.CacheManager", "org.apache.spark.sql.execution.command.ExplainCommand");
+
     /** Relations of Hudi that list instants and files, and read no row. */
     private static final Set<String> LISTINGS = Set.of("TimelineRelation", "FileSystemRelation");
 
@@ -140,28 +144,29 @@ public final class StatementRules {
             return;
         }
         boolean byStatement = isInStatement() || isStatementsQuery();
+        boolean rows = !isOnlyPlanned();
         Iterator<LogicalPlan> leaves = plan.collectLeaves().iterator();
         while (leaves.hasNext()) {
             LogicalPlan leaf = leaves.next();
             if (leaf instanceof LogicalRelation) {
-                read(((LogicalRelation) leaf).relation(), byStatement, true);
+                read(((LogicalRelation) leaf).relation(), byStatement, rows);
             } else if (leaf instanceof InMemoryRelation) {
-                cached(((InMemoryRelation) leaf).cachedPlan(), byStatement);
+                cached(((InMemoryRelation) leaf).cachedPlan(), byStatement, rows);
             }
         }
     }
 
-    private static void cached(SparkPlan plan, boolean byStatement) {
+    private static void cached(SparkPlan plan, boolean byStatement, boolean rows) {
         SparkPlan planned = plan instanceof AdaptiveSparkPlanExec ? ((AdaptiveSparkPlanExec) plan).initialPlan() : plan;
         Iterator<SparkPlan> leaves = planned.collectLeaves().iterator();
         while (leaves.hasNext()) {
             SparkPlan leaf = leaves.next();
             if (leaf instanceof FileSourceScanExec) {
-                read(((FileSourceScanExec) leaf).relation(), byStatement, true);
+                read(((FileSourceScanExec) leaf).relation(), byStatement, rows);
             } else if (leaf instanceof RowDataSourceScanExec) {
-                read(((RowDataSourceScanExec) leaf).relation(), byStatement, true);
+                read(((RowDataSourceScanExec) leaf).relation(), byStatement, rows);
             } else if (leaf instanceof InMemoryTableScanExec) {
-                cached(((InMemoryTableScanExec) leaf).relation().cachedPlan(), byStatement);
+                cached(((InMemoryTableScanExec) leaf).relation().cachedPlan(), byStatement, rows);
             }
         }
     }
@@ -198,6 +203,12 @@ public final class StatementRules {
     private static boolean isInStatement() {
         return StackWalker.getInstance()
                 .walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(StatementRules::isWrite));
+    }
+
+    /** Whether a plan is made that nobody runs now: for {@code cache()} or {@code EXPLAIN}. */
+    private static boolean isOnlyPlanned() {
+        return StackWalker.getInstance()
+                .walk(frames -> frames.map(StackWalker.StackFrame::getClassName).anyMatch(PLANNERS::contains));
     }
 
     /**

@@ -313,6 +313,21 @@ class SnapshotMovedTest {
         session.reads().read(base);
     }
 
+    /** F446: a program that reads, writes and reads again for a long time. */
+    @Test
+    void theFirstReadOfALongProgramIsNotItsLast() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.read(before);
+        for (int i = 0; i < 2_000; i++) {
+            reads.begun(NOW);
+            reads.queried(now());
+            reads.read(now());
+        }
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
     /** F441: a look at the columns, or a query that is saved later. */
     @Test
     void aQueryThatWasNotExecutedReplacesNothing() {
