@@ -47,24 +47,25 @@ _COUNT32: JsonDict = {"type": "integer", "format": "int32", "minimum": 0}
 _COUNT64: JsonDict = {"type": "integer", "format": "int64", "minimum": 0}
 _FROM_ONE: JsonDict = {"type": "integer", "format": "int32", "minimum": 1}
 _NUMBER32: JsonDict = {"type": "integer", "format": "int32"}
+_CONDITIONS = _list(
+    32,
+    _object(
+        {
+            "type": _text(64),
+            "status": _one_of("True", "False", "Unknown"),
+            "observedGeneration": _COUNT64,
+            "reason": _text(128, least=1),
+            "message": _text(4096),
+            "lastTransitionTime": _MOMENT,
+        },
+        required=("type", "status", "reason", "message", "lastTransitionTime"),
+    ),
+)
 
 TABLE = _object(
     {
         "observedGeneration": _COUNT64,
-        "conditions": _list(
-            32,
-            _object(
-                {
-                    "type": _text(64),
-                    "status": _one_of("True", "False", "Unknown"),
-                    "observedGeneration": _COUNT64,
-                    "reason": _text(128, least=1),
-                    "message": _text(4096),
-                    "lastTransitionTime": _MOMENT,
-                },
-                required=("type", "status", "reason", "message", "lastTransitionTime"),
-            ),
-        ),
+        "conditions": _CONDITIONS,
         "tableId": _text(32),
         "agent": _text(63),
         "writersSummary": _text(64),
@@ -316,20 +317,7 @@ TABLE = _object(
 WRITER = _object(
     {
         "observedGeneration": _COUNT64,
-        "conditions": _list(
-            32,
-            _object(
-                {
-                    "type": _text(64),
-                    "status": _one_of("True", "False", "Unknown"),
-                    "observedGeneration": _COUNT64,
-                    "reason": _text(128, least=1),
-                    "message": _text(4096),
-                    "lastTransitionTime": _MOMENT,
-                },
-                required=("type", "status", "reason", "message", "lastTransitionTime"),
-            ),
-        ),
+        "conditions": _CONDITIONS,
         "state": _text(64),
         "mode": _one_of("Once", "Scheduled", "Streaming"),
         "attempt": _COUNT32,
