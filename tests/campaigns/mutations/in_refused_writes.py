@@ -93,6 +93,13 @@ REFUSED_WRITES = (
         f"{_LOOP}::test_what_is_refused_delays_nothing_else",
     ),
     mutation(
+        "a-failed-run-begins-again",
+        "F433",
+        "a run that has failed begins again when its spec could not be read for a while",
+        o("plan/writers/writer_status", 'ended = conditions.is_true(old, "Finished")', "ended = False"),
+        "tests/tiers/unit/plan/test_rules.py::test_a_failed_run_stays_so_while_its_spec_cannot_be_read",
+    ),
+    mutation(
         "only-settling-is-in-a-hurry",
         "F430",
         "a silent writer is found after the back-off of a refused write that has nothing to do with it",

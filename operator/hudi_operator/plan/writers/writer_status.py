@@ -36,6 +36,9 @@ _AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
 tools (kstatus).
 """
 
+_OF_THE_SPEC = ("executedNonce", "mode", "schedule", "lastScheduleTime", "nextScheduleTime")
+"""Kept as they are while the spec cannot be read."""
+
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
     """The status to store. Equal facts give an equal status; absent fields are omitted."""
@@ -52,6 +55,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             status["executedNonce"] = spec.restart_nonce
         status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
+    else:
+        status.update({name: old[name] for name in _OF_THE_SPEC if name in old})
     status["attempt"] = max([int(old.get("attempt") or 0), *(e.number for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
     # Every attempt that may count towards retryPolicy.limit.
@@ -78,6 +83,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         }
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
+    if spec is None:
+        wanted = _with_the_end_of_the_run(wanted, old)
     wanted.append(
         committed_condition.committed(
             writer.last, next(reversed(entries), None), _report_of(view, writer, entries), old
@@ -87,6 +94,21 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
     )
     return status
+
+
+def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:
+    """The conditions of a writer whose spec cannot be read, which say whether its run is over.
+
+    As they were: a finished run stays so, and no new one begins when the spec can be read again.
+    """
+    ended = conditions.is_true(old, "Finished")
+    kept = {c["type"]: c for c in old.get("conditions") or [] if ended and c.get("type") in ("Finished", "Succeeded")}
+    return [
+        Condition(c.type, *(str(kept[c.type].get(name) or "") for name in ("status", "reason", "message")))
+        if c.type in kept
+        else c
+        for c in wanted
+    ]
 
 
 def _report_of(view: View, writer: WriterView, entries: list[AttemptEntry]) -> AttemptReport:

@@ -216,6 +216,28 @@ def test_a_limit_beyond_ten_is_kept() -> None:
     assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
 
 
+def test_a_failed_run_stays_so_while_its_spec_cannot_be_read() -> None:
+    """F433: an upgrade reads more strictly for a while, and every failed writer began again."""
+    world = ready_world()
+    world.exit_codes = [11] * 30
+    world.make_writer("w", restartNonce="a", retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    world.run(lambda w: w.is_true(w.writers["w"], "Finished"), seconds=2000)
+    before = world.writers["w"]["status"]
+    world.edit(world.writers["w"], operation="OfAnotherVersion")
+    world.run(lambda w: w.condition(w.writers["w"], "Stalled")["reason"] == "InvalidSpec")
+    unread = world.writers["w"]["status"]
+    for name in ("executedNonce", "mode", "attempts", "attempt"):
+        assert unread[name] == before[name], name
+    world.edit(world.writers["w"], operation="Upsert")
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+    assert world.writers["w"]["status"]["attempt"] == before["attempt"]
+    world.edit(world.writers["w"], restartNonce="b")
+    world.run(lambda w: w.writers["w"]["status"]["attempt"] > before["attempt"])
+
+
 def test_an_attempt_that_may_still_register_is_waited_for() -> None:
     """F5, F23: its admission stands.
 
