@@ -127,8 +127,6 @@ def _allowed_executors(
     }
 
 
-PREDECESSOR_SECONDS = 900
-"""How long an attempt waits at least for the lock of an earlier one."""
 FAILOVER_SECONDS = 300
 """How much longer than the longest drain: another operator begins the drain anew."""
 
@@ -145,7 +143,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
     Paths of source Hudi tables must already be resolved. ``longest_drain``: of a lock of the table.
     """
     return JobRecord(
-        predecessor_seconds=max(PREDECESSOR_SECONDS, longest_drain + FAILOVER_SECONDS),
+        predecessor_seconds=max(JobRecord.predecessor_seconds, longest_drain + FAILOVER_SECONDS),
         writer=contract.WriterName(namespace=writer.ref.namespace, name=writer.ref.name, uid=writer.ref.uid),
         attempt=contract.AttemptName(id=writer.attempt_id(number), number=number),
         run=run,

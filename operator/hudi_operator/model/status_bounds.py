@@ -47,6 +47,19 @@ _COUNT32: JsonDict = {"type": "integer", "format": "int32", "minimum": 0}
 _COUNT64: JsonDict = {"type": "integer", "format": "int64", "minimum": 0}
 _FROM_ONE: JsonDict = {"type": "integer", "format": "int32", "minimum": 1}
 _NUMBER32: JsonDict = {"type": "integer", "format": "int32"}
+_SERVICE = _object(
+    {
+        "lastInstant": _text(32),
+        "lastTime": _MOMENT,
+        "outcome": _text(32),
+        "message": _text(1024),
+        "failures": _COUNT32,
+        "nextTime": _MOMENT,
+        "windowOpens": _MOMENT,
+        "windowCloses": _MOMENT,
+        "commitsUntilNext": _COUNT32,
+    }
+)
 _CONDITIONS = _list(
     32,
     _object(
@@ -136,71 +149,11 @@ TABLE = _object(
         ),
         "services": _object(
             {
-                "clean": _object(
-                    {
-                        "lastInstant": _text(32),
-                        "lastTime": _MOMENT,
-                        "outcome": _text(32),
-                        "message": _text(1024),
-                        "failures": _COUNT32,
-                        "nextTime": _MOMENT,
-                        "windowOpens": _MOMENT,
-                        "windowCloses": _MOMENT,
-                        "commitsUntilNext": _COUNT32,
-                    }
-                ),
-                "archive": _object(
-                    {
-                        "lastInstant": _text(32),
-                        "lastTime": _MOMENT,
-                        "outcome": _text(32),
-                        "message": _text(1024),
-                        "failures": _COUNT32,
-                        "nextTime": _MOMENT,
-                        "windowOpens": _MOMENT,
-                        "windowCloses": _MOMENT,
-                        "commitsUntilNext": _COUNT32,
-                    }
-                ),
-                "compaction": _object(
-                    {
-                        "lastInstant": _text(32),
-                        "lastTime": _MOMENT,
-                        "outcome": _text(32),
-                        "message": _text(1024),
-                        "failures": _COUNT32,
-                        "nextTime": _MOMENT,
-                        "windowOpens": _MOMENT,
-                        "windowCloses": _MOMENT,
-                        "commitsUntilNext": _COUNT32,
-                    }
-                ),
-                "clustering": _object(
-                    {
-                        "lastInstant": _text(32),
-                        "lastTime": _MOMENT,
-                        "outcome": _text(32),
-                        "message": _text(1024),
-                        "failures": _COUNT32,
-                        "nextTime": _MOMENT,
-                        "windowOpens": _MOMENT,
-                        "windowCloses": _MOMENT,
-                        "commitsUntilNext": _COUNT32,
-                    }
-                ),
-                "ttl": _object(
-                    {
-                        "lastInstant": _text(32),
-                        "lastTime": _MOMENT,
-                        "outcome": _text(32),
-                        "message": _text(1024),
-                        "failures": _COUNT32,
-                        "nextTime": _MOMENT,
-                        "windowOpens": _MOMENT,
-                        "windowCloses": _MOMENT,
-                        "commitsUntilNext": _COUNT32,
-                    }
-                ),
+                "clean": _SERVICE,
+                "archive": _SERVICE,
+                "compaction": _SERVICE,
+                "clustering": _SERVICE,
+                "ttl": _SERVICE,
             }
         ),
         "metadataTable": _object(

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from hudi_contract.keys import Kind
-from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, MetadataRequest, request_id
+from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, MetadataRequest
 from hudi_contract.table_keys import Gate
-from hudi_contract.words import GateState, RequestKind, Result
+from hudi_contract.words import GateState, Result
 from hudi_runtime.agent import metadata_in_force
 from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.job.job import TableSpec
@@ -51,7 +50,7 @@ class AgentContext:
         ``alone``: no writer is left. A metadata table whose removal is asked of the agent is not
         used any more: it may be damaged, and what is pending must be rolled back before it goes.
         """
-        done = read(self.session.etcd.get(Kind.DONE.of(request_id(RequestKind.METADATA))), MetadataDone)
+        done = read(self.session.etcd.get(metadata_in_force.DONE), MetadataDone)
         gate = self.gate()
         if metadata_in_force.changed(self.metadata_table, done) or not gate.was_open:
             return dict(self.wanted)
@@ -64,14 +63,14 @@ class AgentContext:
 
         It is recorded as begun: if it is taken back, the table is made anew.
         """
-        asked = self.keys.requests().get(request_id(RequestKind.METADATA))
+        asked = self.keys.requests().get(metadata_in_force.KEY)
         if asked is None or not metadata_in_force.goes(self.wanted):
             return False
         if MetadataRequest.from_json(asked).nonce != self.metadata_table:
             return False
         if done.nonce != self.metadata_table:
             begun = MetadataDone(nonce=self.metadata_table, result=Result.RUNNING, inc=self.session.inc, at_ms=now_ms())
-            self.session.etcd.put(Kind.DONE.of(request_id(RequestKind.METADATA)), begun.to_json())
+            self.session.etcd.put(metadata_in_force.DONE, begun.to_json())
         return True
 
     @property

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from hudi_contract.requests import DEFAULT_METADATA, MetadataDone
-from hudi_contract.words import Result
+from hudi_contract.keys import Kind
+from hudi_contract.requests import DEFAULT_METADATA, MetadataDone, request_id
+from hudi_contract.words import RequestKind, Result
 from hudi_runtime.table import timeline as tl
 
+KEY = request_id(RequestKind.METADATA)
+DONE = Kind.DONE.of(KEY)
 FILES, COLUMN_STATS = "files", "column_stats"
 ENABLED = "hoodie.metadata.enable"
 INDEXES = ("hoodie.metadata.index.column.stats.enable", "hoodie.metadata.index.partition.stats.enable")

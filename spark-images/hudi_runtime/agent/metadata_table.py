@@ -13,19 +13,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from hudi_contract.keys import Kind
-from hudi_contract.requests import MetadataDone, MetadataRequest, request_id
-from hudi_contract.words import GateState, RequestKind, Result
+from hudi_contract.requests import MetadataDone, MetadataRequest
+from hudi_contract.words import GateState, Result
 from hudi_runtime.agent.context import AgentContext
+from hudi_runtime.agent.metadata_in_force import DONE, FILES, KEY
 from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.services.triggers import backoff_ms
 from hudi_runtime.settle.rollback import NotYet
 
-KEY = request_id(RequestKind.METADATA)
-DONE = Kind.DONE.of(KEY)
-FILES = "files"
 WAIT_MS = 2_000
 
 

@@ -6,9 +6,10 @@ The Java side enforces all safety.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -90,8 +91,7 @@ class Session:
         """
         self._java.mayYield(times)
 
-    @contextmanager
-    def looking_up(self, *, deletes: bool = False) -> Iterator[None]:
+    def looking_up(self, *, deletes: bool = False) -> AbstractContextManager[None]:
         """What this thread reads of the table in this context is for the write that ends it.
 
         It counts for that write alone, and hides nothing that the program has read before (F424).
@@ -99,44 +99,25 @@ class Session:
         `deletes`: that write is a delete; in mode NonBlocking the look-up does not count (F425).
         """
         reads = self._java.reads()
-        reads.lookUpBegins(deletes)
-        try:
-            yield
-        finally:
-            reads.lookUpEnds()
+        return _between(partial(reads.lookUpBegins, deletes), reads.lookUpEnds)
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """The writes of this thread in this context are tries of one write.
 
         What the program has read before counts for each of them (F442).
         """
         reads = self._java.reads()
-        reads.batchBegins()
-        try:
-            yield
-        finally:
-            reads.batchEnds()
+        return _between(reads.batchBegins, reads.batchEnds)
 
-    @contextmanager
-    def trying(self) -> Iterator[None]:
+    def trying(self) -> AbstractContextManager[None]:
         """What this thread reads of the table in this context is for one try of its batch."""
         reads = self._java.reads()
-        reads.tryBegins()
-        try:
-            yield
-        finally:
-            reads.tryEnds()
+        return _between(reads.tryBegins, reads.tryEnds)
 
-    @contextmanager
-    def asking(self) -> Iterator[None]:
+    def asking(self) -> AbstractContextManager[None]:
         """A function of the program makes the rows of a try, and may keep what it reads."""
         reads = self._java.reads()
-        reads.askBegins()
-        try:
-            yield
-        finally:
-            reads.askEnds()
+        return _between(reads.askBegins, reads.askEnds)
 
     def recomputed(self) -> int:
         """How often rows may have been computed anew since this JVM began.
@@ -162,3 +143,12 @@ class Session:
         incarnation.
         """
         return bool(self._java.close())
+
+
+@contextmanager
+def _between(begins: Callable[[], object], ends: Callable[[], object]) -> Iterator[None]:
+    begins()
+    try:
+        yield
+    finally:
+        ends()

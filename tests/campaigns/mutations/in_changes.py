@@ -131,7 +131,11 @@ CHANGES = (
         "a-successor-knows-no-drain",
         "F438",
         "a successor waits for a quarter of an hour, however long the drain of the lock is",
-        o("manifests/configmaps", "max(PREDECESSOR_SECONDS, longest_drain + FAILOVER_SECONDS)", "PREDECESSOR_SECONDS"),
+        o(
+            "manifests/configmaps",
+            "max(JobRecord.predecessor_seconds, longest_drain + FAILOVER_SECONDS)",
+            "JobRecord.predecessor_seconds",
+        ),
         "tests/tiers/unit/manifests/test_manifests.py::test_a_successor_waits_longer_than_the_longest_drain",
     ),
     mutation(
