@@ -85,13 +85,11 @@ SHOWN = (
     "CALL show_file_status",
     "CALL show_fs_path_detail",
     "CALL show_logfile_metadata",
-    "CALL show_logfile_records",
-    "CALL show_metadata_table_column_stats",
 )
 """Of the list, what shows something only where there is something: that it has run is seen by its
 rows.
 """
-REACHED = (*SHOWN, "CALL show_metadata_column_stats_overlap", "CALL show_rollback_detail")
+REACHED = (*SHOWN, "CALL show_rollback_detail")
 """What asks for an argument, a type of table or an index: with an error it has done nothing yet."""
 
 EVERY = (*REFUSED, *WAYS, *RACES, *AT_ONCE)

@@ -59,6 +59,18 @@ class StatementsTest {
         assertEquals(registered, names(list().path("procedures")));
     }
 
+    /** F445: they read by Hudi's own classes, so that no plan shows what the program has read. */
+    @Test
+    void aProcedureThatShowsRowsOrBoundsOfColumnsIsRefused() {
+        for (String name : Set.of(
+                "show_logfile_records", "show_metadata_column_stats_overlap", "show_metadata_table_column_stats")) {
+            assertEquals(
+                    "refused",
+                    list().path("procedures").path(name).path("verdict").asText(),
+                    name);
+        }
+    }
+
     /** Matched by name, because a command can be loaded only with all of Spark around it. */
     @Test
     void everyCommandOfHudiIsListed() throws Exception {
