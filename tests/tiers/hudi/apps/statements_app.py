@@ -350,6 +350,9 @@ def works():
         "append/delete_partition",
         lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}),
     )
+    # Streams of this program have committed since its last read outside of a write, and what replaces
+    # the whole table conflicts with each of their commits.
+    rows().count()
     for mode in ("append", "overwrite"):
         outcome(
             f"{mode}/insert_overwrite_table",
@@ -518,7 +521,7 @@ def lists():
         lambda: spark.sparkContext.parallelize(["x"], 1).saveAsTextFile(f"{path}/a/lines"),
     )
     outcome("spark.read.parquet of the table's files", lambda: spark.read.parquet(f"{path}/a").count())
-    deep, above = spark.read.schema("id int").option("recursiveFileLookup", "true"), path.rsplit("/", 1)[0]
+    deep, above = spark.read.schema("id int").option("recursiveFileLookup", "true"), path.rsplit("/", 1)[0] + "/"
     outcome("spark.read.parquet of a folder above the table", lambda: deep.parquet(above).count())
     outcome(
         "a query of the table's metadata table",
