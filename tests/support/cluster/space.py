@@ -55,17 +55,18 @@ from pyspark.sql.functions import col, lit, udf
 
 def batches(spark, context):
     rows, delay = int(context.arguments["rows"]), float(context.arguments["delay"])
-    first = int(context.arguments.get("first", "0"))
+    first, add = int(context.arguments.get("first", "0")), int(context.arguments.get("add", "0"))
 
     @udf("long")
     def slow(number):
         time.sleep(delay)
-        return number
+        return number + add
 
     for batch in range(int(context.arguments["batches"])):
+        print("ASKED FOR BATCH", batch, flush=True)  # so the runtime acknowledges those before it
         start = first + batch * rows
         yield spark.range(start, start + rows, 1, 1).select(
-            col("id"), lit("p").alias("part"), slow("id").alias("value"), lit(batch).cast("long").alias("ts")
+            col("id"), lit("p").alias("part"), slow("id").alias("value"), lit(batch + add).cast("long").alias("ts")
         )
 """
 
@@ -84,10 +85,11 @@ def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, e
         time.sleep(every)
 
 
-def written(*, batches: int, rows: int, first: int = 0) -> pd.DataFrame:
+def written(*, batches: int, rows: int, first: int = 0, add: int = 0) -> pd.DataFrame:
     """What `Space.writer` with these arguments writes."""
     ids = pd.RangeIndex(first, first + batches * rows)
-    return pd.DataFrame({"id": ids, "part": "p", "value": ids, "ts": [(number - first) // rows for number in ids]})
+    numbers = [(number - first) // rows + add for number in ids]
+    return pd.DataFrame({"id": ids, "part": "p", "value": ids + add, "ts": numbers})
 
 
 @dataclass
@@ -185,13 +187,22 @@ class Space:
         rows: int = 50,
         delay: float = 0.0,
         first: int = 0,
+        add: int = 0,
         **changes: Any,
     ) -> None:
         """A HudiWriter that writes ``batches`` × ``rows`` rows, ``delay`` seconds for each row.
 
+        With ``add`` it writes other values, and greater ordering values, under the same keys.
+
         The timeline shows the instant as inflight meanwhile.
         """
-        arguments = {"batches": str(batches), "rows": str(rows), "delay": str(delay), "first": str(first)}
+        arguments = {
+            "batches": str(batches),
+            "rows": str(rows),
+            "delay": str(delay),
+            "first": str(first),
+            "add": str(add),
+        }
         spec = {
             "tableRef": {"name": table},
             "source": {

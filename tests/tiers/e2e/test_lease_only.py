@@ -12,6 +12,7 @@ from __future__ import annotations
 import signal
 import time
 
+import pandas as pd
 import pytest
 from demo import cluster
 
@@ -48,10 +49,11 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     """
     name = table_of(mode)
     # No second attempt of the first writer comes between. Both begin their commits at about the
-    # same time; the second one writes for longer.
-    space.writer(f"{name}-second", name, rows=20, delay=2.5, operation="Upsert")
+    # same time; the second one writes for longer. Each changes one half of the file group's rows:
+    # what one of them does not see of the other is missing or old in the end.
+    space.writer(f"{name}-second", name, rows=10, first=10, add=2, delay=5, operation="Upsert")
     wait_for("the second writer's instant", lambda: space.instants(f"{name}-second") or None, seconds=120)
-    space.writer(f"{name}-first", name, rows=20, delay=0.3, operation="Upsert", retryPolicy={"limit": 0})
+    space.writer(f"{name}-first", name, rows=10, add=1, delay=0.6, operation="Upsert", retryPolicy={"limit": 0})
     recorded = wait_for(
         "the first writer's instant", lambda: space.instants(f"{name}-first") or None, seconds=120, every=0.1
     )
@@ -61,6 +63,11 @@ def run_pause(space: Space, proxy: Proxy, mode: str) -> tuple[str, str, Held]:
     pod = space.drivers(f"{name}-first")[-1]["metadata"]["name"]
     space.signal_all(pod, signal.SIGSTOP)
     return name, pod, held
+
+
+def due() -> pd.DataFrame:
+    """What both writers have left of the seed's rows."""
+    return pd.concat([written(batches=1, rows=10, add=1), written(batches=1, rows=10, first=10, add=2)])
 
 
 @pytest.mark.extra
@@ -74,9 +81,8 @@ def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Prox
     held.deliver.set()
     assert held.delivered.wait(20)
     assert " 200 " in held.answer, held.answer
-    # Both wrote the same rows, so none is missing or wrong; with other rows one of the two
-    # would be lost.
-    outcomes = space.audit(name, written(batches=1, rows=20)).outcomes
+    # Both wrote log files of one file group, which readers merge, so no row is missing or wrong yet.
+    outcomes = space.audit(name, due()).outcomes
     assert outcomes["overlap"] == "violated", "LeaseOnly was expected to let two overlapping commits stand"
     assert (outcomes["rows"], outcomes["unique"]) == ("ok", "ok"), outcomes
 
@@ -99,5 +105,5 @@ def test_default_mode_makes_the_second_writer_wait_and_conflict(space: Space, pr
     writer = space.get("hudiwriter", f"{name}-second")
     assert cluster.is_true(writer, "Succeeded"), writer["status"]
     assert writer["status"]["conflicts"] >= 1
-    space.audited(name, written(batches=1, rows=20))  # all three have written the same rows; nothing is stray (F77)
-    space.read_by_own_rows(name, written(batches=1, rows=20))
+    space.audited(name, due())  # nothing is stray (F77)
+    space.read_by_own_rows(name, due())

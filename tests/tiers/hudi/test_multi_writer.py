@@ -27,15 +27,16 @@ def test_five_writers_begin_a_partition_each(world: World, agent: Process, kind:
     world.create(table, agent=AGENT, process=agent)
     seed = table.writer("seed", python={"batches": [{"rows": rows(range(10), "p0", "seed", 1)}]})
     assert seed.wait() == 0, seed.log()[-4000:]
-    gate = world.folder / f"gate-five-{kind}"
+    gates = {p: world.folder / f"gate-five-{kind}-{p}" for p in ("p1", "p2", "p3", "p4", "p5")}
     data = {f"p{n}": rows(range(100 * n, 100 * n + 20), f"p{n}", f"w{n}", 1) for n in range(1, 6)}
     writers = [
-        table.writer(p, operation="insert", retries=0, python={"batches": [{"rows": batch, "after": str(gate)}]})
+        table.writer(p, operation="insert", retries=0, python={"batches": [{"rows": batch, "gate": str(gates[p])}]})
         for p, batch in data.items()
     ]
-    for writer in writers:
-        until("it is registered", lambda writer=writer: writer.inc, alive=writer)
-    gate.touch()
+    for writer, gate in zip(writers, gates.values(), strict=True):
+        until("it is in its batch", Path(f"{gate}.reached").exists, alive=writer)
+    for gate in gates.values():
+        gate.touch()
     for writer in writers:
         assert writer.wait() == 0, writer.log()[-4000:]
         assert writer.termination()["conflicts"] == 0

@@ -99,3 +99,44 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
     )
     agent.terminate()
     assert agent.wait(WAIT) == 0, agent.log()[-3000:]
+
+
+@pytest.mark.timeout(6 * WAIT)
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+def test_a_clean_that_deletes_leaves_what_a_reader_has_listed(world: World, kind: str) -> None:
+    """A reader has listed its files; meanwhile others commit, and a clean deletes older versions."""
+    name, agent_name = f"reading-{kind.lower()}", f"agent-reading-{kind.lower()}"
+    quiet = {each: {"enabled": False} for each in ("clean", "archive", "compaction")}
+    compacting = quiet | ({"compaction": {"afterCommits": 2}} if kind == "MergeOnRead" else {})
+    table = world.table(name, type=kind, services=compacting)
+    agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
+    world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
+
+    def next_version(number: int) -> list[Any]:
+        """The only file group's next base file: of a commit, or of a compaction of two. The rows."""
+        commits = 2 if kind == "MergeOnRead" else 1
+        batches = [{"rows": rows(range(10), "a", f"v{number}.{n}", 2 * number + n)} for n in range(commits)]
+        writer = table.writer(f"w{number}", python={"batches": batches})
+        assert writer.wait(WAIT) == 0, writer.log()[-4000:]
+        wanted = number + commits - 1  # the first one of a MergeOnRead table is no compaction's
+        until("a new base file", lambda: len(base_files()) == wanted, alive=agent, timeout=WAIT)
+        return list(batches[-1]["rows"])
+
+    def base_files() -> set[str]:
+        return {name for name in table.data_files() if name.endswith(".parquet")}
+
+    next_version(1)
+    next_version(2)
+    seen = next_version(3)
+    reader = planned(table)
+    due = next_version(4)
+    before = base_files()
+    services = compacting | {"clean": {"afterCommits": 1, "retainFileVersions": 2}}
+    world.table(name, type=kind, services=services).assign(agent_name)
+    cleaned(table, agent, result="Completed")
+    assert before - base_files(), "the clean has deleted nothing, so this test shows nothing"
+    assert {row.v for row in reader.collect()} == {one[2] for one in seen}
+    assert {row.v for row in planned(table).collect()} == {one[2] for one in due}
+    table.audited(due, only=("rows", "origin", "files", "stray", "metadata"))
+    agent.terminate()
+    assert agent.wait(WAIT) == 0, agent.log()[-3000:]
