@@ -81,7 +81,7 @@ def test_lease_only_lets_two_overlapping_commits_stand(space: Space, proxy: Prox
     held.deliver.set()
     assert held.delivered.wait(20)
     assert " 200 " in held.answer, held.answer
-    # Both wrote log files of one file group, which readers merge, so no row is missing or wrong yet.
+    # Both wrote log files of one file group, which readers merge: no row is missing or wrong yet.
     outcomes = space.audit(name, due()).outcomes
     assert outcomes["overlap"] == "violated", "LeaseOnly was expected to let two overlapping commits stand"
     assert (outcomes["rows"], outcomes["unique"]) == ("ok", "ok"), outcomes

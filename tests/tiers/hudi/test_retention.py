@@ -104,7 +104,7 @@ def test_what_long_writers_and_readers_need_stays(world: World) -> None:
 @pytest.mark.timeout(6 * WAIT)
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_a_clean_that_deletes_leaves_what_a_reader_has_listed(world: World, kind: str) -> None:
-    """A reader has listed its files; meanwhile others commit, and a clean deletes older versions."""
+    """A reader has listed its files; then others commit, and a clean deletes older versions."""
     name, agent_name = f"reading-{kind.lower()}", f"agent-reading-{kind.lower()}"
     quiet = {each: {"enabled": False} for each in ("clean", "archive", "compaction")}
     compacting = quiet | ({"compaction": {"afterCommits": 2}} if kind == "MergeOnRead" else {})
@@ -113,7 +113,7 @@ def test_a_clean_that_deletes_leaves_what_a_reader_has_listed(world: World, kind
     world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
 
     def next_version(number: int) -> list[Any]:
-        """The only file group's next base file: of a commit, or of a compaction of two. The rows."""
+        """The only file group's next base file, of a commit or a compaction; returns its rows."""
         commits = 2 if kind == "MergeOnRead" else 1
         batches = [{"rows": rows(range(10), "a", f"v{number}.{n}", 2 * number + n)} for n in range(commits)]
         writer = table.writer(f"w{number}", python={"batches": batches})

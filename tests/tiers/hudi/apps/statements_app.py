@@ -350,8 +350,8 @@ def works():
         "append/delete_partition",
         lambda: save(new(0), "delete_partition", **{"hoodie.datasource.write.partitions.to.delete": "y"}),
     )
-    # Streams of this program have committed since its last read outside of a write, and what replaces
-    # the whole table conflicts with each of their commits.
+    # Streams of this program have committed since its last read outside of a write, and what
+    # replaces the whole table conflicts with each of their commits.
     rows().count()
     for mode in ("append", "overwrite"):
         outcome(
