@@ -45,6 +45,8 @@ MAX_ARCHIVED = 200
 """Maximum number of commits that one run archives: it holds the lock, and a long hold leads to a
 fence. A backlog takes several runs.
 """
+PLANS = 5
+"""Number of times that a clean is planned before it waits for its next turn."""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 
@@ -106,9 +108,12 @@ class Actions:
         Hudi executes every pending clean that it finds, so all of them must belong to this
         incarnation.
         """
-        others = [i.requested for i in self.table.timeline().pending if i.action == "clean" and i.requested not in mine]
+        pending = [i.requested for i in self.table.timeline().pending if i.action == "clean"]
+        others = [requested for requested in pending if requested not in mine]
         if others:
             raise NotYet(f"clean {others[0]} belongs to another incarnation")
+        if not pending and not self._plan_clean(options):
+            return Done(Result.NOTHING_TO_DO, message="no file is old enough")
         with self.table.client(self.config(options)) as client:
             metadata = client.clean()
         if metadata is None:
@@ -116,6 +121,28 @@ class Actions:
         instant = str(metadata.getStartCleanTime())
         require_completed(self.table, instant)
         return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
+
+    def _plan_clean(self, options: Mapping[str, str]) -> bool:
+        """Put the plan of a clean on the timeline; False when there is nothing to delete.
+
+        No plan deletes what a pending write may still have to list (F449): a write lists the files
+        of its partitions as of its begin, but possibly much later, and to it a file group whose
+        version of that time is gone has no rows. Planning takes long, so it is done without the
+        lock; under it, when nothing can complete, the plan is compared with the writes that are
+        pending then.
+        """
+        for _ in range(PLANS):
+            timeline = self.table.timeline()
+            least = keep_at_least(timeline, needed_from(timeline, self.records()))
+            plan = self.table.plan_clean(self.config(options), least)
+            if plan is None:
+                return False
+            with self.table.locked(self.config(options)):
+                needed = needed_from(self.table.timeline(), self.records())
+                if not needed or plan.keeps_from(needed):
+                    plan.save()
+                    return True
+        raise NotYet("writes have begun while the clean was planned")
 
     # -- services with a plan ----------------------------------------------------------------------
 
@@ -175,12 +202,21 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
             named |= set(instants_of(inc, record, records))
     for inc in records.given_up:
         named.update(records.given_up_by(inc))
+    return min(named | {needed_from(timeline, records)} - {""}, default="")
+
+
+def needed_from(timeline: tl.Timeline, records: Records) -> str:
+    """The oldest instant that a pending write depends on; empty when nothing is pending.
+
+    It is the oldest of the pending instants and of those that have completed since the oldest
+    pending one was requested.
+    """
     pending = {i.requested for i in timeline.pending} | {
         t for t in records.instants if (found := timeline.get(t)) is None or found.pending
     }
     oldest = min(pending, default="")
     overlapping = {i.requested for i in timeline.completed if oldest and i.completion > oldest}
-    return min(named | pending | overlapping, default="")
+    return min(pending | overlapping, default="")
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:

@@ -39,6 +39,26 @@ class SavepointInfo:
     files: Mapping[str, tuple[str, ...]]
 
 
+@dataclass(frozen=True)
+class CleanPlan:
+    """The plan of a clean, which is not on the timeline yet."""
+
+    plan: Any
+    table: Any
+
+    def keeps_from(self, instant: str) -> bool:
+        """Whether the files of all commits that were requested from then on stay.
+
+        The files that they replaced stay, too.
+        """
+        retained = str(self.plan.retained())
+        return bool(retained) and retained <= instant
+
+    def save(self) -> None:
+        """Put it on the timeline; the caller holds the lock."""
+        self.plan.save(self.table)
+
+
 class AgentTable(Table):
     """A table with the operations of an agent."""
 
@@ -270,6 +290,16 @@ class AgentTable(Table):
         layout = table.getMetaClient().getTimelineLayoutVersion()
         archiver = self._jvm.org.apache.hudi.client.timeline.TimelineArchivers.getInstance(layout, config, table)
         return int(archiver.archiveIfRequired(engine, False))
+
+    def plan_clean(self, config: Any, commits: int) -> CleanPlan | None:
+        """What the config's policy would delete; None when that is nothing.
+
+        Files of the newest `commits` commits, and those that they replaced, are left out (0: none).
+        """
+        engine = self._engine()
+        table = self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine)
+        plan = self._jvm.io.hudioperator.CleanPlan.of(table, engine, config, commits)
+        return None if plan is None else CleanPlan(plan, table)
 
     @contextmanager
     def locked(self, config: Any) -> Iterator[None]:

@@ -23,12 +23,13 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
         "hoodie.datasource.query.incremental.format": "latest_state",
         "hoodie.datasource.merge.type": "payload_combine",
         "hoodie.enable.data.skipping": "false",
+        "hoodie.datasource.read.file.index.listing.mode": "eager",
         "ignoreCorruptFiles": "false",
         "ignoreMissingFiles": "false",
     }
 )
 """Options of each read of a table: what user code has set in the session would count otherwise
-(F105). For statistics of columns see F104.
+(F105). For statistics of columns see F104, for the listing F466.
 """
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""

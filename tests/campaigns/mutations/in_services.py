@@ -5,12 +5,45 @@ columns that it takes, and of the audit.
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
+from tests.campaigns.mutations.in_jvm import j
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
 
 TENDING = (
+    mutation(
+        "a-clean-asks-nobody",
+        "F464 I13",
+        "a clean is planned without a look at the writes that are pending",
+        a(
+            "services/service_actions",
+            "least = keep_at_least(timeline, needed_from(timeline, self.records()))\n            plan",
+            "least = 0\n            plan",
+        ),
+        f"{TRIGGERS}::test_a_clean_takes_nothing_that_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "a-clean-is-not-compared",
+        "F464 I13",
+        "the plan of a clean is not compared with what is pending when it is saved",
+        a("services/service_actions", "if not needed or plan.keeps_from(needed):", "if True:"),
+        f"{TRIGGERS}::test_a_clean_takes_nothing_that_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "the-policy-alone-cleans",
+        "F464 I13",
+        "versions are deleted by the policy alone, which does not look at pending writes",
+        j("CleanPlan", "            restrict(plan, other);\n"),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "empty-folders-go",
+        "F465",
+        "a clean deletes the folders of partitions that are empty when it is planned",
+        j("CleanPlan", "        plan.setPartitionsToBeDeleted(List.of());\n"),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_the_folder_of_an_emptied_partition",
+    ),
     mutation(
         "two-agents-begin-services",
         "I12 F22",
@@ -148,8 +181,8 @@ TENDING = (
         "archival takes commits away that a pending one has to be checked against",
         a(
             "services/service_actions",
-            'return min(named | pending | overlapping, default="")',
-            'return min(named | pending, default="")',
+            'return min(pending | overlapping, default="")',
+            'return min(pending, default="")',
         ),
         f"{TRIGGERS}::test_commits_that_overlap_a_pending_one_stay",
     ),

@@ -9,6 +9,7 @@ from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
+CLEANS = "tests/tiers/hudi/test_clean_beside_writers.py"
 PARTITIONED = '        return f"{where}: the table has no partitionFields, and whole partitions are what expires"\n'
 BUCKETS = "|| (buckets && !sharedBuckets(mine, other).isEmpty())"
 CONFLICT = (
@@ -759,6 +760,37 @@ COMMITS = (
         "a program may ask the metadata table of its table, and nobody knows as of when",
         j("StatementRules", "        requireNoMetadata(table.getBasePath().toString());\n"),
         "tests/tiers/hudi/test_statements.py::test_no_statement_loses_a_row",
+    ),
+    mutation(
+        "files-are-listed-when-they-are-read",
+        "F466 I9",
+        "a query lists its files when it runs, and leaves out what was cleaned before",
+        a("table/hudi", '        "hoodie.datasource.read.file.index.listing.mode": "eager",\n'),
+        f"{CLEANS}::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "programs-list-their-files-late",
+        "F466 I9",
+        "a program's query lists its files when it runs, and leaves out what was cleaned before",
+        o(
+            "manifests/hudi_conf",
+            '        "hoodie.datasource.read.file.index.listing.mode": "eager",\n',
+        ),
+        f"{CLEANS}::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "rows-say-which-partition-goes",
+        "F467",
+        "the partitions to delete are taken from rows without a look at their columns",
+        j("StatementRules", "        if (names.isBlank()) {", "        if (names == null) {"),
+        f"{CLEANS}::test_a_clean_leaves_the_folder_of_an_emptied_partition",
+    ),
+    mutation(
+        "some-rows-are-all-rows",
+        "F468 F165",
+        "an aggregate over the rows before this one has the same value each time",
+        j("RepeatablePlan", "                    || isOfSomeRows(one)\n"),
+        "tests/tiers/hudi/test_recomputed.py::test_which_rows_come_out_otherwise",
     ),
     mutation(
         "one-read-stands-for-all",

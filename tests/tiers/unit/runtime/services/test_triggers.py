@@ -314,6 +314,71 @@ def test_a_clean_of_somebody_else_is_not_executed_along() -> None:
         actions(table).clean({}, mine=frozenset({t(5)}))
 
 
+class Cleaning(Archiving):
+    """A table in which other commits complete while a clean is planned.
+
+    `listings`: the timeline at each look; `retained`: what each plan keeps.
+    """
+
+    def __init__(self, *listings: tl.Timeline, retained: tuple[str, ...] = ()) -> None:
+        super().__init__(0)
+        self.listings = list(listings)
+        self.retained = list(retained)
+        self.planned: list[int] = []
+        self.saved: list[str] = []
+
+    def timeline(self) -> tl.Timeline:
+        return self.listings.pop(0)
+
+    def plan_clean(self, _config: object, commits: int) -> Any:
+        assert not self.locked_now, "planning takes long"
+        self.planned.append(commits)
+        if not self.retained:
+            return None
+        retained, table = self.retained.pop(0), self
+
+        class Plan:
+            def keeps_from(self, instant: str) -> bool:
+                return bool(retained) and retained <= instant
+
+            def save(self) -> None:
+                assert table.locked_now
+                table.saved.append(retained)
+
+        return Plan()
+
+    @contextmanager
+    def client(self, _config: object) -> Iterator[Any]:  # type: ignore[override]
+        yield type("Client", (), {"clean": lambda _self: None})()
+
+
+def test_a_clean_takes_nothing_that_a_pending_write_has_to_list() -> None:
+    """F464: the commit 2 has completed since the write 5 began, and 2 is older than what it keeps
+    first; the next plan keeps it.
+    """
+    began = timeline(done(1, 2), done(3, 4), f"{t(5)}.commit.requested")
+    completed = timeline(done(1, 2), done(3, 4), done(2, 6), f"{t(5)}.commit.requested")
+    table: Any = Cleaning(began, began, completed, completed, completed, retained=(t(3), t(1)))
+    actions(table).clean({}, mine=frozenset())
+    assert table.planned == [1, 3], "those from the oldest that matters to the pending write, and one more"
+    assert table.saved == [t(1)]
+
+
+def test_a_clean_beside_nobody_is_the_policys() -> None:
+    idle = timeline(done(1, 2), done(3, 4))
+    table: Any = Cleaning(idle, idle, idle, retained=("",))
+    actions(table).clean({}, mine=frozenset())
+    assert (table.planned, table.saved) == ([0], [""])
+
+
+def test_a_clean_waits_for_its_next_turn_when_writes_begin_meanwhile() -> None:
+    idle, begun = timeline(done(1, 2)), timeline(done(1, 2), f"{t(3)}.commit.requested")
+    table: Any = Cleaning(idle, *[idle, begun] * 9, retained=("",) * 9)
+    with pytest.raises(NotYet, match="while the clean was planned"):
+        actions(table).clean({}, mine=frozenset())
+    assert not table.saved
+
+
 class Compacting:
     """A table whose compaction leaves the timeline as `after`.
 

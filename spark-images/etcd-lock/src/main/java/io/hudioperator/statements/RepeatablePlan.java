@@ -2,6 +2,12 @@ package io.hudioperator.statements;
 
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.RowFrame$;
+import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
+import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
+import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
+import org.apache.spark.sql.catalyst.expressions.WindowExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Deduplicate;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -45,7 +51,9 @@ public final class RepeatablePlan {
             "MinBy",
             "Mode",
             "CollectList",
-            "CollectSet");
+            "CollectSet",
+            "ApproximatePercentile",
+            "HistogramNumeric");
 
     /**
      * Leaves with the same rows each time. Nobody knows it of an RDD; checkpoints are RDDs, and so
@@ -93,11 +101,31 @@ public final class RepeatablePlan {
         Iterator<?> each = expressions.iterator();
         while (each.hasNext()) {
             Expression one = (Expression) each.next();
-            if (BY_POSITION.contains(one.getClass().getSimpleName()) || anyByPosition(one.children())) {
+            if (BY_POSITION.contains(one.getClass().getSimpleName())
+                    || isOfSomeRows(one)
+                    || anyByPosition(one.children())) {
                 return true;
             }
         }
         return false;
+    }
+
+    /**
+     * An aggregate of a window that counts rows: among equals, which of them are in it depends on
+     * their order. A frame of a range has all equals or none.
+     */
+    private static boolean isOfSomeRows(Expression expression) {
+        if (!(expression instanceof WindowExpression)) {
+            return false;
+        }
+        WindowExpression window = (WindowExpression) expression;
+        if (!(window.windowFunction() instanceof AggregateExpression)
+                || !(window.windowSpec().frameSpecification() instanceof SpecifiedWindowFrame)) {
+            return false; // rank() and the like give equals the same
+        }
+        SpecifiedWindowFrame frame = (SpecifiedWindowFrame) window.windowSpec().frameSpecification();
+        boolean all = frame.lower() == UnboundedPreceding$.MODULE$ && frame.upper() == UnboundedFollowing$.MODULE$;
+        return frame.frameType() == RowFrame$.MODULE$ && !all;
     }
 
     private static boolean hasSameRows(QueryPlan<?> leaf) {

@@ -88,6 +88,7 @@ public final class StatementRules {
     private static final String SKIPPING = "hoodie.enable.data.skipping";
     private static final String SCHEMA = "hoodie.avro.schema";
     private static final String OPERATION = "hoodie.datasource.write.operation";
+    private static final String PARTITIONS_TO_DELETE = "hoodie.datasource.write.partitions.to.delete";
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
@@ -568,10 +569,25 @@ public final class StatementRules {
         if (isOfNonBlocking(said.get("path"))) {
             judged.requireInNonBlocking();
         }
-        if (!operation.equals("delete_partition")) { // its rows are of no weight
+        if (operation.equals("delete_partition")) {
+            requireNamedPartitions(said.getOrDefault(PARTITIONS_TO_DELETE, ""));
+        } else {
             requireColumns(save, operation, said);
         }
         spark.sessionState().catalog().invalidateAllCachedTables();
+    }
+
+    /**
+     * Without names Hudi deletes the partitions of the rows: that of null when a column of theirs has
+     * another name, and none when a value is spelled otherwise (F467). With them the rows are of no
+     * weight.
+     */
+    private static void requireNamedPartitions(String names) {
+        if (names.isBlank()) {
+            throw Statements.refusal(
+                    "delete_partition without the option " + PARTITIONS_TO_DELETE,
+                    "it with the names of the partitions as they are in the table's folder");
+        }
     }
 
     /** Whether this is the table of a writer in that mode. */

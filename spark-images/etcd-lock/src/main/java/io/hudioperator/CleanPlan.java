@@ -1,0 +1,115 @@
+package io.hudioperator;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.hudi.avro.model.HoodieActionInstant;
+import org.apache.hudi.avro.model.HoodieCleanFileInfo;
+import org.apache.hudi.avro.model.HoodieCleanerPlan;
+import org.apache.hudi.common.engine.HoodieEngineContext;
+import org.apache.hudi.common.model.HoodieCleaningPolicy;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.util.Option;
+import org.apache.hudi.config.HoodieCleanConfig;
+import org.apache.hudi.config.HoodieWriteConfig;
+import org.apache.hudi.table.HoodieTable;
+
+/**
+ * The plan of a clean that takes nothing from a pending write (F464), and no folder (F465). Hudi's
+ * own plan may delete file versions that a pending write still has to list, and deletes the folder
+ * of a partition that has no files when the plan is made. The runtime makes, checks and saves it
+ * (service_actions.py).
+ */
+public final class CleanPlan {
+    private static final String POLICY = HoodieCleanConfig.CLEANER_POLICY.key();
+    private static final String COMMITS = HoodieCleanConfig.CLEANER_COMMITS_RETAINED.key();
+
+    private final HoodieCleanerPlan plan;
+    private final HoodieActionInstant retained;
+
+    CleanPlan(HoodieCleanerPlan plan, HoodieActionInstant retained) {
+        this.plan = plan;
+        this.retained = retained;
+    }
+
+    /**
+     * Returns what both the configured policy and a policy that keeps the newest commits would
+     * delete; null when that is nothing. Nothing is written, but the configuration is changed.
+     *
+     * @param commits number of newest commits whose files stay, with those that they replaced; 0
+     *     when no write is pending
+     */
+    public static CleanPlan of(
+            HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine, HoodieWriteConfig config, int commits) {
+        boolean byCommits = config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_COMMITS;
+        if (byCommits) {
+            config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
+        }
+        HoodieCleanerPlan plan = planned(table, engine);
+        HoodieActionInstant retained = byCommits && plan != null ? plan.getEarliestInstantToRetain() : null;
+        if (plan != null && commits > 0 && !byCommits) {
+            config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
+            config.setValue(COMMITS, String.valueOf(commits));
+            // An incremental plan leaves out partitions that were not written since the last clean,
+            // and their older versions may be what the configured policy deletes.
+            config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
+            HoodieCleanerPlan other = planned(table, engine);
+            retained = other == null ? null : other.getEarliestInstantToRetain();
+            restrict(plan, other);
+        }
+        if (plan == null || plan.getFilePathsToBeDeletedPerPartition().isEmpty()) {
+            return null;
+        }
+        // An empty folder costs nothing, and whoever writes to the partition meanwhile needs it.
+        plan.setPartitionsToBeDeleted(List.of());
+        return new CleanPlan(plan, retained);
+    }
+
+    private static HoodieCleanerPlan planned(HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine) {
+        Option<HoodieCleanerPlan> found = table.createCleanerPlan(engine, Option.empty());
+        return found.isPresent() ? found.get() : null;
+    }
+
+    /** Leaves in the plan only what the other one deletes, too (null: nothing). */
+    static void restrict(HoodieCleanerPlan plan, HoodieCleanerPlan other) {
+        Map<String, List<HoodieCleanFileInfo>> left = new HashMap<>();
+        Map<String, List<HoodieCleanFileInfo>> others =
+                other == null ? Map.of() : other.getFilePathsToBeDeletedPerPartition();
+        plan.getFilePathsToBeDeletedPerPartition().forEach((partition, files) -> {
+            Set<String> both = others.getOrDefault(partition, List.of()).stream()
+                    .map(HoodieCleanFileInfo::getFilePath)
+                    .collect(Collectors.toSet());
+            List<HoodieCleanFileInfo> some =
+                    files.stream().filter(f -> both.contains(f.getFilePath())).collect(Collectors.toList());
+            if (!some.isEmpty()) {
+                left.put(partition, some);
+            }
+        });
+        plan.setFilePathsToBeDeletedPerPartition(left);
+        // The next incremental clean looks at the partitions that were written from here on.
+        HoodieActionInstant mine = plan.getEarliestInstantToRetain();
+        HoodieActionInstant bound = other == null ? null : other.getEarliestInstantToRetain();
+        if (mine != null && bound != null && bound.getTimestamp().compareTo(mine.getTimestamp()) < 0) {
+            plan.setEarliestInstantToRetain(bound);
+        }
+    }
+
+    /**
+     * Requested time of a commit: the files of those that were requested from then on stay, and what
+     * they replaced. Empty when nothing is known to stay.
+     */
+    public String retained() {
+        return retained == null || retained.getTimestamp() == null ? "" : retained.getTimestamp();
+    }
+
+    /** Puts the plan on the timeline; the caller holds the table's lock. */
+    public void save(HoodieTable<?, ?, ?, ?> table) {
+        HoodieTableMetaClient metaClient = table.getMetaClient();
+        HoodieInstant requested = metaClient.createNewInstant(
+                HoodieInstant.State.REQUESTED, "clean", metaClient.createNewInstantTime(false));
+        metaClient.getActiveTimeline().saveToCleanRequested(requested, Option.of(plan));
+    }
+}

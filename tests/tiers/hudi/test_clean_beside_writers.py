@@ -1,0 +1,162 @@
+"""F464-F466: a clean takes no file that a pending write has still to list, and no folder; a query
+whose files it has taken fails.
+
+A write lists the files of its partitions as of its begin, but when it looks its keys up: after its
+rows were computed. To it, a file group whose version of that time is gone has no rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+
+WAIT = 300.0
+"""Seconds; a bound for a machine with much else to do, nothing is measured."""
+QUIET: dict[str, Any] = {kind: {"enabled": False} for kind in ("clean", "compaction", "archive")}
+NEWEST = QUIET | {"clean": {"afterCommits": 1, "retainFileVersions": 1}}
+DROP = """
+from hudi_runtime.api import current_context
+
+current = current_context()
+options = {
+    **current.table_options(),
+    "hoodie.datasource.write.operation": "delete_partition",
+}
+some = current.spark.createDataFrame([(1, "a")], "id int, P string").write.format("hudi").mode("append")
+try:
+    some.options(**options).save(current.table_path)
+except Exception as error:
+    print("REFUSED", "delete_partition without the option" in str(error), flush=True)
+named = {"hoodie.datasource.write.partitions.to.delete": "a"}
+some.options(**options, **named).save(current.table_path)
+"""
+LATE = """
+import os
+import sys
+import time
+
+from hudi_runtime.api import current_context
+
+current, gate = current_context(), sys.argv[1]
+frames = {
+    "read_table": current.read_table(),
+    "spark.read": current.spark.read.format("hudi").load(current.table_path),
+}
+open(gate + ".reached", "w").close()
+while not os.path.exists(gate):
+    time.sleep(0.1)
+for name, frame in frames.items():
+    try:
+        print("SEEN", name, frame.count(), flush=True)
+    except Exception as error:
+        print("SEEN", name, "FileNotFoundException" in str(error) or str(error), flush=True)
+"""
+
+
+def program(table: Table, name: str, code: str, *arguments: str) -> Process:
+    file = table.world.folder / f"{table.folder.name}-{name}.py"
+    file.write_text(code)
+    return table.writer(name, application={"mainFile": str(file), "arguments": list(arguments)})
+
+
+def save(table: Table, name: str, ids: range, p: str, v: str, ts: int) -> None:
+    writer = table.writer(name, python={"batches": [{"rows": rows(ids, p, v, ts)}]})
+    assert writer.wait(WAIT) == 0, writer.log()[-4000:]
+
+
+def clean(table: Table, agent: Process, services: dict[str, Any] = NEWEST) -> str:
+    """Result of the first clean that has seen the newest commit."""
+    last = table.timeline().last_completed
+    assert last is not None
+    table.world.table(table.folder.name, services=services).assign(AGENT)
+
+    def ended() -> str | None:
+        record = table.get("done/service-clean") or {}
+        return str(record["result"]) if str(record.get("upTo", "")) >= last.completion else None
+
+    return until("a clean has ended", ended, alive=agent, timeout=WAIT)
+
+
+def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Process) -> None:
+    """F464: two writers change the same keys; the slow one looks its keys up after a clean.
+
+    F466: a program has named the table before.
+    """
+    table = world.table("listed", services=QUIET)
+    world.create(table, agent=AGENT, process=agent)
+    save(table, "seed", range(10), "a", "seed", 0)
+    (first,) = table.data_files()
+    gate = world.folder / "gate-listed"
+    slow = table.writer("slow", python={"batches": [{"rows": rows(range(10), "a", "slow", 9), "gate": str(gate)}]})
+    until("it computes its rows", Path(f"{gate}.reached").exists, alive=slow, timeout=WAIT)
+    late = program(table, "late", LATE, f"{gate}-late")
+    until("it has named the table", Path(f"{gate}-late.reached").exists, alive=late, timeout=WAIT)
+    save(table, "quick", range(10), "a", "quick", 1)
+    clean(table, agent)
+    assert first in table.data_files(), "the pending write has not listed it yet"
+    gate.touch()
+    assert slow.wait(WAIT) == 0, slow.log()[-4000:]
+    assert slow.termination()["conflicts"] == 1, "it has seen the file group, and the other commit to it"
+
+    assert clean(table, agent) == "Completed"
+    assert first not in table.data_files(), "nobody needs it any more"
+    Path(f"{gate}-late").touch()
+    assert late.wait(WAIT) == 0, late.log()[-4000:]
+    seen = sorted(line for line in late.log().splitlines() if line.startswith("SEEN"))
+    assert seen == ["SEEN read_table True", "SEEN spark.read True"], "not an empty table"
+    table.audited(rows(range(10), "a", "slow", 9), only=("rows", "origin", "unique", "files", "stray", "metadata"))
+
+
+@pytest.mark.extra
+def test_a_long_commit_that_was_requested_earlier_is_no_old_one(world: World, agent: Process) -> None:
+    """F464: Hudi keeps commits by requested time. The long one completes while another write
+    computes its rows, to which only the version before it is visible.
+    """
+    table = world.table("overtaken", services=QUIET)
+    world.create(table, agent=AGENT, process=agent)
+    save(table, "seed", range(10), "a", "seed", 0)
+    (first,) = table.data_files()
+    gates = {name: world.folder / f"gate-overtaken-{name}" for name in ("long", "slow")}
+
+    def begun(name: str, ts: int) -> Process:
+        batch = {"rows": rows(range(10), "a", name, ts), "gate": str(gates[name])}
+        writer = table.writer(name, python={"batches": [batch]})
+        until("it computes its rows", Path(f"{gates[name]}.reached").exists, alive=writer, timeout=WAIT)
+        return writer
+
+    long = begun("long", 1)
+    save(table, "short", range(10, 20), "b", "short", 0)
+    slow = begun("slow", 2)
+    gates["long"].touch()
+    assert long.wait(WAIT) == 0, long.log()[-4000:]
+    clean(table, agent, QUIET | {"clean": {"afterCommits": 1, "retainCommits": 1}})
+    assert first in table.data_files(), "the pending write has not listed it yet"
+    gates["slow"].touch()
+    assert slow.wait(WAIT) == 0, slow.log()[-4000:]
+    assert slow.termination()["conflicts"] == 1
+    due = rows(range(10), "a", "slow", 2) + rows(range(10, 20), "b", "short", 0)
+    table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
+
+
+def test_a_clean_leaves_the_folder_of_an_emptied_partition(world: World, agent: Process) -> None:
+    """F465: somebody may write to it again between the plan of the clean and its end.
+
+    F467: which partition is emptied is said by name.
+    """
+    table = world.table("emptied", services=QUIET)
+    world.create(table, agent=AGENT, process=agent)
+    save(table, "seed", range(10), "a", "seed", 0)
+    save(table, "more", range(10, 20), "b", "seed", 0)
+    drop = program(table, "drop", DROP)
+    assert drop.wait(WAIT) == 0, drop.log()[-4000:]
+    assert "REFUSED True" in drop.log()
+    assert clean(table, agent) == "Completed"
+    assert not [file for file in table.data_files() if file.startswith("a/")]
+    assert (table.folder / "a" / ".hoodie_partition_metadata").exists()
+    save(table, "again", range(3), "a", "again", 1)
+    due = rows(range(10, 20), "b", "seed", 0) + rows(range(3), "a", "again", 1)
+    table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
