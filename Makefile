@@ -82,7 +82,7 @@ chaos: ## kill and freeze drivers, agents, operator, etcd and S3 of a real clust
 	@hack/setup/venv >/dev/null
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.chaos $(CHAOS)
 
-prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours; prints, keeps no result
+prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours; keeps the result for docs/results/faults.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults.prove
 
 bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; lock cycles with the gateway and without; continues; writes docs/results/lock-*.md

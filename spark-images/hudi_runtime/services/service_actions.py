@@ -125,7 +125,7 @@ class Actions:
     def _plan_clean(self, options: Mapping[str, str]) -> bool:
         """Put the plan of a clean on the timeline; False when there is nothing to delete.
 
-        No plan deletes what a pending write may still have to list (F449): a write lists the files
+        No plan deletes what a pending write may still have to list (F464): a write lists the files
         of its partitions as of its begin, but possibly much later, and to it a file group whose
         version of that time is gone has no rows. Planning takes long, so it is done without the
         lock; under it, when nothing can complete, the plan is compared with the writes that are
