@@ -119,7 +119,12 @@ def test_a_clean_that_deletes_leaves_what_a_reader_has_listed(world: World, kind
         writer = table.writer(f"w{number}", python={"batches": batches})
         assert writer.wait(WAIT) == 0, writer.log()[-4000:]
         wanted = number + commits - 1  # the first one of a MergeOnRead table is no compaction's
-        until("a new base file", lambda: len(base_files()) == wanted, alive=agent, timeout=WAIT)
+        until(
+            "a new base file is committed",
+            lambda: len(base_files()) == wanted and not table.pending(),
+            alive=agent,
+            timeout=WAIT,
+        )
         return list(batches[-1]["rows"])
 
     def base_files() -> set[str]:
