@@ -41,10 +41,14 @@ SITE = {source: page for page, source in PAGES.items()}
 PART = re.compile(
     r"(?P<fence>^```.*?^```)"
     r"|(?P<link>(?P<mark>!?)\[(?P<text>(?:[^\]\[]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\))"
-    r"|(?P<code>(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`))",
+    r"|(?P<code>(?P<tick>`+)(?!`)(?:(?!\n\n|\n\|).)*?(?<!`)(?P=tick)(?!`))"
+    r"|(?P<block>^    .*?$)"
+    r"|(?P<type><(?=[a-z]+[,:](?!//)))",
     re.MULTILINE | re.DOTALL,
 )
-"""A block or span of code, in which nothing is a link; or a link or picture."""
+"""A block or span of code, in which nothing is a link; a link or picture; a type with
+parameters (`struct<a:int>`), which Python-Markdown takes for a tag.
+"""
 SEEN = Counter[str]()
 """Anchors of the page that is being made."""
 
@@ -61,7 +65,7 @@ def source_of(page: str) -> str:
     return PAGES.get(page, f"docs/{page}")
 
 
-def on_site(path: str, there: set[str]) -> str:
+def page_at(path: str, there: set[str]) -> str:
     """The file of the site that a path of the repository is; empty: none."""
     for one in (path, f"{path}/README.md"):
         page = SITE.get(one, one.removeprefix("docs/") if one.startswith("docs/") else "")
@@ -76,6 +80,8 @@ def rewritten(markdown: str, page: str, there: set[str], base: str) -> tuple[str
     folder = os.path.dirname(source_of(page))
 
     def one(found: re.Match[str]) -> str:
+        if found["type"]:
+            return "&lt;"
         target, _, fragment = (found["target"] or "").partition("#")
         if not target or re.match(r"[a-z]+:", target):
             return found[0]
@@ -84,7 +90,7 @@ def rewritten(markdown: str, page: str, there: set[str], base: str) -> tuple[str
         if not (ROOT / path).exists() or path.startswith(".."):
             missing.append(found["target"])
             return found[0]
-        if known := on_site(path, there):
+        if known := page_at(path, there):
             relative = os.path.relpath(known, os.path.dirname(page) or ".")
             return f"{found['mark']}[{found['text']}]({relative}{behind})"
         if base:
@@ -107,10 +113,15 @@ def on_files(files: Files, *, config: Any) -> Files:
     return files
 
 
+def on_page_content(content: str, **_: Any) -> str:
+    """Show a bar in the code of a table's cell, which is written with a backslash, as a bar."""
+    return re.sub(r"<t[dh]\b.*?</t[dh]>", lambda cell: cell[0].replace("\\|", "|"), content, flags=re.DOTALL)
+
+
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Lead links to where their targets are on the site."""
     SEEN.clear()
-    there = {file.src_uri for file in files}
+    there = {file.src_uri for file in files if file.inclusion.is_included()}
     text, missing = rewritten(markdown, page.file.src_uri, there, config.extra.get("source_url") or "")
     for target in missing:
         LOG.warning("%s: %s: no such file", source_of(page.file.src_uri), target)

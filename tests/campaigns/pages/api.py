@@ -67,7 +67,7 @@ def code(text: str) -> str:
 def plain(text: str) -> str:
     """Text as a page shows it, outside of its spans of code."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    return "".join(part if part.startswith("`") else re.sub(r"([*<])", r"\\\1", part) for part in parts)
+    return "".join(part if part.startswith("`") else part.replace("*", r"\*").replace("<", "&lt;") for part in parts)
 
 
 def wrapped(text: str, indent: int = 0, mark: str = "") -> list[str]:
