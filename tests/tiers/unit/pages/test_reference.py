@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hack.sbom import licences
 
 from tests.campaigns.pages import api, chart_values, conditions
 from tests.support import ROOT, crds
@@ -110,3 +111,73 @@ def test_reasons_that_a_person_must_act_on_are_in_operations() -> None:
     wanted = found[conditions.TABLE]["Stalled"] | found[conditions.WRITER]["Stalled"]
     wanted |= found[conditions.TABLE]["Ready"] - {"Ready"}
     assert sorted(word for word in wanted - {"NotStalled", "Failed"} if f"`{word}`" not in table) == []
+
+
+PRODUCT = ("operator", "spark-images", "gateway", "charts/hudi-operator/templates", "hack")
+SOURCES = {".py", ".java", ".go", ".yaml", ".sh", ".tpl", ""}
+
+
+def variables() -> set[str]:
+    """Names of this project's variables in the product and its tools. An f-string or another text
+    that ends with `_` begins a name; its ends are the upper-case words that are put behind it.
+    """
+    found = set[str]()
+    for folder in PRODUCT:
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix not in SOURCES or not path.is_file() or {"test", "target", "__pycache__"} & set(path.parts):
+                continue
+            try:
+                found |= set(re.findall(r"\bHUDI_OPERATOR_[A-Z0-9_]*[A-Z0-9]\b(?!_)", path.read_text(encoding="utf-8")))
+            except UnicodeDecodeError:
+                continue
+    return found
+
+
+def test_every_variable_is_on_the_page_of_the_environment_and_no_other() -> None:
+    text = (ROOT / "docs/operate/environment.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"`(HUDI_OPERATOR_[A-Z0-9_]+)`", text))
+    assert len(shown) > 30
+    assert sorted(variables() ^ shown) == []
+
+
+@pytest.mark.extra
+def test_licences_are_of_the_parts_that_are_pinned() -> None:
+    """The page is made after a build of the images: a lock that has changed since makes it old."""
+    rows = re.findall(r"^\| (\S+) \| (\S+) \|", (ROOT / "docs/operate/licences.md").read_text(), re.MULTILINE)
+    shown = {(name.lower(), version) for name, version in rows}
+    for lock in ("operator/requirements.txt", "spark-images/requirements.txt"):
+        pinned = set(re.findall(r"^([a-z0-9.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+        assert len(pinned) > 5
+        listed_names = {(re.sub(r"[-_.]+", "-", name), version) for name, version in shown}
+        missing = {one for one in pinned if (re.sub(r"[-_.]+", "-", one[0]), one[1]) not in listed_names}
+        assert missing == set(), f"{lock}: build the images, then run hack/sbom/licences"
+    jars = {f"{name.partition(':')[2] or name}-{version}".lower() for name, version in shown}
+    sums = (ROOT / "spark-images/jars/checksums.sha256").read_text().splitlines()
+    assert [jar for jar in (line.split()[1] for line in sums) if _plain_name(jar) not in jars] == []
+
+
+def _plain_name(jar: str) -> str:
+    return re.sub(r"(-shaded)?\.jar$", "", jar).lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Apache License\n   Version 2.0, January 2004", "Apache-2.0"),
+        ("Permission is hereby granted, free of charge, to any person obtaining a copy", "MIT"),
+        ("Redistribution and use in source and binary forms\n... Neither the name of", "BSD-3-Clause"),
+        ("Redistribution and use in source and binary forms, with or without", "BSD-2-Clause"),
+        ("All rights reserved.", ""),
+    ],
+)
+def test_a_licence_is_recognised_by_its_text(text: str, wanted: str) -> None:
+    assert licences.of_text(text) == wanted
+
+
+def test_what_a_part_says_of_its_licence() -> None:
+    assert licences.python("Name: a\nLicense-Expression: MIT OR Apache-2.0\n") == "MIT OR Apache-2.0"
+    assert licences.python("Name: a\nClassifier: License :: OSI Approved :: MIT License\n") == "MIT"
+    assert licences.python("Name: a\n") == licences.NOT_FOUND
+    assert licences.debian("Format: x\n\nFiles: *\nLicense: GPL-2+\n text\n\nLicense: Expat\n") == "Expat, GPL-2+"
+    assert licences.debian("see /usr/share/common-licenses/LGPL-2.1.") == "LGPL-2.1"
+    assert licences.debian("nothing") == licences.NOT_FOUND
