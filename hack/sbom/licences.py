@@ -209,7 +209,11 @@ GROUPS = {
     "pypi": ("Python packages", "Read in the package's METADATA."),
     "maven": ("Jars that are pinned, and what is packed into ours", "Read in the project's POM."),
     "generic": ("Jars that pyspark brings, and our own parts", "Read in the jar: POM, manifest or LICENSE."),
-    "golang": ("Go modules", "Read in the LICENSE of the module. They are linked into one program for each image."),
+    "golang": (
+        "Go modules",
+        "Read in the LICENSE of the module. The images etcd and gateway contain one program each, and no texts: "
+        "whoever publishes them passes these on.",
+    ),
 }
 
 
@@ -223,9 +227,8 @@ def page(rows: dict[tuple[str, str, str], tuple[str, set[str]]]) -> str:
         "chain](supply-chain.md#bills-of-materials)) after a build; do not edit. A licence is what the part",
         "itself states, in its own words where they are no SPDX identifier; nobody has reviewed it, and a part",
         f"may contain files under others. {len(rows)} parts, of {missing} no licence was found in them. The texts",
-        "of the licences, and the NOTICE files that some of them require to be passed on, are in the parts; for",
-        "Go programs, which contain no files, see the modules. The project itself: Apache License 2.0, see",
-        "`LICENSE` and `NOTICE`.",
+        "of the licences, and the NOTICE files that some of them require to be passed on, are in the parts (not",
+        "so for Go modules, below). The project itself: Apache License 2.0, see `LICENSE` and `NOTICE`.",
         "",
     ]
     for kind, (title, how) in GROUPS.items():
