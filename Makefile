@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-keys bench-launches bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench-lock bench-keys bench-launches bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ fmt: ## format Python and Java, and sort imports
 	ruff check --fix .
 	ruff format .
 	mvn -q -B -f spark-images/etcd-lock/pom.xml spotless:apply
+
+site: ## the manual as a site in build/site; links and anchors are checked (SITE_SOURCE_URL=https://git.example.com/x/blob/main: where files of the repository are)
+	@hack/site/site
 
 model: ## search the protocol exhaustively, with the variants that must fail
 	@tests/run model

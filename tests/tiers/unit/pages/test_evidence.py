@@ -146,7 +146,7 @@ somebody has seen it by hand.
 
 
 EVERY_PAGE = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
-FOLDERS = ("design", "operate", "results", "use")
+FOLDERS = ("concepts", "design", "operate", "results", "use")
 
 
 def name_of(page: Path) -> str:

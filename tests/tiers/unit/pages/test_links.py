@@ -34,6 +34,14 @@ def prose(text: str) -> str:
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+CODE = re.compile(r"(`+)(?!`)(?:(?!\n\n|\n\|).)*?(?<!`)\1(?!`)", re.DOTALL)
+
+
+def without_code(text: str) -> str:
+    """A page without spans of code that look like a link."""
+    return CODE.sub(lambda span: "" if "](" in span[0] else span[0], prose(text))
+
+
 def anchors(text: str) -> set[str]:
     """What `#` may name: headings in lower case, without punctuation, blanks as hyphens.
 
@@ -52,7 +60,7 @@ def anchors(text: str) -> set[str]:
 def broken(page: Path, text: str) -> list[str]:
     """Links of a page that lead nowhere."""
     bad = []
-    for link in LINK.findall(prose(text)):
+    for link in LINK.findall(without_code(text)):
         target, _, anchor = link.partition("#")
         if re.match(r"[a-z]+:", target):
             continue
@@ -79,7 +87,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page.touch()
     good = (
         "[a](other.md) [b](other.md#read-modify-write) [c](other.md#a-of-i1) [d](other.md#twice-1) [e](#page) "
-        "[f](https://example.org/x.md#y)\n"
+        "[f](https://example.org/x.md#y) `[g](gone.md)` [`h`](other.md)\n"
     )
     assert broken(page, f"# Page\n\n{good}") == []
     bad = "[a](gone.md) [b](other.md#no-heading) [c](#gone) [d](other.md#twice-2)\n"

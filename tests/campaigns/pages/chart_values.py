@@ -1,0 +1,111 @@
+"""docs/operate/chart-values.md: every value of the chart, made from its values.yaml and schema.
+
+    python -m tests.campaigns.pages.chart_values      write the page
+
+What is said of a value is the comment above it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from tests.campaigns.pages.api import bounds, code, plain, shown, wrapped
+from tests.support import ROOT
+
+JsonDict = dict[str, Any]
+CHART = ROOT / "charts/hudi-operator"
+PAGE = ROOT / "docs/operate/chart-values.md"
+SECTION = re.compile(r"# ---- (.*?) ----")
+
+
+def comment(lines: list[str], at: int) -> str:
+    """The comment above a line. `#` and two blanks begin an example of the value before it."""
+    found: list[str] = []
+    while at > 0 and re.match(r"\s*# ?\S", lines[at - 1]) and not SECTION.match(lines[at - 1].strip()):
+        at -= 1
+        found.insert(0, lines[at].strip().removeprefix("#").strip())
+    return " ".join(found)
+
+
+def example(lines: list[str], at: int) -> str:
+    """The example below a line."""
+    found = []
+    while at + 1 < len(lines) and re.match(r"\s*#  ", lines[at + 1]):
+        at += 1
+        found.append(lines[at].strip().removeprefix("#").strip())
+    return " ".join(found)
+
+
+def resolved(schema: JsonDict, root: JsonDict) -> JsonDict:
+    while "$ref" in schema:
+        found: Any = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        schema = {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
+    return schema
+
+
+def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, lines: list[str]) -> Iterator[str]:
+    """A line for each value, and for each group of values that has a comment of its own."""
+    for key, value in node.value:
+        path = f"{at}.{key.value}" if at else key.value
+        own = resolved(resolved(schema, root).get("properties", {}).get(key.value, {}), root)
+        section = _section_above(lines, key.start_mark.line)
+        if section and not at:
+            title = re.sub(r" \(docs/.*\)$", "", section[1])
+            yield from ("", f"## {title if title.startswith('etcd') else title[0].upper() + title[1:]}", "")
+        said = plain(comment(lines, key.start_mark.line))
+        if isinstance(value, yaml.MappingNode) and value.value and "properties" in own:
+            if said:
+                yield from wrapped(f"**{code(path)}**: {said}", 0, "* ")
+            yield from entries(value, path, own, root, lines)
+            continue
+        default = yaml.safe_load(yaml.serialize(value))
+        facts = "; ".join([_kind(own), f"default {code(shown(default))}", *bounds(own, required=False)])
+        text = f"**{code(path)}** ({facts}){'. ' + said if said else ''}"
+        if more := example(lines, value.start_mark.line):
+            text += f" Example: {code(more)}"
+        yield from wrapped(text, 0, "* ")
+
+
+def _section_above(lines: list[str], at: int) -> re.Match[str] | None:
+    """The title that stands above a key and its comment."""
+    while at > 0 and (not lines[at - 1].strip() or lines[at - 1].startswith("#")):
+        at -= 1
+        if found := SECTION.match(lines[at].strip()):
+            return found
+    return None
+
+
+def _kind(schema: JsonDict) -> str:
+    kind = schema.get("type", "string" if all(isinstance(one, str) for one in schema.get("enum", [0])) else "any value")
+    if isinstance(kind, list):
+        return " or ".join(kind)
+    return {"array": "list", "object": "map"}.get(kind, kind)
+
+
+def page() -> str:
+    text = (CHART / "values.yaml").read_text(encoding="utf-8")
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    root = yaml.compose(text)
+    assert isinstance(root, yaml.MappingNode)
+    lines = ["# Values of the chart", ""]
+    lines += wrapped(
+        "Made from `charts/hudi-operator/values.yaml` and its schema by `python -m "
+        "tests.campaigns.pages.chart_values`; a test compares it. In brackets: type, default and bounds. Names that "
+        "are not on this page are refused."
+    )
+    lines.append("")
+    lines += entries(root, "", schema, schema, text.splitlines())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE, file=sys.stderr)
