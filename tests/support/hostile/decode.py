@@ -5,6 +5,7 @@ The types are those of the Kubernetes client, which are made from Kubernetes' Op
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -37,8 +38,7 @@ def undecodable(found: Any, kind: str, at: str = "pod") -> str:
             found = {name: str(value) if type(value) in (int, float) else value for name, value in found.items()}
         types = dict.fromkeys(found, of[1])
     else:
-        model = getattr(models, kind)
-        types = {model.attribute_map[field]: model.openapi_types[field] for field in model.attribute_map}
+        types = _types(kind)
     return next(
         (
             told
@@ -47,3 +47,9 @@ def undecodable(found: Any, kind: str, at: str = "pod") -> str:
         ),
         "",
     )
+
+
+@functools.cache
+def _types(kind: str) -> dict[str, str]:
+    model = getattr(models, kind)
+    return {model.attribute_map[field]: model.openapi_types[field] for field in model.attribute_map}

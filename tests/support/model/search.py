@@ -112,9 +112,8 @@ def _explore(c: Configuration, until: frozenset[str], limit: int, began: float) 
     checks = list(INVARIANTS.items())
 
     def visit(s: State, origin: int, label: str) -> None:
-        n = number.get(s)
-        if n is None:
-            n = number[s] = len(order)
+        n = number.setdefault(s, len(order))  # one hash of the whole state
+        if n == len(order):
             order.append(s)
             parent.append((origin, label))
             before.append([])

@@ -123,6 +123,18 @@ class Key:
     create: int
     mod: int
     lease: str = ""
+    _read: tuple[object, int, Stored] | None = field(default=None, compare=False, repr=False)
+
+    def stored(self, kind: str, name: str, lease: int = 0) -> Stored:
+        """What the operator reads there.
+
+        Parsed once for each value: a world is looked at some hundred times, and few keys change.
+        """
+        written = raw(self.value)
+        if self._read is None or self._read[:2] != (written, lease):
+            found = records.stored(kind, name, written, create_revision=self.create, mod_revision=self.mod, lease=lease)
+            self._read = copy.deepcopy(written), lease, found
+        return self._read[2]
 
 
 class Garbage(dict[str, Any]):
@@ -302,20 +314,11 @@ class Store:
         return {k.partition("/")[2]: v for k, v in self.kv.items() if k.startswith(kind + "/")}
 
     def _stored(self, kind: str) -> dict[str, Stored]:
-        return {
-            n: records.stored(
-                kind, n, raw(k.value), create_revision=k.create, mod_revision=k.mod, lease=7 if k.lease else 0
-            )
-            for n, k in self.names(kind).items()
-        }
+        return {n: k.stored(kind, n, 7 if k.lease else 0) for n, k in self.names(kind).items()}
 
     def _one(self, key: str) -> Stored | None:
         found = self.kv.get(key)
-        return (
-            records.stored(key, "", raw(found.value), create_revision=found.create, mod_revision=found.mod)
-            if found
-            else None
-        )
+        return found.stored(key, "") if found else None
 
     def etcd_facts(self) -> EtcdFacts:
         return EtcdFacts(

@@ -62,7 +62,7 @@ class Place:
         (self.folder / FILE.format(name)).write_text("\n".join(lines))
 
     def start(self, commit: str) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         command = [sys.executable, "-c", DRIVER, str(self.folder), commit]
         return subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True

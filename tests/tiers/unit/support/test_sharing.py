@@ -98,7 +98,7 @@ class Place:
 
     def start(self, report: str, *more: str) -> subprocess.Popen[str]:
         options = ("-p", "tests.support.sharing", "--share=taken", "--measured=measured.json", f"--junitxml={report}")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", "-q", *options, *more],
             cwd=self.folder,

@@ -5,6 +5,7 @@ tests/tiers/hudi/test_catalog_glue.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -62,6 +63,12 @@ def endpoint() -> Iterator[str]:
     server.stop()
 
 
+@functools.cache
+def _session() -> boto3.session.Session:
+    """One for all connections: each would read Glue's API from its files anew."""
+    return boto3.session.Session(**KEYS)
+
+
 class World:
     """One database, and tables in it."""
 
@@ -76,7 +83,7 @@ class World:
 
     def connect(self, seconds: float = 60.0) -> Any:
         config = Config(region_name="eu-central-1", read_timeout=seconds, retries={"total_max_attempts": 1})
-        return boto3.session.Session(**KEYS).client("glue", config=config, endpoint_url=self.endpoint)
+        return _session().client("glue", config=config, endpoint_url=self.endpoint)
 
     def of(self, order: AssignmentRecord = ORDER, **wanted: Any) -> Glue:
         def describe(instant: str, completion: str, seconds: float) -> Description:
