@@ -1,5 +1,5 @@
-"""Objects put to an API server as `kubectl create --dry-run=server` puts them, without a process
-for each: the tests of this folder ask for the answer to hundreds of objects.
+"""Objects put to an API server as `kubectl create --dry-run=server` and the first `kubectl apply`
+put them, without a process for each: the tests of this folder send hundreds of objects.
 
 `kubectl` itself is asked by the tests that show what a user sees, and wherever an object is there.
 """
@@ -15,6 +15,7 @@ from kubernetes import client, config
 from urllib3 import HTTPHeaderDict
 
 JsonDict = dict[str, Any]
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @functools.cache
@@ -75,12 +76,30 @@ def create(
 
     ``validate`` is what kubectl's ``--validate`` is: Strict, Warn or Ignore.
     """
-    plural, namespaced = _kinds(kubeconfig, obj["apiVersion"])[obj["kind"]]
-    where = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if namespaced else ""
-    path = f"{_group(obj['apiVersion'])}{where}/{plural}?dryRun=All&fieldValidation={validate}"
-    headers = [("Impersonate-User", user)] if user else []
-    headers += [("Impersonate-Group", group) for group in groups]
-    code, found = _request(kubeconfig, "POST", path, headers, obj)
+    code, found = _post(kubeconfig, obj, f"dryRun=All&fieldValidation={validate}", user, groups)
     if code < 300:
         return code, f"{obj['kind'].lower()}/{found['metadata']['name']} created (server dry run)\n"
     return code, f"Error from server ({found.get('reason')}): {found['message']}"
+
+
+def made(kubeconfig: Path, obj: JsonDict, *, user: str = "", groups: tuple[str, ...] = ()) -> bool:
+    """Create an object as `kubectl apply` does, with the annotation for the next `kubectl apply`;
+    whether it was created.
+    """
+    try:
+        namespaced = _kinds(kubeconfig, obj["apiVersion"])[obj["kind"]][1]
+    except (AssertionError, KeyError):  # not served yet: kubectl says so
+        return False
+    meta = {"annotations": {}, **({"namespace": "default"} if namespaced else {}), **obj["metadata"]}
+    last = json.dumps({**obj, "metadata": meta}, separators=(",", ":"), sort_keys=True) + "\n"
+    meta = {**meta, "annotations": {**meta["annotations"], LAST_APPLIED: last}}
+    options = "fieldManager=kubectl-client-side-apply&fieldValidation=Strict"
+    return _post(kubeconfig, {**obj, "metadata": meta}, options, user, groups)[0] == 201
+
+
+def _post(kubeconfig: Path, obj: JsonDict, options: str, user: str, groups: tuple[str, ...]) -> tuple[int, JsonDict]:
+    plural, namespaced = _kinds(kubeconfig, obj["apiVersion"])[obj["kind"]]
+    where = f"/namespaces/{obj['metadata'].get('namespace', 'default')}" if namespaced else ""
+    headers = [("Impersonate-User", user)] if user else []
+    headers += [("Impersonate-Group", group) for group in groups]
+    return _request(kubeconfig, "POST", f"{_group(obj['apiVersion'])}{where}/{plural}?{options}", headers, obj)

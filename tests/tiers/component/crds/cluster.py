@@ -84,7 +84,15 @@ class Cluster:
         return {"server": server, "ca": str(self.kubeconfig.parent / "pki" / "ca.crt")}
 
     def apply(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
-        return self.kubectl("apply", "-f", "-", *_as(user, groups), stdin=quick_yaml.dump_all(objects))
+        """What `kubectl apply` prints of the first object that is not simply created, and of those
+        behind it; empty when all are new.
+        """
+        left = list(objects)
+        while left and asking.made(self.kubeconfig, left[0], user=user, groups=groups):
+            left.pop(0)
+        if not left:
+            return ""
+        return self.kubectl("apply", "-f", "-", *_as(user, groups), stdin=quick_yaml.dump_all(left))
 
     def refused(self, *objects: JsonDict, user: str = "", groups: tuple[str, ...] = ()) -> str:
         """Why the API server refuses objects; what `kubectl apply` prints where one is there."""

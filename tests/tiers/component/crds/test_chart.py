@@ -518,16 +518,14 @@ def test_policies_can_be_left_out() -> None:
 
 
 def test_the_policies_pass_the_servers_type_check(light_cluster: Cluster) -> None:
-    policies = [
-        policy
-        for policy in light_cluster.get("validatingadmissionpolicies")["items"]
-        if policy["metadata"]["name"] != WRITTEN_LAST
-    ]
-    assert len(policies) == len([o for o in render() if o["kind"] == "ValidatingAdmissionPolicy"])
-    for policy in policies:
-        assert not policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), policy["metadata"][
-            "name"
-        ]
+    def policies() -> list[JsonDict]:
+        found = light_cluster.get("validatingadmissionpolicies")["items"]
+        return [policy for policy in found if policy["metadata"]["name"] != WRITTEN_LAST]
+
+    wait_until(lambda: all("observedGeneration" in policy.get("status", {}) for policy in policies()))
+    assert len(policies()) == len([o for o in render() if o["kind"] == "ValidatingAdmissionPolicy"])
+    for policy in policies():
+        assert not policy["status"].get("typeChecking", {}).get("expressionWarnings"), policy["metadata"]["name"]
 
 
 # ---- the real helm on a real API server

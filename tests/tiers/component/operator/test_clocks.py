@@ -13,6 +13,7 @@ from tests.support.harness.servers import wait_for
 
 @pytest.mark.parametrize(("seconds", "word"), [(-60, "behind"), pytest.param(60, "ahead of", marks=pytest.mark.extra)])
 def test_nobody_is_fenced_for_the_operators_clock(world: World, tmp_path: Path, seconds: int, word: str) -> None:
+    world.forks = None  # the library is loaded when a program starts
     operator = world.start_operator(LD_PRELOAD=str(library(tmp_path / "clock")), **{VARIABLE: str(seconds)})
     table_id, _, _ = world.running_table()
     pod, inc = world.running_writer(table_id)

@@ -56,6 +56,7 @@ def _leader(*replicas: Operator) -> Operator | None:
 
 
 def test_a_frozen_a_killed_and_a_stopped_leader_are_followed_in_time(world: World) -> None:
+    world.forks = None  # exit codes count
     first = world.start_operator()
     wait_for("leader", lambda: first.leading)
     second = world.start_operator()
