@@ -98,8 +98,8 @@ public final class CleanPlan {
     }
 
     /**
-     * Requested time of a commit: the files of those that were requested from then on stay, and what
-     * they replaced. Empty when nothing is known to stay.
+     * Requested time of a commit: the files of those that were requested from then on stay, and
+     * what they replaced. Empty when nothing is known to stay.
      */
     public String retained() {
         return retained == null || retained.getTimestamp() == null ? "" : retained.getTimestamp();

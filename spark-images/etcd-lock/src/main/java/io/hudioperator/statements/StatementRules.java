@@ -578,9 +578,9 @@ public final class StatementRules {
     }
 
     /**
-     * Without names Hudi deletes the partitions of the rows: that of null when a column of theirs has
-     * another name, and none when a value is spelled otherwise (F467). With them the rows are of no
-     * weight.
+     * Without names Hudi deletes the partitions of the rows: that of null when a column of theirs
+     * has another name, and none when a value is spelled otherwise (F467). With them the rows are
+     * of no weight.
      */
     private static void requireNamedPartitions(String names) {
         if (names.isBlank()) {
