@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.telling import only_tells
 from hudi_operator.control.timers import Timers
 from hudi_operator.model import conditions
@@ -76,6 +78,7 @@ class Reconciler:
         self._timers = timers
         self._config = config
         self._meter = meter
+        self._logged = Repeated(clock)
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
         self._live_at: dict[Key, float] = {}
@@ -102,7 +105,9 @@ class Reconciler:
                 again = max(self._queue.failed(key), 5.0)
                 if error.delay is not None:
                     again = min(again, max(1.0, error.delay))
-                LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
+                # Without its numbers: revisions and times are others at each look.
+                if self._logged.due((key, re.sub(r"\d+", "", str(error)))):
+                    LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
             except asyncio.CancelledError:
                 raise
             except Exception:

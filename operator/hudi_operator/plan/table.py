@@ -186,13 +186,15 @@ def _kept_agent(view: View) -> PartialPlan:
 def _suspects(view: View) -> PartialPlan:
     """Dead incarnations are fenced even when the purpose of the closed gate is unreadable (F46)."""
     changes: list[str] = []
+    asked = [True]  # as long as it is not known
 
     def ask() -> PartialPlan:
         changes.append(gate.ends_runs(view))
+        asked[0] = gate.asks_the_agent(view)
         return PartialPlan()
 
-    asked = guarded("what the gate is closed for", ask)
-    return together([asked, suspects.plan_suspects(view, changing=any(changes))])
+    purpose = guarded("what the gate is closed for", ask)
+    return together([purpose, suspects.plan_suspects(view, changing=any(changes), asked=asked[0])])
 
 
 def _requests(view: View) -> PartialPlan:

@@ -97,4 +97,12 @@ def _may_go(view: View, inc: Incarnation) -> bool:
         or keys.abandoned(inc.inc) in view.etcd.done
     )
     swept = not record.without_outcome(record.instants)
-    return proven and swept and not evidence and not named
+    return proven and swept and not evidence and not named and inc.attempt not in _going_on(view)
+
+
+def _going_on(view: View) -> set[str]:
+    """Attempts whose end is not in status, because the API server refuses it, for example.
+
+    Their incarnations may be the only sign that they had a pod, which is not made again.
+    """
+    return {attempt.id for writer in view.writers for attempt in writer.attempts if not attempt.ended}

@@ -203,7 +203,19 @@ def test_who_creates_the_table_may_hold_its_lock() -> None:
         ]
 
     assert reasons() == ["HeldTooLong"]
-    world.put("gate", {**world.kv["gate"].value, "state": "closed"})
+    gate = world.kv["gate"].value
+    world.put("gate", {**gate, "state": "closed"})
+    assert reasons() == ["HeldTooLong"], "F457: nothing is asked of it that takes so long"
+    world.put("request/service-clean", {"id": "service-clean"})
+    assert reasons() == ["HeldTooLong"], "services run beside writers"
+    world.put("request/metadata", {"id": "metadata", "nonce": "n"})
+    assert reasons() == []
+    world.drop("request/metadata")
+    assert reasons() == ["HeldTooLong"]
+    world.put("instant/20260101000000001", {"inc": agent.inc, "action": "restore", "state": "Pending"})
+    assert reasons() == []
+    world.drop("instant/20260101000000001")
+    world.put("gate", {**gate, "state": "closed", "adopted": False})
     assert reasons() == []
 
 
@@ -236,6 +248,25 @@ def test_a_failed_run_stays_so_while_its_spec_cannot_be_read() -> None:
     assert world.writers["w"]["status"]["attempt"] == before["attempt"]
     world.edit(world.writers["w"], restartNonce="b")
     world.run(lambda w: w.writers["w"]["status"]["attempt"] > before["attempt"])
+
+
+def test_a_run_that_has_failed_stays_so_while_its_schedule_is_wrong() -> None:
+    """F460."""
+    world = ready_world()
+    world.exit_codes = [11] * 30
+    world.make_writer("w", retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    world.run(lambda w: w.is_true(w.writers["w"], "Finished"), seconds=2000)
+    before = world.writers["w"]["status"]["attempt"]
+    world.edit(world.writers["w"], schedule={"cron": "61 * * * *"})
+    world.run(lambda w: w.condition(w.writers["w"], "Stalled")["reason"] == "InvalidSpec")
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+    del world.writers["w"]["spec"]["schedule"]
+    world.edit(world.writers["w"])
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+    assert world.writers["w"]["status"]["attempt"] == before
 
 
 def test_an_attempt_that_may_still_register_is_waited_for() -> None:
