@@ -77,8 +77,8 @@ class Executor:
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied``, ``refusals`` and ``questions`` are shared with the observer. ``logged``: what was
-        logged lately.
+        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
+        was logged lately.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd

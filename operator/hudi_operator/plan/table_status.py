@@ -316,9 +316,7 @@ def _changes(r: _Readiness) -> Condition | None:
         return None
     owner = gate.awaits_lock(r.view)
     waits_for = f"{owner} to release the lock before the mode changes" if owner else ""
-    return _not_ready(
-        "Changing", f"waiting for {waits_for or 'running writers before mode or durations change'}"
-    )
+    return _not_ready("Changing", f"waiting for {waits_for or 'running writers before mode or durations change'}")
 
 
 def _agent_is_not_ready(r: _Readiness) -> Condition | None:

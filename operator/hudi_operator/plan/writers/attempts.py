@@ -254,7 +254,7 @@ def _without_pod(
         elif overdue:
             kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
         elif not startable:
-            # It would keep its place for as long as nobody repairs the spec; the next one follows then.
+            # It would keep its place until somebody repairs the spec; the next one follows then.
             kind, message = classify.CANCELLED, "the spec cannot be read, and it had no pod"
         entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
