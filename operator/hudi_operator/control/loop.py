@@ -233,6 +233,8 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
+    if status.get("state") in ("Stalled", "Waiting"):
+        return False  # also with a run that is over
     calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
     if not spec.get("schedule"):
         return calm

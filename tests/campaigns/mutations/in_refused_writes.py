@@ -24,6 +24,7 @@ _SCHEDULE = (
     "tests/tiers/unit/plan/writers/test_schedules.py"
     "::test_a_schedule_whose_spec_cannot_be_read_goes_on_later_and_costs_nothing"
 )
+_RESTART = "tests/tiers/unit/plan/test_rules.py::test_a_restart_begins_a_run_whatever_it_waits_for"
 _CLASSIFY = "tests/tiers/unit/model/test_classify.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
@@ -115,8 +116,22 @@ REFUSED_WRITES = (
         "a-failed-run-begins-again-with-its-schedule",
         "F460",
         "a run that has failed goes on when its schedule was wrong for a while",
-        o("plan/writers/writer_status", "    if decision.kind is Kind.STALLED:\n", "    if spec is None:\n"),
+        o("plan/writers/writer_status", "    if decision.kind in _STARTS_NOTHING:\n", "    if spec is None:\n"),
         "tests/tiers/unit/plan/test_rules.py::test_a_run_that_has_failed_stays_so_while_its_schedule_is_wrong",
+    ),
+    mutation(
+        "a-restart-that-waits-is-none",
+        "F463",
+        "a restart that has to wait goes on with the failed run",
+        o("plan/writers/writer_status", "({Kind.STALLED, Kind.WAIT, Kind.SUSPENDED})", "({Kind.STALLED})"),
+        _RESTART,
+    ),
+    mutation(
+        "a-restart-that-waits-is-at-rest",
+        "availability F463",
+        "what a restart waits for comes without an event, and is seen minutes later",
+        o("control/loop", '("Stalled", "Waiting")', "()"),
+        _RESTART,
     ),
     mutation(
         "a-tick-that-has-passed-is-looked-for",

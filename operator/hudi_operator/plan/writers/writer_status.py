@@ -42,6 +42,10 @@ _OF_THE_SCHEDULE = ("schedule", "lastScheduleTime")
 """Kept as they are while the schedule cannot be read."""
 
 
+_STARTS_NOTHING = frozenset({Kind.STALLED, Kind.WAIT, Kind.SUSPENDED})
+"""A run that is over stays so until an attempt of the next one starts."""
+
+
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
     """The status to store. Equal facts give an equal status; absent fields are omitted."""
     spec, old = writer.spec, writer.status
@@ -85,7 +89,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         }
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
-    if decision.kind is Kind.STALLED:
+    if decision.kind in _STARTS_NOTHING:
         wanted = _with_the_end_of_the_run(wanted, old)
     wanted.append(
         committed_condition.committed(
@@ -99,9 +103,10 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
 
 
 def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:
-    """The conditions of a writer that starts nothing, which say whether its run is over.
+    """The conditions of a writer that starts nothing now, which say whether its run is over.
 
-    As they were: a finished run stays so, and no new one begins by itself when the spec is right.
+    As they were: a finished run stays so. It does not go on by itself when a spec is repaired, and
+    is not gone on with by a restart that has to wait.
     """
     ended = conditions.is_true(old, "Finished")
     kept = {c["type"]: c for c in old.get("conditions") or [] if ended and c.get("type") in ("Finished", "Succeeded")}
