@@ -179,7 +179,7 @@ REFUSED_WRITES = (
         "a-pod-that-nobody-remembers",
         "F459 F23",
         "the pod of an attempt is made again under its number when its record is collected",
-        o("plan/fencing/collection", " and inc.attempt not in _going_on(view)\n", "\n"),
+        o("plan/fencing/collection", " and known[inc].attempt not in going_on", ""),
         "tests/tiers/unit/plan/fencing/test_collection.py"
         "::test_a_record_stays_until_the_end_of_its_attempt_is_in_status",
     ),

@@ -63,7 +63,12 @@ def collectable(view: View) -> list[Incarnation]:
     order = sorted(records, key=lambda inc: records[inc].mod_revision)
     kept = {*order[-KEPT_RECORDS:], *_newest_agents(records.values())}
     known = {inc.inc: inc for inc in view.incs}
-    return [known[inc] for inc in order if inc not in kept and _may_go(view, known[inc])]
+    going_on = _going_on(view)
+    return [
+        known[inc]
+        for inc in order
+        if inc not in kept and known[inc].attempt not in going_on and _may_go(view, known[inc])
+    ]
 
 
 def _newest_agents(records: Iterable[Stored]) -> set[str]:
@@ -97,7 +102,7 @@ def _may_go(view: View, inc: Incarnation) -> bool:
         or keys.abandoned(inc.inc) in view.etcd.done
     )
     swept = not record.without_outcome(record.instants)
-    return proven and swept and not evidence and not named and inc.attempt not in _going_on(view)
+    return proven and swept and not evidence and not named
 
 
 def _going_on(view: View) -> set[str]:
