@@ -153,12 +153,13 @@ class Executor:
                     await self._attempted(context, action, attempt, begun.get(attempt, ""))
             for attempt in begun.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
+            if context.refused:
+                raise Fatal("; ".join(context.refused))
+        except (Retryable, Fatal) as error:
+            error.done = context.done
+            raise
         finally:
             await self._tell(context, events)
-        if context.refused:
-            refused = Fatal("; ".join(context.refused))
-            refused.done = context.done
-            raise refused
         return context.done
 
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:

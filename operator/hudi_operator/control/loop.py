@@ -129,11 +129,12 @@ class Reconciler:
         done: list[act.Action] = []
         try:
             done = await self._executor.perform(key, observed, plan)
+        except Retryable as error:
+            done = self._half_done(key, plan, error.done)
+            raise
         except Fatal as error:
+            done = self._half_done(key, plan, error.done)
             await self._executor.report(observed, str(error))
-            done = list(error.done)
-            if done:
-                LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
             # Nobody waits longer for a lock, or for a writer that is silent, because something else
             # was refused (F430).
             urgent = _settles(observed) or bool(observed.timers)
@@ -167,6 +168,12 @@ class Reconciler:
         if quiet:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
+
+    def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
+        """What was done before the plan ended, or beside what was refused; it is logged."""
+        if done:
+            LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
+        return list(done)
 
     async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
         """Outcome and delay for a table that has nothing more to do than to be told of.

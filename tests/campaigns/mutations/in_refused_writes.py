@@ -230,8 +230,9 @@ REFUSED_WRITES = (
         "what-was-done-beside-a-refusal-is-not-counted",
         "F430",
         "metrics and log know nothing of a plan in which one write was refused",
-        o("control/loop", "            done = list(error.done)\n", "            done = []\n"),
+        o("control/executor", "            error.done = context.done\n", "            error.done = ()\n"),
         f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+        f"{_LOOP}::test_what_was_done_before_a_failure_is_known",
     ),
     mutation(
         "a-config-map-that-is-not-held-keeps-its-pod",

@@ -24,7 +24,7 @@ from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
-from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused
+from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
 KEY = ("ns", "t")
@@ -518,6 +518,20 @@ def test_with_the_last_writer_nothing_stays_undone() -> None:
     with pytest.raises(Fatal, match="old"):
         asyncio.run(executor(cluster).perform(KEY, alone, act.Plan("x", actions)))
     assert cluster.calls == ["old"]
+
+
+@pytest.mark.parametrize("error", [Conflict("changed"), Retryable("later"), Fatal("never"), Refused("no", reason="x")])
+def test_what_was_done_before_a_failure_is_known(error: Exception) -> None:
+    """F430: it is counted and logged, whatever ends the plan."""
+
+    class Cluster(Recorder):
+        async def delete(self, *_: Any, **__: Any) -> None:
+            raise error
+
+    first = act.DropEvidence("ns", "p", "u")
+    with pytest.raises((Retryable, Fatal)) as told:
+        perform(executor(Cluster()), first, DELETE)
+    assert list(told.value.done) == [first]
 
 
 @pytest.mark.parametrize(
