@@ -110,7 +110,7 @@ CHANGES = (
         "an-agent-may-hang-behind-the-closed-gate",
         "availability F457",
         "an agent that hangs with the lock keeps a change of the mode waiting for ever",
-        o("plan/gate/gate", "    return not adopted(view) or requests or", "    return True or requests or"),
+        o("plan/gate/asked", "    return not gate.adopted(view) or requests or", "    return True or requests or"),
         f"{PLAN}/test_simulated_requests.py"
         "::test_an_agent_that_hangs_with_the_lock_delays_a_change_of_the_mode_and_no_more",
         f"{PLAN}/test_rules.py::test_who_creates_the_table_may_hold_its_lock",
@@ -119,7 +119,7 @@ CHANGES = (
         "a-restore-takes-too-long",
         "availability F457",
         "an agent that does what it was asked to behind the closed gate is fenced for holding the lock",
-        o("plan/gate/gate", "requests or restores.recorded(view) or", "False or"),
+        o("plan/gate/asked", "requests or restores.recorded(view) or", "False or"),
         f"{PLAN}/test_rules.py::test_who_creates_the_table_may_hold_its_lock",
     ),
     mutation(

@@ -15,10 +15,9 @@ from hudi_contract import keys, naming
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.records import read
 from hudi_contract.reports import ReportedError, TimelineReport
-from hudi_contract.requests import named
 from hudi_contract.shape import json_name
 from hudi_contract.table_keys import Admit, Clock, Durations, Gate
-from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, RequestKind, Role
+from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
 from hudi_operator.plan.core.actions import Action, PutGate, StopTimer
@@ -194,21 +193,8 @@ def awaited_change(view: View) -> str:
     return f"the metadata table ({closed_for_metadata(view)})" if closed_for_metadata(view) else ""
 
 
-def asks_the_agent(view: View) -> bool:
-    """True while the agent is asked for something that may take hours under the lock (F21).
-
-    It creates or adopts the table, or does what a request says behind the closed gate. Mode and
-    durations are no such thing: the operator changes them.
-    """
-    requests = any(not named(RequestKind.SERVICE, id) for id in view.etcd.requests)
-    return not adopted(view) or requests or restores.recorded(view) or restores.begun(view) is not None
-
-
 def awaits_lock(view: View) -> str:
-    """Who holds the lock that must be free before the fencing mode changes; empty: nobody.
-
-    Whether the lock has a lease was decided when it was acquired (F436).
-    """
+    """Who holds the lock that must be free before the fencing mode changes (F436); empty: nobody."""
     if view.etcd.lock is None or view.gate.mode == parameters(view.table).mode or writers_left(view):
         return ""
     return next((i.label for i in view.incs if i.lock is not None), "somebody unknown")
