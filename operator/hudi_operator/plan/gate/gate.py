@@ -194,7 +194,7 @@ def awaited_change(view: View) -> str:
 
 
 def awaits_lock(view: View) -> str:
-    """Who holds the lock that must be free before the fencing mode changes (F436); empty: nobody."""
+    """Owner of the lock that must be free before the fencing mode changes (F436); empty: none."""
     if view.etcd.lock is None or view.gate.mode == parameters(view.table).mode or writers_left(view):
         return ""
     return next((i.label for i in view.incs if i.lock is not None), "somebody unknown")
