@@ -114,9 +114,11 @@ mutations: ## take the protocol's rules out of the code, one at a time: do tests
 	@hack/build/build-binaries etcd
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.mutations $(MUTATIONS)
 
-chart: ## copy the CRDs into the chart
+chart: ## copy the CRDs into the chart, and their bounds of a status into the operator
 	mkdir -p charts/hudi-operator/files/crds
 	cp crds/*.yaml charts/hudi-operator/files/crds/
+	@hack/setup/venv >/dev/null
+	python hack/crds/statuses.py
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster/cluster purge

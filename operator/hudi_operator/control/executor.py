@@ -23,7 +23,8 @@ from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
-from hudi_operator.control.refused_writes import RefusedWrites, found_in
+from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
+from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
@@ -72,10 +73,12 @@ class Executor:
         applied: AppliedObjects | None = None,
         refusals: Refusals | None = None,
         questions: ExecutorQuestions | None = None,
+        logged: Repeated | None = None,
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied``, ``refusals`` and ``questions`` are shared with the observer.
+        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
+        was logged lately.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -86,6 +89,7 @@ class Executor:
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
+        self._logged = logged or Repeated()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -149,12 +153,13 @@ class Executor:
                     await self._attempted(context, action, attempt, begun.get(attempt, ""))
             for attempt in begun.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
+            if context.refused:
+                raise Fatal("; ".join(context.refused))
+        except (Retryable, Fatal) as error:
+            error.done = context.done
+            raise
         finally:
             await self._tell(context, events)
-        if context.refused:
-            refused = Fatal("; ".join(context.refused))
-            refused.done = context.done
-            raise refused
         return context.done
 
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
@@ -167,7 +172,8 @@ class Executor:
             await self._perform[type(action)](context, action)
         except Refused as error:
             if not attempt:
-                LOG.warning("%s: refused: %s", "/".join(context.key), error)
+                if self._logged.due((context.key, object_of(action) or type(action).__name__, error.reason)):
+                    LOG.warning("%s: refused: %s", "/".join(context.key), error)
                 context.refused.append(str(error))
                 context.waiting |= context.writes.refuse(action, context.observed)
                 return

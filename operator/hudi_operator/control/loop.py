@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.telling import only_tells
 from hudi_operator.control.timers import Timers
 from hudi_operator.model import conditions
@@ -76,6 +78,7 @@ class Reconciler:
         self._timers = timers
         self._config = config
         self._meter = meter
+        self._logged = Repeated(clock)
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
         self._live_at: dict[Key, float] = {}
@@ -102,7 +105,9 @@ class Reconciler:
                 again = max(self._queue.failed(key), 5.0)
                 if error.delay is not None:
                     again = min(again, max(1.0, error.delay))
-                LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
+                # Without its numbers: revisions and times are others at each look.
+                if self._logged.due((key, re.sub(r"\d+", "", str(error)))):
+                    LOG.error("%s: %s; again in %.1f s", "/".join(key), error, again)
             except asyncio.CancelledError:
                 raise
             except Exception:
@@ -124,11 +129,12 @@ class Reconciler:
         done: list[act.Action] = []
         try:
             done = await self._executor.perform(key, observed, plan)
+        except Retryable as error:
+            done = self._half_done(key, plan, error.done)
+            raise
         except Fatal as error:
+            done = self._half_done(key, plan, error.done)
             await self._executor.report(observed, str(error))
-            done = list(error.done)
-            if done:
-                LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
             # Nobody waits longer for a lock, or for a writer that is silent, because something else
             # was refused (F430).
             urgent = _settles(observed) or bool(observed.timers)
@@ -162,6 +168,12 @@ class Reconciler:
         if quiet:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
+
+    def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
+        """What was done before the plan ended, or beside what was refused; it is logged."""
+        if done:
+            LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
+        return list(done)
 
     async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
         """Outcome and delay for a table that has nothing more to do than to be told of.
@@ -228,6 +240,8 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
+    if status.get("state") in ("Stalled", "Waiting"):
+        return False  # also with a run that is over
     calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
     if not spec.get("schedule"):
         return calm

@@ -28,7 +28,7 @@ class RefusedWrites:
         """Note a refusal; returns the attempts for which nothing may be made now."""
         if isinstance(action, act.HoldConfigMap):
             return set()  # its pod is stopped all the same
-        self._objects.add(_object_of(action) or (type(action).__name__, "", ""))
+        self._objects.add(object_of(action) or (type(action).__name__, "", ""))
         if not isinstance(action, act.UpdateStatus) or action.kind != naming.WRITER_KIND:
             return set()
         # An attempt is in status before anything is made for it.
@@ -44,7 +44,7 @@ class RefusedWrites:
             return False
         if isinstance(action, act.PatchFinalizers) and action.remove and (last or action.kind == naming.TABLE_KIND):
             return True  # what was refused would stay undone
-        return _object_of(action) in self._objects
+        return object_of(action) in self._objects
 
 
 def found_in(observed: Observed, kind: str, name: str) -> JsonDict | None:
@@ -53,7 +53,7 @@ def found_in(observed: Observed, kind: str, name: str) -> JsonDict | None:
     return next((obj for obj in candidates if obj is not None and obj["metadata"]["name"] == name), None)
 
 
-def _object_of(action: act.Action) -> _Object | None:
+def object_of(action: act.Action) -> _Object | None:
     """Kind, namespace and name of the object that an action writes; None when it writes none.
 
     The ConfigMap of a pod has its name and goes after it: the two are one here.

@@ -70,7 +70,7 @@ def termination_report(message: str) -> TerminationMessage | None:
     """The runtime's JSON in a termination message; None when there is none."""
     try:
         parsed = json.loads(message)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     return TerminationMessage.known(parsed) if parsed and isinstance(parsed, dict) else None
 
@@ -184,7 +184,7 @@ def _last_words(log: str) -> str:
 
 
 def _first_line(pod: PodFacts, main: ContainerFacts | None, told: TerminationMessage | None, kind: str) -> str:
-    text = told.message if told is not None else ""
+    text = told.message.strip() if told is not None else ""
     if not text and main is not None and main.terminated:
         text = f"container {main.name} ended with exit code {main.exit_code} ({main.reason or 'no reason'})"
         if told is None and (last := _last_words(main.message)):
@@ -193,4 +193,4 @@ def _first_line(pod: PodFacts, main: ContainerFacts | None, told: TerminationMes
         text = f"node {pod.node} is not ready, or lost; its pod was last seen {pod.phase}"
     if not text:
         text = pod.waiting or pod.unschedulable or f"pod is {pod.phase}"
-    return "" if kind == SUCCEEDED else text.strip().splitlines()[0][:MESSAGE_LIMIT]
+    return "" if kind == SUCCEEDED else next(iter(text.strip().splitlines()), "")[:MESSAGE_LIMIT]

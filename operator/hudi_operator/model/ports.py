@@ -20,8 +20,11 @@ JsonDict = dict[str, Any]
 class Retryable(Exception):
     """Definitely not done, and can be retried after ``delay`` seconds.
 
-    ``delay`` None: the queue's own back-off.
+    ``delay`` None: the queue's own back-off. ``done``: the actions before it that changed
+    something.
     """
+
+    done: Sequence[Any] = ()
 
     def __init__(self, message: str, *, delay: float | None = None) -> None:
         super().__init__(message)

@@ -29,7 +29,7 @@ from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
-from hudi_operator.plan.gate import adoption, gate, stalled, turns
+from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
@@ -186,13 +186,15 @@ def _kept_agent(view: View) -> PartialPlan:
 def _suspects(view: View) -> PartialPlan:
     """Dead incarnations are fenced even when the purpose of the closed gate is unreadable (F46)."""
     changes: list[str] = []
+    agent = [True]  # as long as it is not known
 
     def ask() -> PartialPlan:
         changes.append(gate.ends_runs(view))
+        agent[0] = asked.asks_the_agent(view)
         return PartialPlan()
 
-    asked = guarded("what the gate is closed for", ask)
-    return together([asked, suspects.plan_suspects(view, changing=any(changes))])
+    purpose = guarded("what the gate is closed for", ask)
+    return together([purpose, suspects.plan_suspects(view, changing=any(changes), asked=agent[0])])
 
 
 def _requests(view: View) -> PartialPlan:

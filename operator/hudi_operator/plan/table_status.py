@@ -312,11 +312,11 @@ def _agent_reports_an_error(r: _Readiness) -> Condition | None:
 
 
 def _changes(r: _Readiness) -> Condition | None:
-    return (
-        _not_ready("Changing", "waiting for running writers before mode or durations change")
-        if gate.changing(r.view)
-        else None
-    )
+    if not gate.changing(r.view):
+        return None
+    owner = gate.awaits_lock(r.view)
+    waits_for = f"{owner} to release the lock before the mode changes" if owner else ""
+    return _not_ready("Changing", f"waiting for {waits_for or 'running writers before mode or durations change'}")
 
 
 def _agent_is_not_ready(r: _Readiness) -> Condition | None:

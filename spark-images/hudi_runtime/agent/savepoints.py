@@ -115,13 +115,14 @@ class Savepoints(TableTask):
         )
 
     def _take(self, name: str, records: Records) -> SavepointDone:
+        gate = self.context.gate_revision()  # before the commit is chosen (F458)
         timeline = self.table.timeline()
         comment = f"{self.context.label}: {name}"
         taken = self.table.savepoint_with(timeline, comment)
         if taken is None:
             commit = self._commit(timeline, records)
             if not any(kept.requested == commit.requested and not kept.pending for kept in timeline.savepoints):
-                self._keep(timeline, commit.requested, comment, records)
+                self._keep(timeline, commit.requested, comment, records, gate)
             timeline = self.table.timeline()
             taken = next(
                 (kept for kept in timeline.savepoints if kept.requested == commit.requested and not kept.pending), None
@@ -159,22 +160,27 @@ class Savepoints(TableTask):
             raise NothingToKeep("the active timeline has no commit")
         return max(commits)
 
-    def _keep(self, timeline: tl.Timeline, instant: str, comment: str, records: Records) -> None:
+    def _keep(self, timeline: tl.Timeline, instant: str, comment: str, records: Records, gate: int) -> None:
         """Take the savepoint behind one and the same closed gate.
 
-        The lock is released between its begin and its end. When the gate was put meanwhile, it may
-        have been open: the session refuses the end (F435), and the savepoint is begun anew.
+        ``gate``: its revision when the commit was chosen. The lock is not held from then to the
+        begin, nor from the begin to the end. When the gate was put meanwhile, it may have been
+        open: the begin is refused here, the end by the session (F435), and the savepoint is begun
+        anew.
         """
         mine = instant in self.session.pending()
-        if mine and self._begun.get(instant) != self.context.gate_revision():
+        if mine and self._begun.get(instant) != gate:
             self._let_go()
             raise NotYet(GATE_CHANGED)
         if not mine and instant in records.instants:
             raise NotYet(f"instant {instant} is being settled")
         config = self.table.write_config(self.context.name, self.context.options())
         if not mine:
-            self._begun[instant] = self.context.gate_revision()
             with self.table.locked(config):
+                # Behind the gate that the lock was acquired behind, or a later one.
+                if self.context.gate_revision() != gate:
+                    raise NotYet(GATE_CHANGED)
+                self._begun[instant] = gate
                 self.session.begin_savepoint(instant)
         if any(kept.requested == instant and kept.pending for kept in timeline.savepoints):
             # Of a dead agent; Hudi does not begin a savepoint twice

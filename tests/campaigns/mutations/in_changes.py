@@ -96,6 +96,41 @@ CHANGES = (
         f"{SAVEPOINTS}::test_one_that_failed_and_was_withdrawn_leaves_nothing_pending",
     ),
     mutation(
+        "a-savepoint-of-before-the-gate",
+        "F458 I8",
+        "a savepoint keeps the commit that was chosen before its gate was opened once more",
+        a(
+            "agent/savepoints",
+            "                if self.context.gate_revision() != gate:\n",
+            "                if not gate:\n",
+        ),
+        f"{SAVEPOINTS}::test_one_whose_gate_was_put_before_it_is_begun_is_chosen_anew",
+    ),
+    mutation(
+        "an-agent-may-hang-behind-the-closed-gate",
+        "availability F457",
+        "an agent that hangs with the lock keeps a change of the mode waiting for ever",
+        o("plan/gate/asked", "    return not gate.adopted(view) or requests or", "    return True or requests or"),
+        f"{PLAN}/test_simulated_requests.py"
+        "::test_an_agent_that_hangs_with_the_lock_delays_a_change_of_the_mode_and_no_more",
+        f"{PLAN}/test_rules.py::test_who_creates_the_table_may_hold_its_lock",
+    ),
+    mutation(
+        "a-restore-takes-too-long",
+        "availability F457",
+        "an agent that does what it was asked to behind the closed gate is fenced for holding the lock",
+        o("plan/gate/asked", "requests or restores.recorded(view) or", "False or"),
+        f"{PLAN}/test_rules.py::test_who_creates_the_table_may_hold_its_lock",
+    ),
+    mutation(
+        "nobody-says-who-has-the-lock",
+        "availability F457",
+        "Ready speaks of running writers while a change waits for the lock of the agent",
+        o("plan/table_status", "    owner = gate.awaits_lock(r.view)\n", '    owner = ""\n'),
+        f"{PLAN}/test_simulated_requests.py"
+        "::test_an_agent_that_hangs_with_the_lock_delays_a_change_of_the_mode_and_no_more",
+    ),
+    mutation(
         "the-mode-changes-under-a-lock",
         "F436 I1",
         "the fencing mode changes while an agent holds a lock with a lease",

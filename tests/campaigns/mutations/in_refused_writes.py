@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from tests.campaigns.mutations.in_gateway import _GO, g
 from tests.campaigns.mutations.in_settling import o
-from tests.campaigns.mutations.mutation import mutation
+from tests.campaigns.mutations.mutation import Edit, mutation
 
 _BOUNDS = "tests/tiers/unit/plan/test_status_bounds.py"
 _PATHS = "tests/tiers/unit/adapters/test_names_in_paths.py"
 _NODE = "tests/tiers/unit/contract/test_records.py::test_a_node_has_a_name_of_kubernetes"
 _LOOP = "tests/tiers/unit/control/test_loop.py"
 _ONE = f"{_LOOP}::test_a_refused_write_stops_only_what_depends_on_its_object"
-_CONDITIONS = "_CONDITIONS = _list(\n    "
+_CONDITIONS = (
+    '"HudiTable": {"type": "object", "properties": {\n'
+    ' "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},\n'
+    ' "conditions": {"type": "array", "maxItems": '
+)
+_UNMADE = (
+    "tests/tiers/unit/plan/writers/test_refused_starts.py"
+    "::test_an_attempt_without_a_pod_whose_spec_cannot_be_read_keeps_no_place"
+)
+_SCHEDULE = (
+    "tests/tiers/unit/plan/writers/test_schedules.py"
+    "::test_a_schedule_whose_spec_cannot_be_read_goes_on_later_and_costs_nothing"
+)
+_RESTART = "tests/tiers/unit/plan/test_rules.py::test_a_restart_begins_a_run_whatever_it_waits_for"
+_CLASSIFY = "tests/tiers/unit/model/test_classify.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
 REFUSED_WRITES = (
@@ -19,9 +33,10 @@ REFUSED_WRITES = (
         "sixteen-conditions",
         "F428",
         "a table with a callback, a catalog and a bucket has a status that the API server refuses",
-        o("model/status_bounds", f"{_CONDITIONS}32,", f"{_CONDITIONS}16,"),
+        Edit("operator/hudi_operator/model/statuses.json", f"{_CONDITIONS}32,", f"{_CONDITIONS}16,"),
         f"{_BOUNDS}::test_a_table_with_everything_on_has_a_status_that_is_written",
         f"{_BOUNDS}::test_the_bounds_are_those_of_the_crd",
+        f"{_BOUNDS}::test_the_bounds_are_made_of_the_crds",
     ),
     mutation(
         "a-node-is-any-text",
@@ -98,6 +113,113 @@ REFUSED_WRITES = (
         "tests/tiers/unit/plan/test_rules.py::test_a_failed_run_stays_so_while_its_spec_cannot_be_read",
     ),
     mutation(
+        "a-failed-run-begins-again-with-its-schedule",
+        "F460",
+        "a run that has failed goes on when its schedule was wrong for a while",
+        o("plan/writers/writer_status", "    if decision.kind in _STARTS_NOTHING:\n", "    if spec is None:\n"),
+        "tests/tiers/unit/plan/test_rules.py::test_a_run_that_has_failed_stays_so_while_its_schedule_is_wrong",
+    ),
+    mutation(
+        "a-restart-that-waits-is-none",
+        "F463",
+        "a restart that has to wait goes on with the failed run",
+        o("plan/writers/writer_status", "({Kind.STALLED, Kind.WAIT, Kind.SUSPENDED})", "({Kind.STALLED})"),
+        _RESTART,
+    ),
+    mutation(
+        "a-restart-that-waits-is-at-rest",
+        "availability F463",
+        "what a restart waits for comes without an event, and is seen minutes later",
+        o("control/loop", '("Stalled", "Waiting")', "()"),
+        _RESTART,
+    ),
+    mutation(
+        "a-tick-that-has-passed-is-looked-for",
+        "availability F460",
+        "a table is looked at twice a second while the spec of a scheduled writer cannot be read",
+        o(
+            "plan/writers/writer_status",
+            '"schedule", "lastScheduleTime")\n"""Kept as they are while the spec',
+            '"schedule", "lastScheduleTime", "nextScheduleTime")\n"""Kept as they are while the spec',
+        ),
+        _SCHEDULE,
+    ),
+    mutation(
+        "a-wrong-schedule-forgets-the-former-one",
+        "availability F460",
+        "ticks that were missed while a schedule was wrong are never made up for",
+        o("plan/writers/writer_status", "_OF_THE_SCHEDULE if schedules.problem(spec) else ()", "()"),
+        _SCHEDULE,
+    ),
+    mutation(
+        "an-attempt-that-is-never-made-keeps-its-place",
+        "availability F456",
+        "an attempt without a pod whose spec cannot be read keeps a place of maxWriters for ever",
+        o(
+            "plan/writers/attempts",
+            "    if not startable or stopping(view, writer) or",
+            "    if not startable and not stopping(view, writer):\n"
+            "        return Progress(tuple(entries))\n"
+            "    if stopping(view, writer) or",
+        ),
+        _UNMADE,
+    ),
+    mutation(
+        "an-unread-attempt-ends-before-its-admission",
+        "F456 F23",
+        "an attempt whose spec cannot be read ends although a pod of it may still register",
+        o(
+            "plan/writers/attempts",
+            "overdue:\n        if attempt.admitted:",
+            "overdue:\n        if attempt.admitted and startable:",
+        ),
+        _UNMADE,
+    ),
+    mutation(
+        "a-pod-that-nobody-remembers",
+        "F459 F23",
+        "the pod of an attempt is made again under its number when its record is collected",
+        o("plan/fencing/collection", " and known[inc].attempt not in going_on", ""),
+        "tests/tiers/unit/plan/fencing/test_collection.py"
+        "::test_a_record_stays_until_the_end_of_its_attempt_is_in_status",
+    ),
+    mutation(
+        "each-look-logs-a-refusal",
+        "availability F461",
+        "a refused write is a record of the log each second",
+        o("control/repeated", "        if problem in self._logged:\n            return False\n", ""),
+        f"{_LOOP}::test_what_is_refused_at_each_look_is_logged_once_a_minute",
+        f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+    ),
+    mutation(
+        "a-refusal-is-logged-once",
+        "availability F461",
+        "a write that is refused for days is in nobody's log any more",
+        o("control/repeated", "AGAIN_SECONDS = 60.0", "AGAIN_SECONDS = 1e9"),
+        f"{_LOOP}::test_what_is_refused_at_each_look_is_logged_once_a_minute",
+    ),
+    mutation(
+        "one-refusal-hides-another",
+        "availability F461",
+        "a refused write of another object is not logged",
+        o("control/executor", "object_of(action) or type(action).__name__", "type(action).__name__"),
+        f"{_LOOP}::test_what_is_refused_at_each_look_is_logged_once_a_minute",
+    ),
+    mutation(
+        "a-blank-message-ends-nothing",
+        "availability F462",
+        "a driver whose last message is blank keeps its HudiWriter as it is for ever",
+        o("model/classify", 'told.message.strip() if told is not None else ""', 'told.message if told else ""'),
+        f"{_CLASSIFY}::test_a_blank_message_is_none",
+    ),
+    mutation(
+        "a-deep-message-ends-nothing",
+        "availability F462",
+        "a driver with brackets as its last message keeps its HudiWriter as it is for ever",
+        o("model/classify", "(ValueError, TypeError, RecursionError)", "(ValueError, TypeError)"),
+        f"{_CLASSIFY}::test_a_message_that_is_nested_too_deeply_is_a_text",
+    ),
+    mutation(
         "only-settling-is-in-a-hurry",
         "F430",
         "a silent writer is found after the back-off of a refused write that has nothing to do with it",
@@ -108,8 +230,9 @@ REFUSED_WRITES = (
         "what-was-done-beside-a-refusal-is-not-counted",
         "F430",
         "metrics and log know nothing of a plan in which one write was refused",
-        o("control/loop", "            done = list(error.done)\n", "            done = []\n"),
+        o("control/executor", "            error.done = context.done\n", "            error.done = ()\n"),
         f"{_LOOP}::test_what_is_refused_delays_nothing_else",
+        f"{_LOOP}::test_what_was_done_before_a_failure_is_known",
     ),
     mutation(
         "a-config-map-that-is-not-held-keeps-its-pod",

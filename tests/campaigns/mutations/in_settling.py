@@ -549,7 +549,7 @@ SUSPECTS = (
         "who holds the lock and lives is never fenced",
         o(
             "plan/fencing/suspects",
-            "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),",
+            "(Reason.HELD_TOO_LONG, held and not _may_hold(view, inc, asked=asked)),",
             "(Reason.HELD_TOO_LONG, False),",
         ),
         f"{SIMULATED}::test_held_too_long",
@@ -560,7 +560,7 @@ SUSPECTS = (
         "who creates a table or its index under the closed gate is fenced for holding the lock",
         o(
             "plan/fencing/suspects",
-            "return inc.is_agent and (view.gate.state is GateState.CLOSED or",
+            "return inc.is_agent and (asks or",
             "return inc.is_agent and (False or",
         ),
         f"{RULES}::test_who_creates_the_table_may_hold_its_lock",

@@ -33,6 +33,8 @@ class Fake:
     """Of the gate."""
     reopens: int = 0
     """So often the gate is put while a savepoint is taken."""
+    overtakes: str = ""
+    """A commit that completes before the lock is given to a savepoint, behind another gate."""
     behind: dict[str, int] = field(default_factory=dict)
 
     # etcd
@@ -71,6 +73,10 @@ class Fake:
     @contextmanager
     def locked(self, config: Any) -> Iterator[None]:
         self.log.append("lock")
+        if self.overtakes:
+            self.revision += 2
+            self.names.append(self.overtakes)
+            self.overtakes = ""
         yield
         self.log.append("unlock")
 

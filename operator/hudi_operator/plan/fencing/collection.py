@@ -63,7 +63,12 @@ def collectable(view: View) -> list[Incarnation]:
     order = sorted(records, key=lambda inc: records[inc].mod_revision)
     kept = {*order[-KEPT_RECORDS:], *_newest_agents(records.values())}
     known = {inc.inc: inc for inc in view.incs}
-    return [known[inc] for inc in order if inc not in kept and _may_go(view, known[inc])]
+    going_on = _going_on(view)
+    return [
+        known[inc]
+        for inc in order
+        if inc not in kept and known[inc].attempt not in going_on and _may_go(view, known[inc])
+    ]
 
 
 def _newest_agents(records: Iterable[Stored]) -> set[str]:
@@ -98,3 +103,11 @@ def _may_go(view: View, inc: Incarnation) -> bool:
     )
     swept = not record.without_outcome(record.instants)
     return proven and swept and not evidence and not named
+
+
+def _going_on(view: View) -> set[str]:
+    """Attempts whose end is not in status, because the API server refuses it, for example.
+
+    Their incarnations may be the only sign that they had a pod, which is not made again.
+    """
+    return {attempt.id for writer in view.writers for attempt in writer.attempts if not attempt.ended}

@@ -27,14 +27,15 @@ UNASSIGNED_SECONDS = 30.0
 """Time that an agent has to leave a table that it no longer serves."""
 
 
-def plan_suspects(view: View, *, changing: bool) -> PartialPlan:
+def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
     """Fence every suspect, and maintain the timers that identify one.
 
-    ``changing``: the gate is closed for a change for which runs must end (F44).
+    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``: what is
+    asked of the agent may take hours under the lock (F21).
     """
     steps = [_lock_timer(view)]
     steps.extend(
-        guarded(f"fencing {inc.label}", partial(_plan_one, view, inc, changing=changing))
+        guarded(f"fencing {inc.label}", partial(_plan_one, view, inc, changing=changing, asked=asked))
         for inc in view.incs
         if inc.named
     )
@@ -61,7 +62,7 @@ def _forget_timers(view: View) -> PartialPlan:
     return PartialPlan(tuple(StopTimer(n) for n in stale))
 
 
-def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
+def _plan_one(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> PartialPlan:
     if inc.record is not None:
         return PartialPlan()
     if inc.fenced:
@@ -73,7 +74,7 @@ def _plan_one(view: View, inc: Incarnation, *, changing: bool) -> PartialPlan:
             requeue=1,
         )
     timers, requeue = _timers(view, inc)
-    reason = _reason(view, inc, changing=changing)
+    reason = _reason(view, inc, changing=changing, asked=asked)
     if not reason:
         return PartialPlan(tuple(timers), requeue=requeue)
     fence = Fence(
@@ -127,7 +128,7 @@ def _unassigned(view: View, inc: Incarnation) -> bool:
     return inc.is_agent and view.etcd.assignment is None and view.table.ref.deleting
 
 
-def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
+def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str:
     """Why this incarnation is a suspect; empty when it is not.
 
     Certain reasons come before guesses.
@@ -138,7 +139,7 @@ def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     checks = (
         (Reason.POD_TERMINATED, pod is not None and containers.ended(pod)),
         (Reason.CLOCK_SKEW, _skewed(view, inc)),
-        (Reason.HELD_TOO_LONG, held and not _may_hold(view, inc)),
+        (Reason.HELD_TOO_LONG, held and not _may_hold(view, inc, asked=asked)),
         (Reason.LEASE_GONE, inc.alive is None and view.elapsed(f"alive/{inc.inc}", suspect_after)),
         (Reason.POD_GONE, pod is None and view.elapsed(f"gone/{inc.inc}", suspect_after)),
         (_stop_reason(view, inc, changing=changing), _stop_is_over(view, inc)),
@@ -147,12 +148,14 @@ def _reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     return next((reason for reason, holds in checks if holds), "")
 
 
-def _may_hold(view: View, inc: Incarnation) -> bool:
+def _may_hold(view: View, inc: Incarnation, *, asked: bool) -> bool:
     """F21: an agent may hold the lock for hours under the closed gate.
 
-    It creates the table or its index then. Only agents do that.
+    It creates the table or its index then. Only agents do that, and only when it is asked of them:
+    one that hangs keeps no change of the gate waiting for ever (F457).
     """
-    return inc.is_agent and (view.gate.state is GateState.CLOSED or bool(doubts.gate_unreadable(view.etcd)))
+    asks = asked and view.gate.state is GateState.CLOSED
+    return inc.is_agent and (asks or bool(doubts.gate_unreadable(view.etcd)))
 
 
 def _skewed(view: View, inc: Incarnation) -> bool:

@@ -193,6 +193,13 @@ def awaited_change(view: View) -> str:
     return f"the metadata table ({closed_for_metadata(view)})" if closed_for_metadata(view) else ""
 
 
+def awaits_lock(view: View) -> str:
+    """Owner of the lock that must be free before the fencing mode changes (F436); empty: none."""
+    if view.etcd.lock is None or view.gate.mode == parameters(view.table).mode or writers_left(view):
+        return ""
+    return next((i.label for i in view.incs if i.lock is not None), "somebody unknown")
+
+
 def ends_runs(view: View) -> str:
     """The change for which the gate is closed; empty when there is none.
 
@@ -416,10 +423,9 @@ def _change_parameters(view: View) -> PartialPlan | None:
         return PartialPlan.of(
             summary="gate closed: waiting for running writers before mode or durations change", requeue=5
         )
-    if view.etcd.lock is not None and view.gate.mode != parameters(view.table).mode:
-        # Whether the lock has a lease was decided when the agent acquired it (F436).
+    if owner := awaits_lock(view):
         return PartialPlan.of(
-            summary="gate closed: waiting until the lock is free before the mode changes", requeue=0.5
+            summary=f"gate closed: waiting until {owner} releases the lock before the mode changes", requeue=0.5
         )
     return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
 

@@ -245,7 +245,7 @@ def _without_pod(
             requeue=1,
         )
     overdue = start_is_overdue(view, writer, attempt)
-    if stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
+    if not startable or stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
         kind, message = str(FailureClass.ENDED_FOR_CHANGE), "stopped before it had a pod"
@@ -253,10 +253,11 @@ def _without_pod(
             kind = classify.CANCELLED
         elif overdue:
             kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
+        elif not startable:
+            # It would keep its place until somebody repairs the spec; the next one follows then.
+            kind, message = classify.CANCELLED, "the spec cannot be read, and it had no pod"
         entry = entries[-1].but(class_=kind, end_time=conditions.rfc3339(view.now_ms), message=message)
         return Progress((*entries[:-1], entry), ended=entry, requeue=0.5)
-    if not startable:
-        return Progress(tuple(entries))
     summary = f"starting attempt {attempt.number} of {writer.ref.name}"
     again = launch.next_look(view, attempt.id)
     # Its pod is made as the spec is now.

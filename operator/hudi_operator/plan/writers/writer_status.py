@@ -36,8 +36,14 @@ _AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
 tools (kstatus).
 """
 
-_OF_THE_SPEC = ("executedNonce", "mode", "schedule", "lastScheduleTime", "nextScheduleTime")
+_OF_THE_SPEC = ("executedNonce", "mode", "schedule", "lastScheduleTime")
 """Kept as they are while the spec cannot be read."""
+_OF_THE_SCHEDULE = ("schedule", "lastScheduleTime")
+"""Kept as they are while the schedule cannot be read."""
+
+
+_STARTS_NOTHING = frozenset({Kind.STALLED, Kind.WAIT, Kind.SUSPENDED})
+"""A run that is over stays so until an attempt of the next one starts."""
 
 
 def writer_status(view: View, writer: WriterView, progress: Progress, decision: Decision) -> JsonDict:
@@ -55,8 +61,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             status["executedNonce"] = spec.restart_nonce
         status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))
-    else:
-        status.update({name: old[name] for name in _OF_THE_SPEC if name in old})
+    kept_fields = _OF_THE_SPEC if spec is None else _OF_THE_SCHEDULE if schedules.problem(spec) else ()
+    status.update({name: old[name] for name in kept_fields if name in old})
     status["attempt"] = max([int(old.get("attempt") or 0), *(e.number for e in entries)])
     entries = [_counted(view, writer, e) for e in entries]
     # Every attempt that may count towards retryPolicy.limit.
@@ -83,7 +89,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         }
     status["state"] = _state(view, writer, progress, decision)
     wanted = _conditions(view, writer, progress, decision, str(status["state"]))
-    if spec is None:
+    if decision.kind in _STARTS_NOTHING:
         wanted = _with_the_end_of_the_run(wanted, old)
     wanted.append(
         committed_condition.committed(
@@ -97,9 +103,10 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
 
 
 def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:
-    """The conditions of a writer whose spec cannot be read, which say whether its run is over.
+    """The conditions of a writer that starts nothing now, which say whether its run is over.
 
-    As they were: a finished run stays so, and no new one begins when the spec can be read again.
+    As they were: a finished run stays so. It does not go on by itself when a spec is repaired, and
+    is not gone on with by a restart that has to wait.
     """
     ended = conditions.is_true(old, "Finished")
     kept = {c["type"]: c for c in old.get("conditions") or [] if ended and c.get("type") in ("Finished", "Succeeded")}

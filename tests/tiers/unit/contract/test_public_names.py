@@ -56,7 +56,7 @@ def words(package: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _WORD.fullmatch(node.value):
                 found.add(node.value)
-    return found | ({phase.name for phase in Phase} if package.endswith("hudi_contract") else set())
+    return found | ({phase.name for phase in Phase} if package == "operator" else set())
 
 
 def exported() -> list[str]:

@@ -17,13 +17,14 @@ from hudi_operator.control.applied_objects import KEPT_SECONDS, AppliedObjects
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, Reconciler, is_quiet, quiet_interval
 from hudi_operator.control.refusals import Refusals
+from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
-from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused
+from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
 KEY = ("ns", "t")
@@ -475,6 +476,33 @@ def test_a_refused_write_stops_only_what_depends_on_its_object() -> None:
     assert cluster.calls == ["old", "dead", "unlock", "t", "w", "v", *key, *start, "v"]
 
 
+def test_what_is_refused_at_each_look_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """F461: the first time, and for each object. It is tried at each look."""
+    now = [0.0]
+    cluster = Webhook("old", "other")
+    made = Executor(
+        kubernetes=cluster,  # type: ignore[arg-type]
+        etcd=cluster,  # type: ignore[arg-type]
+        timers=Timers(),
+        check_leader=lambda: None,
+        logged=Repeated(lambda: now[0]),
+    )
+
+    def logged(*names: str) -> int:
+        caplog.clear()
+        plan = act.Plan("x", tuple(act.DropEvidence("ns", name, "u") for name in names))
+        with pytest.raises(Fatal, match=names[-1]):
+            asyncio.run(made.perform(KEY, observed(), plan))
+        return len(caplog.records)
+
+    assert [logged("old"), logged("old"), logged("old", "other")] == [1, 0, 1]
+    now[0] = 59.0
+    assert logged("old") == 0
+    now[0] = 60.0
+    assert [logged("old"), logged("old")] == [1, 0]
+    assert len(cluster.calls) == 7
+
+
 def test_a_config_map_that_is_not_held_stops_no_pod() -> None:
     cluster = Webhook("old")
     actions = (act.HoldConfigMap("ns", "old", "u"), act.DeletePod("ns", "old", "u", 30))
@@ -492,10 +520,26 @@ def test_with_the_last_writer_nothing_stays_undone() -> None:
     assert cluster.calls == ["old"]
 
 
+@pytest.mark.parametrize("error", [Conflict("changed"), Retryable("later"), Fatal("never"), Refused("no", reason="x")])
+def test_what_was_done_before_a_failure_is_known(error: Exception) -> None:
+    """F430: it is counted and logged, whatever ends the plan."""
+
+    class Cluster(Recorder):
+        async def delete(self, *_: Any, **__: Any) -> None:
+            raise error
+
+    first = act.DropEvidence("ns", "p", "u")
+    with pytest.raises((Retryable, Fatal)) as told:
+        perform(executor(Cluster()), first, DELETE)
+    assert list(told.value.done) == [first]
+
+
 @pytest.mark.parametrize(
     ("phase", "requeue", "wanted"), [("Draining", 1.0, 1.0), ("Settled", 1.0, 5.0), ("Settled", 300.0, 60.0)]
 )
-def test_what_is_refused_delays_nothing_else(phase: str, requeue: float, wanted: float) -> None:
+def test_what_is_refused_delays_nothing_else(
+    phase: str, requeue: float, wanted: float, caplog: pytest.LogCaptureFixture
+) -> None:
     """F430: the back-off of refusals is for looks that wait for nothing else.
 
     What was done beside it is counted.
@@ -504,7 +548,7 @@ def test_what_is_refused_delays_nothing_else(phase: str, requeue: float, wanted:
     again: list[float] = []
 
     class Queue:
-        left = 1
+        left = 2
 
         async def get(self) -> tuple[str, str]:
             if not self.left:
@@ -537,8 +581,10 @@ def test_what_is_refused_delays_nothing_else(phase: str, requeue: float, wanted:
     )  # fmt: skip
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(made.work())
-    assert again == [wanted]
-    assert counted == [other]
+    assert again == [wanted, wanted]
+    assert counted == [other, other]
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 1, "F461: it says so once a minute"
 
 
 def test_what_was_copied_of_the_gateways_authority_is_remembered_when_it_was() -> None:

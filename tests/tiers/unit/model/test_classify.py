@@ -95,6 +95,23 @@ def test_a_container_beside_the_drivers_has_no_say(other: ContainerFacts) -> Non
     assert (found.kind, found.exit_code) == ("WriteConflict", 13)
 
 
+@pytest.mark.parametrize("message", [" ", "\n", "\x1c", "\u2028 \n"])
+def test_a_blank_message_is_none(message: str) -> None:
+    """F462: it kept the end of its attempt from being recorded."""
+    found = classify.classify(pod(11, outcome="Failed", message=message), node=READY)
+    assert (found.kind, found.message) == ("Infrastructure", "container driver ended with exit code 11 (no reason)")
+    assert classify.classify(pod(None, phase="Failed", waiting=message)).message == ""
+
+
+def test_a_message_that_is_nested_too_deeply_is_a_text() -> None:
+    """F462: as much as the kubelet keeps of it."""
+    facts = pod(11)
+    container = replace(facts.containers[0], message="[" * 4096)
+    found = classify.classify(replace(facts, containers=(container,)), node=READY)
+    assert found.kind == "Infrastructure"
+    assert found.message.startswith("container driver ended with exit code 11 (no reason); its log ends with: [[[")
+
+
 def test_what_came_before_the_driver_tells_when_it_never_started() -> None:
     setup = ContainerFacts("setup", started=True, terminated=True, exit_code=2, message="no route", kind="init")
     never = ContainerFacts("driver", started=False, terminated=False)

@@ -11,6 +11,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
+from hudi_operator.control.loop import is_quiet
 from hudi_operator.model.facts import PodFacts, PodName
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
@@ -203,7 +204,19 @@ def test_who_creates_the_table_may_hold_its_lock() -> None:
         ]
 
     assert reasons() == ["HeldTooLong"]
-    world.put("gate", {**world.kv["gate"].value, "state": "closed"})
+    gate = world.kv["gate"].value
+    world.put("gate", {**gate, "state": "closed"})
+    assert reasons() == ["HeldTooLong"], "F457: nothing is asked of it that takes so long"
+    world.put("request/service-clean", {"id": "service-clean"})
+    assert reasons() == ["HeldTooLong"], "services run beside writers"
+    world.put("request/metadata", {"id": "metadata", "nonce": "n"})
+    assert reasons() == []
+    world.drop("request/metadata")
+    assert reasons() == ["HeldTooLong"]
+    world.put("instant/20260101000000001", {"inc": agent.inc, "action": "restore", "state": "Pending"})
+    assert reasons() == []
+    world.drop("instant/20260101000000001")
+    world.put("gate", {**gate, "state": "closed", "adopted": False})
     assert reasons() == []
 
 
@@ -236,6 +249,53 @@ def test_a_failed_run_stays_so_while_its_spec_cannot_be_read() -> None:
     assert world.writers["w"]["status"]["attempt"] == before["attempt"]
     world.edit(world.writers["w"], restartNonce="b")
     world.run(lambda w: w.writers["w"]["status"]["attempt"] > before["attempt"])
+
+
+@pytest.mark.parametrize("waits_for", ["nothing", "a place", "the end of its suspension", "another option"])
+def test_a_restart_begins_a_run_whatever_it_waits_for(waits_for: str) -> None:
+    """F463: it went on with the run that had failed."""
+    world = ready_world(concurrency={"maxWriters": 1})
+    world.exit_codes = [11] * 2
+    world.make_writer("w", restartNonce="a", retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    world.run(lambda w: w.is_true(w.writers["w"], "Finished"), seconds=2000)
+    world.writer_hang_at = 1
+    if waits_for == "a place":
+        world.make_writer("other")
+        world.run(at_step("other", 1))
+    options = {"hoodie.write.lock.provider": "x"} if waits_for == "another option" else {}
+    suspend = waits_for == "the end of its suspension"
+    world.edit(world.writers["w"], restartNonce="b", suspend=suspend, hudiOptions=options)
+    for _ in range(10):
+        world.reconcile()
+        world.tick()
+    begun = waits_for == "nothing"
+    assert world.condition(world.writers["w"], "Finished")["status"] == str(not begun)
+    assert is_quiet(world.observe()) is (begun or suspend), "what it waits for may come without an event"
+    world.writer_hang_at = None
+    for process in world.processes:
+        process.hang_at = None
+    world.edit(world.writers["w"], suspend=False, hudiOptions={})
+    world.run(lambda w: w.is_true(w.writers["w"], "Succeeded"))
+    assert [entry["run"] for entry in world.writers["w"]["status"]["attempts"]] == [1, 1, 2]
+
+
+def test_a_run_that_has_failed_stays_so_while_its_schedule_is_wrong() -> None:
+    """F460."""
+    world = ready_world()
+    world.exit_codes = [11] * 30
+    world.make_writer("w", retryPolicy={"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 1})
+    world.run(lambda w: w.is_true(w.writers["w"], "Finished"), seconds=2000)
+    before = world.writers["w"]["status"]["attempt"]
+    world.edit(world.writers["w"], schedule={"cron": "61 * * * *"})
+    world.run(lambda w: w.condition(w.writers["w"], "Stalled")["reason"] == "InvalidSpec")
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+    del world.writers["w"]["spec"]["schedule"]
+    world.edit(world.writers["w"])
+    for _ in range(100):
+        world.reconcile()
+        world.tick()
+    assert world.condition(world.writers["w"], "Finished")["reason"] == "Failed"
+    assert world.writers["w"]["status"]["attempt"] == before
 
 
 def test_an_attempt_that_may_still_register_is_waited_for() -> None:

@@ -174,6 +174,21 @@ def test_the_mode_changes_only_while_nobody_holds_the_lock(before: str, after: s
     world.run(lambda w: w.kv["gate"].value["mode"] == after and w.kv["gate"].value["state"] == "open")
 
 
+def test_an_agent_that_hangs_with_the_lock_delays_a_change_of_the_mode_and_no_more() -> None:
+    """F457: it is fenced as it is behind an open gate, and Ready names it."""
+    world = ready_world(fencing={"mode": "PodTermination", "drainSeconds": 1}, lock={"maxHoldSeconds": 10})
+    agent = world.agent_process()
+    assert agent is not None
+    agent.hang_at = agent.step
+    assert world.acquire(agent)
+    assert world.table is not None
+    world.edit(world.table, fencing={"mode": "LeaseOnly", "drainSeconds": 1})
+    world.run(lambda w: agent.attempt in w.condition(w.table, "Ready")["message"], seconds=5)
+    assert world.condition(world.table, "Ready")["reason"] == "Changing"
+    world.run(lambda w: w.kv["gate"].value["mode"] == "LeaseOnly" and w.kv["gate"].value["state"] == "open")
+    assert [key.value["reason"] for key in world.names("settle").values()] == ["HeldTooLong"]
+
+
 def test_lease_only_waits_for_no_proof() -> None:
     world = ready_world(fencing={"mode": "LeaseOnly"})
     world.writer_hang_at = 3

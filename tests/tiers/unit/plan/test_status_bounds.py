@@ -6,10 +6,13 @@ One refused write of a status would keep everything that follows from it from be
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hack.crds import statuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +27,7 @@ from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.table import plan_table
 from hudi_operator.plan.table_status import table_status
-from tests.support import crds
+from tests.support import ROOT, crds
 from tests.support.world.scene import INC, Scene
 from tests.support.world.simulated_store import CONFIG, NAMESPACE
 
@@ -53,6 +56,28 @@ class Served(Scene):
 @pytest.mark.parametrize("kind", STATUS)
 def test_the_bounds_are_those_of_the_crd(kind: str) -> None:
     assert crds.differences(STATUS[kind], OF_KIND[kind], "status") == []
+
+
+def test_the_bounds_are_made_of_the_crds() -> None:
+    """Not by hand: `make chart` after a change of a status."""
+    made = subprocess.run(
+        [sys.executable, ROOT / "hack/crds/statuses.py", "--check"], capture_output=True, text=True, timeout=60
+    )
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"type": "string", "maxLength": 3, "pattern": "a"}, "pattern"),
+        ({"type": "string"}, "maxLength"),
+        ({"type": "array", "items": {"type": "boolean"}}, "maxItems"),
+        ({"maxLength": 3}, "no type"),
+    ],
+)
+def test_what_the_operator_cannot_keep_is_in_no_status(node: dict[str, Any], said: str) -> None:
+    with pytest.raises(SystemExit, match=f"status.x: .*{said}"):
+        statuses.bounds({"type": "object", "properties": {"x": node}}, "status")
 
 
 def test_a_table_with_everything_on_has_a_status_that_is_written() -> None:

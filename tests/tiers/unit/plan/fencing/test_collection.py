@@ -12,7 +12,7 @@ from hudi_contract import naming
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.fencing.collection import AT_ONCE, COLLECT_SECONDS, KEPT_RECORDS
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_world import CONFIG, World
+from tests.support.world.simulated_world import CONFIG, NAMESPACE, World
 
 MORE = 4
 
@@ -127,6 +127,26 @@ def test_a_record_whose_incarnation_any_key_names_stays(key: str, value: dict[st
     world = world_with(KEPT_RECORDS + 2)
     world.put(key, value)
     assert collected(world) == ["i001"]
+
+
+def test_a_record_stays_until_the_end_of_its_attempt_is_in_status() -> None:
+    """F459: it is the only sign of a pod that is not in status yet, and is not made again."""
+    world = world_with(KEPT_RECORDS + 2)
+    world.make_writer("load")
+    uid = world.writers["load"]["metadata"]["uid"]
+    pod = f"load-{uid[:8]}-1"
+    world.writers["load"]["metadata"]["finalizers"] = [naming.SETTLE_FINALIZER]
+    world.writers["load"]["status"] = {"attempt": 1, "attempts": [{"number": 1, "pod": pod}]}
+    names = {"attempt": naming.attempt_id(NAMESPACE, pod), "pod": pod}
+    for inc, record in sorted(world.names("settle").items()):
+        world.put(f"settle/{inc}", {**record.value, **(names if inc == "i000" else {})})
+    assert collected(world) == ["i001"]
+    plan = plan_table(world.observe(), CONFIG)
+    (ended,) = [a.status["attempts"][-1] for a in plan.actions if isinstance(a, act.UpdateStatus) and a.name == "load"]
+    assert ended["class"], "refused at each look"
+    assert not [a for a in plan.actions if isinstance(a, act.CreatePod)]
+    world.writers["load"]["status"]["attempts"] = [ended]
+    assert collected(world) == ["i000"]
 
 
 def test_a_record_stays_while_a_pod_carries_its_evidence() -> None:

@@ -15,17 +15,21 @@ from tests.support.world.simulated_store import NAMESPACE
 ATTEMPT = naming.attempt_id(NAMESPACE, ATTEMPT_POD)
 
 
-def fences(scene: Scene) -> list[act.Fence]:
-    return [a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.Fence)]
+def planned(scene: Scene, *, asked: bool = False) -> tuple[act.Action, ...]:
+    return suspects.plan_suspects(scene.view, changing=False, asked=asked).actions
 
 
-def reasons(scene: Scene) -> list[tuple[str, str]]:
-    return [(fence.inc, str(fence.settle["reason"])) for fence in fences(scene)]
+def fences(scene: Scene, *, asked: bool = False) -> list[act.Fence]:
+    return [a for a in planned(scene, asked=asked) if isinstance(a, act.Fence)]
+
+
+def reasons(scene: Scene, *, asked: bool = False) -> list[tuple[str, str]]:
+    return [(fence.inc, str(fence.settle["reason"])) for fence in fences(scene, asked=asked)]
 
 
 def timers(scene: Scene) -> tuple[set[str], set[str]]:
     """Timers that are started and stopped."""
-    actions = suspects.plan_suspects(scene.view, changing=False).actions
+    actions = planned(scene)
     return {a.name for a in actions if isinstance(a, act.StartTimer)}, {
         a.name for a in actions if isinstance(a, act.StopTimer)
     }
@@ -122,17 +126,25 @@ def test_another_hold_is_another_timer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "state", "fenced"), [("agent", "closed", False), ("agent", "open", True), ("writer", "closed", True)]
+    ("role", "state", "asked", "fenced"),
+    [
+        ("agent", "closed", True, False),
+        ("agent", "closed", False, True),
+        ("agent", "open", True, True),
+        ("writer", "closed", True, True),
+    ],
 )
-def test_an_agent_may_hold_it_for_hours_behind_the_closed_gate(role: str, state: str, fenced: bool) -> None:
-    """F21: it makes the table, or its index."""
+def test_an_agent_may_hold_it_for_hours_behind_the_closed_gate(
+    role: str, state: str, asked: bool, fenced: bool
+) -> None:
+    """F21: it makes the table, or its index. F457: when that is asked of it."""
     scene = Scene(lock={"maxHoldSeconds": 60})
     pod = "hudi-agent-x-1" if role == "agent" else ATTEMPT_POD
     scene.pod(pod, role=naming.ROLE_AGENT if role == "agent" else naming.ROLE_DRIVER)
     scene.incarnation(pod=pod, role=role)
     scene.kv["gate"].value["state"] = state
     scene.timers[f"hold/{scene.lock(pod=pod)}"] = scene.now - 3600
-    assert bool(reasons(scene)) == fenced
+    assert bool(reasons(scene, asked=asked)) == fenced
 
 
 @pytest.mark.parametrize(
@@ -164,9 +176,7 @@ def test_a_fence_without_its_record_gets_one() -> None:
     """I6: only a person can have parted them."""
     scene = healthy()
     scene.put(f"fence/{INC}", {"inc": INC, "reason": "?"})
-    (update,) = [
-        a for a in suspects.plan_suspects(scene.view, changing=False).actions if isinstance(a, act.UpdateSettle)
-    ]
+    (update,) = [a for a in planned(scene) if isinstance(a, act.UpdateSettle)]
     assert (update.inc, update.value["phase"], update.expected_mod) == (INC, "Fenced", 0)
     assert reasons(scene) == []
 

@@ -10,14 +10,14 @@ from hudi_operator.model.facts import Refusal
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_world import CONFIG, NAMESPACE, World, ready_world
+from tests.support.world.simulated_world import CONFIG, NAMESPACE, World, finished, ready_world
 
 QUOTA = Refusal("QuotaExceeded", "create Pod lake/load-1: exceeded quota: few (403)")
 
 
-def waiting_world() -> tuple[World, str]:
+def waiting_world(**table: Any) -> tuple[World, str]:
     """A writer whose first attempt is in status and admitted, and has no pod."""
-    world = ready_world()
+    world = ready_world(**table)
     world.make_writer("load")
     world.run(lambda w: any(pod.startswith("load-") for pod in w.pods))
     (name,) = [pod for pod in world.pods if pod.startswith("load-")]
@@ -48,6 +48,30 @@ def test_a_refusal_is_a_condition_of_its_writer_and_no_failure() -> None:
     assert [entry.get("class") for entry in said["attempts"]] == [None], "it has not ended"
     assert [a.reason for a in plan.actions if isinstance(a, act.EmitEvent)] == ["StartRefused"]
     assert any(isinstance(a, act.CreatePod) for a in plan.actions), "it is tried again"
+
+
+def test_an_attempt_without_a_pod_whose_spec_cannot_be_read_keeps_no_place() -> None:
+    """F456: nobody knows when the spec is repaired, and others wait for the place."""
+    world, attempt = waiting_world(concurrency={"maxWriters": 1})
+    world.make_writer("next")
+    world.edit(world.writers["load"], operation="OfAnotherVersion")
+    plan = look(world)
+    assert act.DeleteAdmit in {type(a) for a in plan.actions if getattr(a, "attempt", "") == attempt}
+    assert status_of_writer(plan, "load").get("class") is None, "it may still register"
+    world.run(finished("next"))
+    (entry,) = world.writers["load"]["status"]["attempts"]
+    assert (entry["class"], "cannot be read" in entry["message"]) == ("Cancelled", True)
+    assert world.condition(world.writers["load"], "Stalled")["reason"] == "InvalidSpec"
+    assert not [pod for pod in world.pods if pod.startswith("load-")]
+    world.edit(world.writers["load"], operation="Upsert")
+    world.run(finished("load"))
+    assert [entry["number"] for entry in world.writers["load"]["status"]["attempts"]] == [1, 2]
+
+
+def status_of_writer(plan: act.Plan, name: str) -> dict[str, Any]:
+    """The last attempt in the status that a plan writes of a writer."""
+    (found,) = [a.status for a in plan.actions if isinstance(a, act.UpdateStatus) and a.name == name]
+    return dict(found["attempts"][-1])
 
 
 def test_who_is_refused_is_looked_at_when_it_is_tried_again() -> None:

@@ -14,8 +14,9 @@ import pytest
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.control import loop
 from hudi_operator.model import conditions
+from hudi_operator.plan.table import plan_table
 from hudi_operator.plan.writers import schedules
-from tests.support.world.simulated_world import World, at_step, finished, ready_world
+from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
 
 EVERY_TWO = {"cron": "*/2 * * * *"}
 MINUTE = 60_000
@@ -202,6 +203,27 @@ def test_ticks_from_before_the_schedule_do_not_count() -> None:
     pass_time(world, 1)
     assert status(world)["attempt"] == 1
     world.run(runs(2))
+
+
+def test_a_schedule_whose_spec_cannot_be_read_goes_on_later_and_costs_nothing() -> None:
+    """F460: the newest of the ticks in between runs once. Nobody looks for one that has passed."""
+    world = ready_world()
+    world.make_writer("w", schedule=EVERY_TWO)
+    world.run(runs(1))
+    before = status(world)
+    world.edit(world.writers["w"], operation="OfAnotherVersion")
+    pass_time(world, 300)
+    unread = status(world)
+    assert unread["state"] == "Stalled"
+    assert [unread[name] == before[name] for name in ("schedule", "lastScheduleTime")] == [True, True]
+    assert "nextScheduleTime" not in unread
+    assert plan_table(world.observe(), CONFIG).requeue_seconds > 5
+    world.edit(world.writers["w"], schedule={"cron": "61 * * * *"}, operation="Upsert")
+    pass_time(world, 5)
+    assert status(world)["lastScheduleTime"] == before["lastScheduleTime"]
+    world.edit(world.writers["w"], schedule=EVERY_TWO)
+    pass_time(world, 2)
+    assert status(world)["attempt"] == 2, "a tick that was missed"
 
 
 def test_a_nonce_runs_between_ticks() -> None:

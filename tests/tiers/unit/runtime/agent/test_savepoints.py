@@ -131,6 +131,17 @@ def test_one_whose_gate_was_put_meanwhile_is_begun_anew() -> None:
     assert fake.done["result"] == "Completed"
 
 
+def test_one_whose_gate_was_put_before_it_is_begun_is_chosen_anew() -> None:
+    """F458: the lock was waited for, and a commit is later than the one that was chosen."""
+    fake = Fake([*COMMITS], overtakes=f"{T3}_{T4}.commit")
+    keeper = made(fake)
+    keeper.consider(look(REQUESTS))
+    assert (fake.done["result"], fake.recorded, fake.log) == ("Pending", [], ["lock"])
+    assert "the gate has changed" in fake.done["message"]
+    keeper.consider(look(REQUESTS))
+    assert (fake.done["result"], fake.done["instant"]) == ("Completed", T3)
+
+
 def test_one_that_failed_is_not_gone_on_with_behind_another_gate() -> None:
     fake = Fake([*COMMITS], fails=1)
     keeper = made(fake)
