@@ -24,7 +24,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, at, machine
 from tests.support import ROOT
-from tests.support.evidence import Evidence, commit, of_results
+from tests.support.evidence import DIRECT, Evidence, commit
 from tests.support.evidence.versions import versions
 from tests.support.harness.local import Process, Table, World, rows, until
 
@@ -196,7 +196,14 @@ def page(found: list[JsonDict]) -> str:
     ]
     lines[-3:-3] = [
         "",
-        str(Evidence(of_results(found[:1]), "1 of four phases", "the phase without a backfill twice; the others once")),
+        str(
+            Evidence.of(
+                found[:1],
+                "1 of four phases",
+                repeats="the phase without a backfill twice; the others once",
+                direct=DIRECT,
+            )
+        ),
     ]
     verdicts = []
     for r in found:

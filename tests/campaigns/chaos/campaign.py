@@ -35,6 +35,8 @@ EXECUTOR = {
     "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
     "resources": {"requests": {"cpu": "50m"}},
 }
+BAD = ("broken", "stuck")
+"""Verdicts of which the namespace stays, to be looked at."""
 BATCHES = 100_000
 """More than a run can commit: writers are ended, they do not finish."""
 PODS = {
@@ -74,17 +76,22 @@ class Chaos:
     def run(self, cell: str, seed: int, seconds: float) -> dict[str, Any]:
         """A run of a cell such as `mor-default`.
 
-        What it returns has the verdict; the namespace of a run that is not ok stays.
+        What it returns has the verdict; the namespace of a run that is not ok stays. A run in which
+        something did not happen in its time is `stuck`: `stuck` says what was waited for, and
+        nothing was asked of its table.
         """
         space = make_space(f"chaos-{cell}", self.lake, self.watch)
         space.logs.start()
         begun = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
+        run_ = Run(space, self.screen, cell, seed, seconds)
         try:
-            found = Run(space, self.screen, cell, seed, seconds).run()
+            found = run_.run() | {"stuck": ""}
+        except AssertionError as error:
+            found = {"verdict": "stuck", "stuck": str(error)[:500], "faults": run_.faults}
         finally:
             space.logs.stop()
         found |= {"cell": cell, "seed": seed, "seconds": seconds, "commit": self.commit, "at": begun}
-        if found["verdict"] != "broken":
+        if found["verdict"] not in BAD:
             kubectl("delete", "namespace", space.namespace, "--wait=false")
         return found
 
@@ -96,7 +103,8 @@ class Run:
         self.space, self.screen, self.seed, self.seconds = space, screen, seed, seconds
         self._table = workload.table(cell)
         self._names = [f"w{number}" for number in range(SOURCES)] + ["threads"]
-        self._faults: list[dict[str, Any]] = []
+        self.faults: list[dict[str, Any]] = []
+        """Those of the run so far."""
 
     def run(self) -> dict[str, Any]:
         """Write, break, end, look."""
@@ -178,7 +186,7 @@ class Run:
                 self._freeze(pids, length)
             else:
                 _signal(pids, signal.SIGKILL)
-            self._faults.append(fault)
+            self.faults.append(fault)
             self.screen.fact(" ".join(f"{name}={value}" for name, value in fault.items()))
         time.sleep(max(0.0, begin + self.seconds - time.monotonic()))
 
@@ -260,13 +268,15 @@ class Run:
             for check in answers.checks
             if check["outcome"] not in ("ok", "not asked")
         }
+        if answers.outcomes["rows"] != "ok":
+            bad.setdefault("rows", f"their outcome is {answers.outcomes['rows']}")
         unnamed = [
             one["instant"]
             for one in commits
             if "hudioperator.writer" in one["extra"] and one["records"] and not _batch_of(one)
         ]
         gaps = workload.gaps(committed)
-        ok = not any((bad, unnamed, gaps, lost, forbidden)) and answers.outcomes["rows"] == "ok"
+        ok = not any((bad, unnamed, gaps, lost, forbidden))
         batches = {
             name: sum(1 for writer, _ in set(committed) if writer == n)
             for n, name in enumerate([*self._names[:SOURCES], "thread-0", "thread-1"])
@@ -296,7 +306,7 @@ class Run:
                     if s.attempt.startswith(f"{self.space.namespace}.")
                 ]
             ),
-            "faults": self._faults,
+            "faults": self.faults,
         }
 
 

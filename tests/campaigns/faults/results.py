@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.support import ROOT
 from tests.support.evidence import RAW, commit
+from tests.support.evidence.replaced import with_earlier
 from tests.support.evidence.versions import versions
 
 OUT = ROOT / "build" / "faults"
@@ -44,14 +45,17 @@ def load(cell: Cell) -> dict[str, Any] | None:
 
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result down with its key."""
-    full = {
-        **result,
-        "key": key(),
-        "commit": commit(),
-        "versions": versions(),
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    """Write a result down with its key, and with the verdicts of those that it replaces."""
+    full = with_earlier(
+        {
+            **result,
+            "key": key(),
+            "commit": commit(),
+            "versions": versions(),
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        },
+        load(cell),
+    )
     STORE.mkdir(parents=True, exist_ok=True)
     (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

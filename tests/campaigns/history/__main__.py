@@ -31,6 +31,7 @@ from typing import Any
 from tests.campaigns.history import page
 from tests.campaigns.history.run import CELLS, Cell
 from tests.support.evidence import RAW
+from tests.support.evidence.replaced import with_earlier
 from tests.support.harness.apart import RESULT, TOLD, run_apart
 
 ROOT = page.ROOT
@@ -95,9 +96,16 @@ def apart(cell: Cell, *, rounds: int, chance: int) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         result["folder"] = str(folder)
-    result |= {"commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    path(cell).write_text(json.dumps(result, indent=1) + "\n")
-    return result
+    return save(cell, result)
+
+
+def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
+    """Write a result down with its commit, and with the verdicts of those that it replaces."""
+    new = {**result, "commit": commit(), "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    full = with_earlier(new, load(cell))
+    STORE.mkdir(parents=True, exist_ok=True)
+    path(cell).write_text(json.dumps(full, indent=1) + "\n")
+    return full
 
 
 def inside(name: str, folder: Path, *, rounds: int, chance: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.campaigns.history.run import CELLS, Cell
 from tests.support import ROOT
-from tests.support.evidence import Evidence, none_of, of_results
+from tests.support.evidence import DIRECT, Evidence, none_of, replaced
 
 TARGET = ROOT / "docs" / "results" / "history.md"
 Result = Mapping[str, Any]
@@ -16,13 +16,14 @@ HEAD = """\
 # Histories of concurrent writers
 
 Written by `make history` (`tests/campaigns/history`); do not edit. In a run three writers take the same kinds of steps on the same records of one table, at
-once; one of them is killed while it writes, settled, and followed by another attempt. Each step reads the table, decides and writes
-(`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions is that in which the table's commits completed. Of that,
+once; one of them is killed while a write of its own is pending (in runs without a number under *met*: while anybody's was), settled, and followed by
+another attempt. Each step reads the table, decides and writes (`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions is that in which the table's commits completed. Of that,
 the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append transactions and looks for cycles.
 
 | column | is |
 |---|---|
 | commits, conflicts | completed commits; tries that were refused and made again |
+| met | committed transactions that have read between the read and the commit of another writer's; -: not counted. A run without any is *thin*, one of which the audit cannot tell *unknown* |
 | G0, G1 | dirty writes; aborted, intermediate or circular reads. Snapshot isolation excludes them, as it does the next two |
 | G-single, G-SI | read skew and lost updates; snapshots in opposite orders |
 | lost | appended marks of completed commits that are not in the list in the end |
@@ -45,18 +46,19 @@ def page(load: Callable[[Cell], Result | None]) -> str:
     lines = [
         HEAD,
         str(
-            Evidence(
-                of_results(found),
+            Evidence.of(
+                found,
                 f"{len(found)} of {len(CELLS)}",
-                left_out="results before the newest of a run; one that was cut off leaves none",
+                left_out=f"{replaced.told(found)}; a run that was cut off leaves no result",
+                direct=DIRECT,
             )
         ),
         "",
         (
-            "| run | promise | rounds | commits | conflicts | G0, G1 | G-single | G-SI | lost | totals | G2 | "
+            "| run | promise | rounds | commits | conflicts | met | G0, G1 | G-single | G-SI | lost | totals | G2 | "
             "overdrawn | twice (old, new) | verdict | commit |"
         ),
-        "|---|---|" + "---:|" * 11 + "---|---|",
+        "|---|---|" + "---:|" * 12 + "---|---|",
     ]
     lines += [_row(cell, load(cell)) for cell in CELLS]
     return "\n".join([*lines, *_bounds(load), "", *_told(load)]) + "\n"
@@ -65,11 +67,11 @@ def page(load: Callable[[Cell], Result | None]) -> str:
 def _row(cell: Cell, result: Result | None) -> str:
     promise = cell.promise or "none"
     if result is None:
-        return f"| {cell.name} | {promise} | not run |" + " |" * 12
+        return f"| {cell.name} | {promise} | not run |" + " |" * 13
     if "found" not in result:
         return (
             f"| {cell.name} | {promise} | {result['verdict']}: {result['told']} |"
-            + " |" * 11
+            + " |" * 12
             + f" {result['commit']} |"
         )
     found = result["found"]
@@ -79,6 +81,7 @@ def _row(cell: Cell, result: Result | None) -> str:
         result["rounds"],
         found["commits"],
         result["conflicts"],
+        found.get("met", "-"),
         early,
         kinds.get("G-single", 0),
         kinds.get("G-SI", 0),

@@ -8,6 +8,7 @@ saw (source.python, function `transactions`).
 
 A row's `v` is what it holds (a list, a balance, nothing) and, as its last word, the mark of the try
 that wrote it. Notes are one JSON object a line: what was read does not go away when the try fails.
+`at` is the second before the read.
 """
 
 from __future__ import annotations
@@ -69,10 +70,12 @@ def transactions(spark, context):
         nonlocal tries
         tries += 1
         mark = f"{step['name']}.{context.job.number}.{tries}"
+        begun = time.time()
         found = {row.id: row for row in rows.where(col("id").isin(step["read"])).collect()} if rows.columns else {}
         made = _decide(step, found, mark)
         note = {
             "mark": mark,
+            "at": begun,
             "step": step["name"],
             "read": {number: row.v for number, row in found.items()},
             "write": {row[0]: row[2] for row in made},

@@ -20,6 +20,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.campaigns.history.adya import FORBIDDEN, Anomaly, History, Transaction, anomalies
@@ -88,6 +89,8 @@ class Found:
     twice_existing: int
     twice_new: int
     of_keys: int
+    met: int = 0
+    """Committed transactions that have read between the read and the commit of another one."""
 
     @property
     def broken(self) -> list[str]:
@@ -176,7 +179,29 @@ def judge(
         twice_existing=sum(times[300 + r, "u"] > 1 for r in range(1, rounds + 1)),
         twice_new=sum(times[400 + r, f"n{r}"] > 1 for r in range(1, rounds + 1)),
         of_keys=rounds,
+        met=met(notes, commits),
     )
+
+
+def met(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> int:
+    """How many committed transactions have read between the read and the commit of another
+    writer's; of a note without `at` it is not known, and it counts as one that has met nobody.
+    """
+    ends = {mark(v): ended(commit.completion) for commit in commits for v in commit.rows.values()}
+    spans = [
+        (note["mark"].partition(".")[0], float(note["at"]), ends[note["mark"]])
+        for note in notes
+        if "at" in note and note["mark"] in ends
+    ]
+    return sum(
+        any(other != writer and begin < at < end for other, begin, end in spans) for writer, at, _ in spans
+    )
+
+
+def ended(completion: str) -> float:
+    """The second of a completion time, as a timeline names it: `20260101120000123`, in UTC."""
+    whole = datetime.strptime(completion[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return whole.timestamp() + int(completion[14:17] or 0) / 1000
 
 
 def _total(values: Mapping[int, str]) -> int:

@@ -13,7 +13,8 @@ Two kinds: `writing` (SIGKILL at a random moment while data files are written) a
 before the S3 server delivers it later, or never). A round is one fresh table with some kills; it
 counts when in the end every row of every acknowledged commit is there once, and nothing else. Needs
 the cluster with the chart (`make demo`, or `demo/run install`). Results are files in
-docs/results/raw/kills, one per round, so that a run that was cut off is continued.
+docs/results/raw/kills, one per round, so that a run that was cut off is continued. A round in which
+the product hangs is kept as well, with what was waited for, and ends the campaign.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PER_ROUND = 15
 
 
 def main() -> int:
-    """Exit status 1 when a round broke an invariant."""
+    """Exit status 1 when a round broke an invariant or is stuck."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.campaigns.kills", description="kill writers of a table that others write to"
     )

@@ -28,7 +28,9 @@ MILLION = 1_000_000
 
 
 class Broken(AssertionError):
-    """A round that broke an invariant; ``round`` is what is known of it."""
+    """A round that broke an invariant, or one that is stuck, as something did not happen in its
+    time; ``round`` is what is known of it.
+    """
 
     def __init__(self, why: str, found: dict[str, Any]) -> None:
         super().__init__(why)
@@ -62,12 +64,21 @@ class Rounds:
         self._forward.stop()
 
     def run(self, kind: str, kills: int, chance: random.Random) -> dict[str, Any]:
-        """A round. Raises Broken."""
+        """A round. Raises Broken; of a round that is stuck its rows were not looked at, and `stuck`
+        says what was waited for.
+        """
         space = make_space(f"kills-{kind}", self.lake, self.watch)
-        found = Round(space, self.proxy if kind == "critical" else None, self.screen, chance).run(kills)
+        round_ = Round(space, self.proxy if kind == "critical" else None, self.screen, chance)
+        try:
+            found = {"rows": round_.run(kills), "stuck": ""}
+        except Broken as broken:
+            found = {"rows": str(broken), "stuck": ""}
+        except AssertionError as error:
+            found = {"rows": "not looked at", "stuck": str(error)[:500]}
+        found |= {"kills": round_.done, "load": round_.loads}
         found |= {"kind": kind, "commit": self.commit, "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())}
         if found["rows"] != "ok":
-            raise Broken(found["rows"], found)
+            raise Broken(found["stuck"] or found["rows"], found)
         kubectl("delete", "namespace", space.namespace, "--wait=false")
         return found
 
@@ -77,8 +88,15 @@ class Round:
 
     def __init__(self, space: Space, proxy: Proxy | None, screen: Screen, chance: random.Random) -> None:
         self.space, self.proxy, self.screen, self.chance = space, proxy, screen, chance
+        self.done: list[dict[str, Any]] = []
+        self.loads: list[float] = []
+        """The kills so far, and the load average when each was settled."""
 
-    def run(self, kills: int) -> dict[str, Any]:
+    def run(self, kills: int) -> str:
+        """Kill, wait for the ends, look: `check`.
+
+        Raises Broken, and AssertionError of what did not happen in its time.
+        """
         space = self.space
         spec = space.table("t", apply=False)["spec"]
         if self.proxy is not None:
@@ -97,16 +115,12 @@ class Round:
             delay=0.25,
             retryPolicy={"limit": min(20, kills + 10), "backoffSeconds": 1, "maxBackoffSeconds": 2},
         )
-        done: list[dict[str, Any]] = []
-        loads: list[float] = []
         pod = ""
-        while len(done) < kills and not cluster.is_true(space.get("hudiwriter", "victim"), "Finished"):
+        while len(self.done) < kills and not cluster.is_true(space.get("hudiwriter", "victim"), "Finished"):
             instant, pod = space.wait_inflight("victim", "t", not_pod=pod, seconds=240)
-            done.append(self.kill(instant, pod))
-            loads.append(round(os.getloadavg()[0], 1))
-            self.screen.fact(
-                f"kill {len(done)} of {kills}: " + ", ".join(f"{name} {value}" for name, value in done[-1].items())
-            )
+            self.kill(instant, pod)
+            told = ", ".join(f"{name} {value}" for name, value in self.done[-1].items())
+            self.screen.fact(f"kill {len(self.done)} of {kills}: {told}")
         space.wait("hudiwriter/victim", "Finished", seconds=600)
         for number in range(LIVE):
             kubectl(
@@ -121,12 +135,11 @@ class Round:
             )
         for number in range(LIVE):
             wait_for(f"the end of live-{number}", lambda name=f"live-{number}": self._ended(name), seconds=180, every=2)
-        return {"kills": done, "load": loads, "rows": self.check(kills)}
+        return self.check(kills)
 
-    def kill(self, instant: str, pod: str) -> dict[str, Any]:
-        """Kill the victim once and wait until it is settled.
-
-        What it took, in seconds after the kill.
+    def kill(self, instant: str, pod: str) -> None:
+        """Kill the victim once and wait until it is settled; `done` has what it took, in seconds
+        after the kill. Raises Broken, and AssertionError of what did not happen in its time.
         """
         space, held, late = self.space, None, 0.0
         if self.proxy is None:
@@ -157,12 +170,10 @@ class Round:
             "commitsOfOthers": between,
             **phases,
         }
+        self.done.append(found)
+        self.loads.append(round(os.getloadavg()[0], 1))
         if outcome not in wanted:
-            raise Broken(
-                f"{instant} is {outcome}",
-                {"kills": [found], "rows": f"{instant} is {outcome}, expected {' or '.join(sorted(wanted))}"},
-            )
-        return found
+            raise Broken(f"{instant} is {outcome}, expected {' or '.join(sorted(wanted))}", {})
 
     @staticmethod
     def _deliver(held: Held, late: float) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.support.evidence import Evidence, as_said, none_of, of_results
+from tests.support.evidence import Evidence, as_said, at_most, counted, none_of, of_results
 
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 TITLES = {
@@ -42,14 +43,16 @@ def _bound(kills: int) -> str:
 def _rounds(rounds: list[dict[str, Any]]) -> str:
     commits = " and ".join(dict.fromkeys(as_said(one["commit"]) for one in rounds))
     kills = [kill for one in rounds for kill in one["kills"]]
+    looked = [one for one in rounds if not one.get("stuck")]
     outcomes = {
         name: sum(kill["outcome"] == name for kill in kills) for name in sorted({kill["outcome"] for kill in kills})
     }
     between = [int(kill["commitsOfOthers"]) for kill in kills]
-    bad = [one for one in rounds if one["rows"] != "ok"]
+    bad = [one for one in looked if one["rows"] != "ok"]
     seeds = ", ".join(str(one["seed"]) for one in rounds)
     instants = ", ".join(f"{n} {name}" for name, n in outcomes.items())
     rows = f"in {len(bad)} rounds. Audit: VIOLATED" if bad else "none. Audit: ok after each round"
+    rows += " that came to its end" if len(looked) < len(rounds) else ""
     none = between.count(0)
     lines = [
         (
@@ -69,11 +72,32 @@ def _rounds(rounds: list[dict[str, Any]]) -> str:
             lines.append(
                 f"| {phase} | {statistics.median(values):.1f} | {percentile(values, 0.95):.1f} | {max(values):.1f} |"
             )
-    said = f"median {statistics.median(between):.0f}, none in {none or none_of(len(between))}"
-    said += f" of {len(between)}" if none else ""
-    lines += ["", f"Commits of the other writers between kill and Settled: {said}."]
-    lines += [] if bad else ["", _bound(len(kills))]
-    return "\n".join(lines)
+    if between:
+        said = f"median {statistics.median(between):.0f}, none in {none or none_of(len(between))}"
+        said += f" of {len(between)}" if none else ""
+        lines += ["", f"Commits of the other writers between kill and Settled: {said}."]
+    lines += [] if bad or not looked else ["", _bound(sum(len(one["kills"]) for one in looked))]
+    return "\n".join([*lines, *_hung(rounds)])
+
+
+def _hung(rounds: list[dict[str, Any]]) -> list[str]:
+    """Rounds that are stuck, of those that would have been kept."""
+    kept = [one for one in rounds if "stuck" in one]
+    stuck = [one for one in kept if one["stuck"]]
+    lines = ["", f"Rounds that hung: {at_most(len(stuck), len(kept))}."] if kept else []
+    return [*lines, *([""] if stuck else []), *(f"* **stuck**, seed {one['seed']}: {one['stuck']}" for one in stuck)]
+
+
+def _since(rounds: list[dict[str, Any]]) -> str:
+    """From which round on one that hangs has left a result: the first with the field."""
+    kept = [one for one in rounds if "stuck" in one]
+    if not kept:
+        return "All these rounds are of a harness that kept none that hung: how many there were is not known."
+    first = min(kept, key=lambda one: str(one["at"]))
+    return (
+        f"Rounds that hang are kept since {as_said(first['commit'])} ({first['at'][:10]}); how many there were "
+        "before is not known."
+    )
 
 
 def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, Any]]) -> str:
@@ -89,12 +113,23 @@ def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, A
         f"{kills} kills in {made} rounds",
         "each kill at another moment; the spread is in the tables",
         left_out="rounds that were cut off; how many was not kept",
+        more=(_since(every),),
+        counts=_counts(every, list(earlier.values())),
     )
     if earlier:
         of = ", ".join(sorted(set(days.values())))
         head += f"\nOf the rounds of {of} nothing was kept but what this page says of them.\n"
     kinds = [kind for kind in TITLES if rounds.get(kind) or kind in earlier]
     return "\n".join([head, f"{said}\n", *(section(k, rounds.get(k, []), earlier.get(k)) + "\n" for k in kinds)])
+
+
+def _counts(every: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> dict[str, int]:
+    """Rounds of each commit; of those before, with several commits, each stands for one at least."""
+    found = Counter(counted(every))
+    for one in earlier:
+        first, *others = one["commits"]
+        found.update({first: one["rounds"] - len(others), **dict.fromkeys(others, 1)})
+    return dict(found)
 
 
 def write(path: Path, rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.campaigns.matrix.cells import EVERY, KINDS, STORAGE, TESTS, WRITERS, Cell
 from tests.support import ROOT
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import DIRECT, Evidence, replaced
 
 TARGET = ROOT / "docs" / "results" / "matrix.md"
 Result = Mapping[str, Any]
@@ -72,7 +72,7 @@ def page(load: Load, before: Result | None = None) -> str:
 
 
 def _evidence(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -> str:
-    left = "results before the newest of a cell; a run that was cut off leaves none"
+    left = f"{replaced.told(run.values())}; a run that was cut off leaves no result"
     old = sum("from" in result for result in run.values())
     more = (
         (
@@ -81,9 +81,8 @@ def _evidence(found: Mapping[Cell, Result | None], run: Mapping[Cell, Result]) -
             "own look, so that a look that is wrong was not seen."
         ),
     )
-    return str(
-        Evidence(of_results(run.values()), f"{len(run)} of {len(found)} cells", left_out=left, more=more if old else ())
-    )
+    runs = f"{len(run)} of {len(found)} cells"
+    return str(Evidence.of(run.values(), runs, left_out=left, more=more if old else (), direct=DIRECT))
 
 
 def write(load: Load, before: Result | None = None) -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 from tests.campaigns.matrix.cells import Cell
 from tests.support import ROOT
 from tests.support.evidence import RAW
+from tests.support.evidence.replaced import with_earlier
 from tests.support.evidence.versions import versions
 
 OUT = ROOT / "build" / "matrix"
@@ -30,7 +31,7 @@ TESTED = (
     "tests/campaigns/matrix",
 )
 """What an outcome depends on: a commit that touches nothing of it leaves results valid."""
-NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/campaigns/matrix/page.py", ":!**/*.md")
+NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/campaigns/matrix/page.py", ":!tests/campaigns/matrix/results.py", ":!**/*.md")
 
 
 @lru_cache
@@ -62,14 +63,17 @@ def before() -> dict[str, Any] | None:
 
 
 def save(cell: Cell, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result down with its key."""
-    full = {
-        **result,
-        "cell": cell.name,
-        "key": key(),
-        "commit": commit(),
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    """Write a result down with its key, and with the verdicts of those that it replaces."""
+    full = with_earlier(
+        {
+            **result,
+            "cell": cell.name,
+            "key": key(),
+            "commit": commit(),
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        },
+        load(cell),
+    )
     STORE.mkdir(parents=True, exist_ok=True)
     (STORE / f"{cell.file}.json").write_text(json.dumps(full, indent=1) + "\n")
     return full

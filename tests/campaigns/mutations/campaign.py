@@ -29,7 +29,8 @@ RESULTS = ROOT / "docs" / "results" / "mutations.json"
 """
 SHOWN = 200
 """Characters of what a test said that are kept."""
-CAUGHT, SURVIVED, INVALID = "caught", "survived", "invalid"
+CAUGHT, SURVIVED, INVALID, NO_END = "caught", "survived", "invalid", "no end"
+_NO_END = re.compile(r"no end after |" + judges.TIMED_OUT.pattern)
 RELEVANT = {
     "unit": (
         "operator/hudi_contract/",
@@ -105,8 +106,11 @@ def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
 def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
     """Caught: every named test has failed.
 
-    Survived: one has passed. Invalid: that cannot be told.
+    Survived: one has passed. No end: one did not end in its time, so that nobody knows what it
+    would have said. Invalid: that cannot be told.
     """
+    if seen.endless and not set(one.tests) & seen.passed:
+        return Verdict(NO_END, seen.endless, seconds)
     if seen.invalid and not set(one.tests) & seen.passed:
         return Verdict(INVALID, {"": seen.invalid}, seconds)
     if set(one.tests) <= set(seen.failed):
@@ -206,6 +210,7 @@ class Campaign:
             "key": judged,
             "outcome": found.outcome,
             "told": told,
+            "tests": sorted(one.tests),
             "commit": evidence.commit(),
             "at": time.strftime("%Y-%m-%d", time.gmtime()),
         }
@@ -283,8 +288,17 @@ def wanted_of(one: Mutation) -> str:
 
 
 def stored(one: Mutation) -> dict[str, Any] | None:
-    """The newest outcome of a mutation, of whatever code; None: it was never judged."""
+    """The newest outcome of a mutation, of whatever code; None: it was never judged, or by other
+    tests than those that it names today.
+
+    One that was stored as `invalid` or `caught` because a test did not end is `no end`, by what was
+    kept of its test.
+    """
     found: dict[str, Any] | None = _outcomes(RESULTS.stat().st_mtime_ns if RESULTS.exists() else 0).get(one.id)
+    if found and sorted(one.tests) != found.get("tests", sorted(one.tests)):
+        return None
+    if found and found["outcome"] in (CAUGHT, INVALID) and _NO_END.match(found.get("told", "")):
+        return {**found, "outcome": NO_END}
     return found
 
 

@@ -44,22 +44,29 @@ def tier(test: str) -> str:
     return "java" if test.startswith(JAVA_TESTS) else test.split("/")[2]
 
 
+TIMED_OUT = re.compile(r"(\w+: )?(Failed: Timeout \(?>|(java\.util\.concurrent\.)?TimeoutException: \S+\(.*\) timed out)")
+"""What a test says that was ended by its own limit of time: nobody has looked at what it shows."""
+
+
 @dataclass
 class Seen:
     """What became of tests, by the names that the list has for them.
 
-    ``invalid`` says why nothing can be concluded; else empty.
+    ``invalid`` says why nothing can be concluded; else empty. ``endless``: those that did not end
+    in their time, with what was said then.
     """
 
     passed: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
     invalid: str = ""
+    endless: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Seen) -> None:
         """Take over what other tests have shown."""
         self.passed |= other.passed
         self.failed.update(other.failed)
         self.invalid = self.invalid or other.invalid
+        self.endless.update(other.endless)
 
 
 def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str] = ()) -> Seen:
@@ -70,9 +77,9 @@ def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str]
     seen = Seen()
     for kind in TIERS:
         mine = sorted({test for test in tests if tier(test) == kind})
-        if mine and not seen.invalid:
+        if mine and not seen.invalid and not seen.endless:
             seen.add(_java(mine, place, scratch, changed) if kind == "java" else _pytest(mine, place, scratch, kind))
-    for test in set(tests) - seen.passed - set(seen.failed):
+    for test in set(tests) - seen.passed - set(seen.failed) if not seen.endless else ():
         seen.invalid = seen.invalid or f"{test} was not run"
     return seen
 
@@ -141,12 +148,21 @@ def _pytest(tests: list[str], place: Path, scratch: Path, kind: str) -> Seen:
     report, log = scratch / "pytest.xml", scratch / "pytest.log"
     report.unlink(missing_ok=True)
     command = (sys.executable, "-m", "pytest", "-q", "--tb=short", "--junitxml", str(report), *tests)
-    code = _command(command, place, log, SECONDS[kind] + EACH[kind] * len(tests))
+    limit = SECONDS[kind] + EACH[kind] * len(tests)
+    code = _command(command, place, log, limit)
     if code == 124:
-        return Seen(invalid=f"no end after {SECONDS[kind]} s")
+        return Seen(endless=dict.fromkeys(tests, f"no end after {limit} s"))
     if code not in (0, 1) or not report.exists():
         return Seen(invalid=f"pytest could not run them: {_last(log)}")
     return python_seen(tests, report)
+
+
+def _settle(seen: Seen) -> None:
+    """A test has failed when one of its parameters has, and has no end when one of them has none
+    and none has failed.
+    """
+    seen.endless = {test: said for test, said in seen.endless.items() if test not in seen.failed}
+    seen.passed -= {*seen.failed, *seen.endless}
 
 
 def python_seen(tests: list[str], report: Path) -> Seen:
@@ -163,12 +179,14 @@ def python_seen(tests: list[str], report: Path) -> Seen:
             broken = broken or f"{case.get('name')}: {_message(bad)}"
         elif failure is not None and BROKEN.match(_message(failure)):
             broken = broken or f"{case.get('name')}: {_message(failure)}"
+        elif failure is not None and name and TIMED_OUT.match(_message(failure)):
+            seen.endless.setdefault(name, f"{case.get('name')}: {_message(failure)}")
         elif failure is not None and name:
             seen.failed.setdefault(name, f"{case.get('name')}: {_message(failure)}")
         elif name:
             seen.passed.add(name)
-    seen.passed -= set(seen.failed)
-    undecided = set(tests) - set(seen.failed)
+    _settle(seen)
+    undecided = set(tests) - set(seen.failed) - set(seen.endless)
     # Code that cannot run does not spoil what another parameter of the same test has shown.
     seen.invalid = broken if broken and undecided else ""
     return seen
@@ -253,8 +271,9 @@ def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) 
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
     )
     command = ("java", *options, "-cp", f"{mutated}{os.pathsep}{path}", "NamedTests", *names)
-    if _command(command, place, log, SECONDS["java"] + EACH["java"] * len(tests)) == 124:
-        return Seen(invalid=f"no end after {SECONDS['java']} s")
+    limit = SECONDS["java"] + EACH["java"] * len(tests)
+    if _command(command, place, log, limit) == 124:
+        return Seen(endless=dict.fromkeys(tests, f"no end after {limit} s"))
     return java_seen(names, log.read_text(errors="replace"))
 
 
@@ -267,10 +286,12 @@ def java_seen(names: dict[str, str], said: str) -> Seen:
         _, name, status, error = line.split("\t", 3)
         if (status != "SUCCESSFUL" and name not in names) or BROKEN.match(error):
             broken = broken or f"{name}: {error[:240]}"
+        elif status == "FAILED" and TIMED_OUT.match(error):
+            seen.endless.setdefault(names[name], f"{name.rpartition('#')[2]}: {error[:240]}")
         elif status == "FAILED":
             seen.failed.setdefault(names[name], f"{name.rpartition('#')[2]}: {error[:240]}")
         elif status == "SUCCESSFUL" and name in names:
             seen.passed.add(names[name])
-    seen.passed -= set(seen.failed)
-    seen.invalid = broken if broken and set(names.values()) - set(seen.failed) else ""
+    _settle(seen)
+    seen.invalid = broken if broken and set(names.values()) - set(seen.failed) - set(seen.endless) else ""
     return seen

@@ -281,8 +281,8 @@ def page() -> str:
     lines = [
         HEAD,
         str(
-            evidence.Evidence(
-                evidence.of_results(every),
+            evidence.Evidence.of(
+                every,
                 f"the last one of each of {sum(r['tests'] for r in every)} tests",
                 left_out="earlier runs",
             )

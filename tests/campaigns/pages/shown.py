@@ -251,8 +251,8 @@ def page() -> str:
         for test in catalog.named(word)
     }
     used = [result for file in sorted({test.file for test in named}) for result in stored.get(file, {}).values()]
-    said = evidence.Evidence(
-        evidence.of_results(used),
+    said = evidence.Evidence.of(
+        used,
         f"the last noted one of each of {len(named)} tests, where there is one",
         left_out="earlier runs, and runs of CI",
     )

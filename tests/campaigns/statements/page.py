@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.campaigns.statements import rows
 from tests.support import ROOT
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import DIRECT, Evidence
 
 LIST = ROOT / "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements/statements.json"
 SEEN = ROOT / "build" / "statements"
@@ -181,10 +181,11 @@ def page(results: Mapping[str, Any] | None = None) -> str:
     lines = [
         HEAD,
         str(
-            Evidence(
-                of_results(ran),
+            Evidence.of(
+                ran,
                 count,
-                left_out="runs before the newest of a mode, and those that did not come to their end",
+                left_out="runs before the newest of a mode, and those that failed or did not come to their end",
+                direct=DIRECT,
             )
         ),
         "",

@@ -46,8 +46,9 @@ def campaign(only: str, *, again: bool, minutes: float) -> None:
             if time.monotonic() > end:
                 break
             run = Run(world, agent, AGENT, case, kind, f"values-{number}")
-            seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False))
-            page.keep(case.name, kind, seen, whole=True)
+            before = page.earlier(case.name, kind)
+            seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False, earlier=before))
+            page.keep(case.name, kind, seen, whole=True, earlier=before)
             wrong = {
                 reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.campaigns.values.cases import CASES, PATHS, Case
 from tests.campaigns.values.refusals import refusals
 from tests.campaigns.values.run import HELD, NOT_READ, STEPS, column
 from tests.support import ROOT
-from tests.support.evidence import Evidence, of_results
+from tests.support.evidence import DIRECT, Evidence, replaced
 from tests.support.harness.local import World
 
 RESULTS = ROOT / "docs" / "results" / "values.json"
@@ -94,14 +94,37 @@ def fresh(case: str, kind: str) -> bool:
     return bool(found.get("commit") == commit() and found.get("whole"))
 
 
-def keep(case: str, kind: str, seen: Mapping[str, Any], *, whole: bool) -> None:
-    """Write down what was seen; `whole`: in every step."""
+def verdict(result: Mapping[str, Any]) -> str:
+    """Of one case: `ok`, `damaged`, or `not whole` when a step is missing."""
+    if any(map(_damage, _cells(result))):
+        return "damaged"
+    return "ok" if result.get("whole") else "not whole"
+
+
+def _cells(result: Mapping[str, Any]) -> list[str]:
+    return [what for reading in result["seen"].values() for what in reading.values()]
+
+
+def _damage(what: str) -> bool:
+    return what != HELD and not what.startswith(NOT_READ)
+
+
+def earlier(case: str, kind: str) -> list[dict[str, str]]:
+    """What a run that begins now replaces, for `keep`."""
+    return replaced.earlier(load()["cases"].get(f"{case}/{kind}"), verdict=verdict)
+
+
+def keep(
+    case: str, kind: str, seen: Mapping[str, Any], *, whole: bool, earlier: Sequence[Mapping[str, str]] = ()
+) -> None:
+    """Write down what was seen; `whole`: in every step. `earlier`: what this run replaces."""
     with _changed() as found:
         found["cases"][f"{case}/{kind}"] = {
             "commit": commit(),
             "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
             "whole": whole,
             "seen": seen,
+            "earlier": list(earlier),
         }
 
 
@@ -120,10 +143,8 @@ def keep_refusals(world: World) -> None:
 def damaged() -> int:
     """Cells that are neither held nor refused, nor of a reader that does not know the type."""
     found = load()
-    cells = [
-        what for result in found["cases"].values() for reading in result["seen"].values() for what in reading.values()
-    ]
-    return sum(what != HELD and not what.startswith(NOT_READ) for what in cells) + sum(
+    cells = [what for result in found["cases"].values() for what in _cells(result)]
+    return sum(map(_damage, cells)) + sum(
         not said for role in found["refused"].values() for said in role.values()
     )
 
@@ -158,10 +179,11 @@ def _evidence(cases: Mapping[str, Any]) -> str:
     ]
     whole = sum(bool(result.get("whole")) for result in known)
     return str(
-        Evidence(
-            of_results(known),
+        Evidence.of(
+            known,
             f"{whole} of {sum(len(case.kinds) for case in CASES)} cases",
-            left_out="results before the newest of a case",
+            left_out=replaced.told(known),
+            direct=DIRECT,
         )
     )
 

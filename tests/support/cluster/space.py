@@ -236,16 +236,20 @@ class Space:
         return cluster.condition(self.get(kind, name), condition)
 
     def wait(self, resource: str, condition: str, *, seconds: float) -> None:
-        """``kubectl wait``, as a user would do it."""
-        cluster.kubectl(
-            "wait",
-            f"--for=condition={condition}",
-            resource,
-            "-n",
-            self.namespace,
-            f"--timeout={seconds:.0f}s",
-            timeout=seconds + 10,
-        )
+        """``kubectl wait``, as a user would do it. AssertionError after ``seconds``."""
+        try:
+            cluster.kubectl(
+                "wait",
+                f"--for=condition={condition}",
+                resource,
+                "-n",
+                self.namespace,
+                f"--timeout={seconds:.0f}s",
+                timeout=seconds + 10,
+            )
+        except cluster.KubectlFailed as error:
+            assert "timed out waiting" not in str(error), f"waited {seconds:.0f} s for {resource} to be {condition}"
+            raise
 
     def path(self, table: str) -> str:
         """Where the table lies, ``bucket/folder``."""

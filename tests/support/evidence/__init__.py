@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import comb
 from typing import Any
 
 from tests.support import ROOT
@@ -27,6 +29,15 @@ MARK = "**Evidence.**"
 NOTHING = f"{MARK} Not run."
 OLDER = "**Older code**: what was committed later was not part of it;"
 GONE = "not in this repository's history"
+GATEWAY = "e1810866ab547755fd2da9119d2d48a5fd698f4a"
+"""The commit with which the gateway came, through which pods reach etcd: what was run of code
+without it has not met it.
+"""
+DIRECT = (
+    "Writers and agent reach etcd directly, with the gateway's certificate: the gateway, through which pods reach "
+    "it, is no part of these runs."
+)
+"""`Evidence.direct` of what runs in the processes of the hudi tier (docs/design/testing.md)."""
 ONE_EACH = "one run each, so nothing is known of the spread"
 _NAMED = re.compile(r"\bcommits? `?([0-9a-f]{7,40})\b|`([0-9a-f]{7,40})[`+ ]")
 """A commit behind that word, or in backticks, alone or before versions."""
@@ -47,14 +58,25 @@ class Evidence:
     """Runs that were thrown away, and why."""
     more: tuple[str, ...] = field(default=())
     """Further sentences."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many runs each commit has; a commit that is not named has one."""
+    direct: str = ""
+    """Of a campaign whose processes do not reach etcd as pods do: how they reach it, a sentence."""
+
+    @classmethod
+    def of(cls, results: Iterable[Mapping[str, Any]], runs: str, **more: Any) -> Evidence:
+        """Of raw results as `of_results` takes them; `more`: other fields."""
+        found = list(results)
+        return cls(of_results(found), runs, **{"counts": counted(found), **more})
 
     def __str__(self) -> str:
         if not self.commits:
             return NOTHING
         named = ", ".join(f"{as_said(commit)} ({days})" for commit, days in self.commits.items())
         known = [commit.rstrip("+") for commit in self.commits if reachable(commit.rstrip("+"))]
+        oldest = "the oldest of them" + ("" if len(known) == len(self.commits) else " that is in the history")
         how = (
-            f"`git diff --stat {min(known, key=position)} -- {' '.join(PRODUCT)}`, from the oldest of them, shows it"
+            f"`git diff --stat {min(known, key=position)} -- {' '.join(PRODUCT)}`, from {oldest}, shows it"
             if known
             else "their code cannot be had any more"
         )
@@ -63,6 +85,7 @@ class Evidence:
                 MARK,
                 f"Runs: {self.runs}, on {named}. Repeats: {self.repeats}. Left out: {self.left_out}.",
                 *self.more,
+                self.direct or _of_gateway({commit: self.counts.get(commit, 1) for commit in self.commits}),
                 OLDER,
                 f"{how}.",
             ]
@@ -81,13 +104,53 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {commit: " to ".join(sorted({min(days[commit]), max(days[commit])})) for commit in newest}
 
 
-def none_of(number: int) -> str:
-    """The probability that `number` tries without an event allow: the upper end of the one-sided 95
-    % interval (Clopper and Pearson), in percent.
+def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many results each commit has; one that is of several tests counts as so many."""
+    found: Counter[str] = Counter()
+    for result in results:
+        found[str(result["commit"])] += int(result.get("tests") or 1)
+    return dict(found)
+
+
+def _of_gateway(counts: Mapping[str, int]) -> str:
+    """How many of the runs are of a product that pods used without the gateway."""
+    total = sum(counts.values())
+    known = {commit: has_gateway(commit.rstrip("+")) for commit in counts}
+    without = sum(number for commit, number in counts.items() if known[commit] is False)
+    unknown = sum(number for commit, number in counts.items() if known[commit] is None)
+    if not without and not unknown:
+        return f"All {total} are of a product with the gateway, through which pods reach etcd."
+    more = f"; of {unknown} it cannot be told, because their commits are gone" if unknown else ""
+    return f"{without} of {total} runs are of a product without the gateway, through which pods reach etcd today{more}."
+
+
+@cache
+def has_gateway(commit: str) -> bool | None:
+    """Whether the gateway is part of a commit; None: the history does not have it, or there is
+    no history.
     """
-    return (
-        f"0 of {number}: less than {100 * (1 - 0.05 ** (1 / number)):.2g} %" if number else "0 of 0: nothing is known"
-    )
+    if not has_history() or not reachable(commit):
+        return None
+    return _git("merge-base", "--is-ancestor", GATEWAY, commit).returncode == 0
+
+
+def at_most(seen: int, number: int) -> str:
+    """How often it was seen, and the probability that this allows: the upper end of the one-sided
+    95 % interval (Clopper and Pearson), in percent.
+    """
+    if not number:
+        return "0 of 0: nothing is known"
+    low, high = (seen / number, 1.0) if seen else (0.0, 1 - 0.05 ** (1 / number))
+    while seen and high - low > 1e-9:  # the probability of so few events falls with the rate
+        rate = (low + high) / 2
+        few = sum(comb(number, k) * rate**k * (1 - rate) ** (number - k) for k in range(seen + 1))
+        low, high = (rate, high) if few > 0.05 else (low, rate)
+    return f"{seen} of {number}: " + (f"less than {100 * high:.2g} %" if seen < number else "all of them")
+
+
+def none_of(number: int) -> str:
+    """`at_most` of tries without an event."""
+    return at_most(0, number)
 
 
 def as_said(commit: str) -> str:
@@ -151,6 +214,8 @@ def faults(text: str) -> list[str]:
             for what in ("Runs: ", "Repeats: ", "Left out: ")
             if line != NOTHING and what not in line
         ]
+        if line != NOTHING and " gateway" not in re.sub(r"`[^`]*`", "", line):
+            found.append("it does not say whether the gateway was part of the runs")
     return found + lost(text)
 
 

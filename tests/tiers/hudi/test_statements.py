@@ -1,8 +1,8 @@
 """Every statement, procedure and way to save of a program beside other writers: it works, is
 refused, or changes nothing; no row is lost.
 
-What was seen is kept in build/statements, from which `python -m tests.campaigns.statements.page`
-makes docs/use/what-user-code-may-do.md.
+What a run that passes has seen is kept in build/statements, from which
+`python -m tests.campaigns.statements.page` makes docs/use/what-user-code-may-do.md.
 """
 
 from __future__ import annotations
@@ -104,7 +104,6 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     (folder / "living").touch()
     assert living.wait() == 0, living.log()[-4000:]
     found = json.loads(results.read_text())
-    keep(mode, found, commit)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
 
     assert set(found) <= names(), "the page has a row for each name"
@@ -147,6 +146,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     for name in named.SHOWN:
         assert found[name].get("rows", 0) > 0, (name, found[name])
     assert not wrong, wrong
+    keep(mode, found, commit)
 
 
 LOGGED = rows([1, 2], "a", "v3", 3)

@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from demo import cluster
 
 from hudi_operator.api import services
 from hudi_operator.api.spec import TableSpec
-from tests.campaigns.chaos import page, workload
+from tests.campaigns.chaos import __main__ as command
+from tests.campaigns.chaos import campaign, page, workload
+from tests.support.cluster import space
 
 
 def test_every_attempt_and_the_judge_draw_the_same_batch() -> None:
@@ -87,8 +93,118 @@ def test_the_page_counts_faults_that_hit_and_shows_what_is_broken() -> None:
     assert "| w0 3 | - | - | - | - | 1 | 9 |" in text, "an earlier run, of which less is known"
     newer = {**one, "acknowledged": 7, "archived": 4, "clusterings": 2}
     assert "| w0 3 | 7 | - | 4 | 2 | 1 | 9 |" in page.page([newer])
-    assert "0 of 1 runs ok, 0.3 hours of faults." in text
+    assert "1 runs: 1 broken; 0.3 hours of faults." in text
     assert "Not run." in page.page([])
+
+
+def run_of(number: int, **more: Any) -> dict[str, Any]:
+    """A run in which nothing was wrong, of a harness that kept no run that hung."""
+    one = {"cell": "cow-default", "seconds": 1200.0, "seed": number, "commit": "abc", "at": f"2026-01-0{number}T00:00Z"}
+    return one | {"verdict": "ok", "bad": {}, "gaps": [], "batches": {}, "settled": 1, "keys": 9, "faults": []} | more
+
+
+def answer(text: str, begin: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {begin}")]
+    return line.partition(" | ")[2]
+
+
+def test_each_question_has_the_runs_that_it_was_asked_in() -> None:
+    """Those of another question say nothing about it."""
+    told = {"acknowledged": 3, "archived": 2, "lost": []}
+    found = [run_of(1), run_of(2, history=[]), run_of(3, history=["G0: a"], verdict="broken", **told), run_of(4, **told)]
+    text = page.page(found)
+    assert answer(text, "Rows lost") == "4 | 0 of 4: less than 53 % |"
+    assert answer(text, "Histories") == "2 | 1 of 2: less than 97 % |"
+    assert answer(text, "Acknowledged") == "2 | 0 of 2: less than 78 % |"
+    assert answer(text, "Any of these, in a run with archival") == "2 | 1 of 2: less than 97 % |"
+    assert answer(text, "Any of these, in a run with completed") == "0 | 0 of 0: nothing is known |"
+    assert answer(text, page.HANGS) == "0 | 0 of 0: nothing is known |"
+    assert "a harness that kept no run that hung" in text
+    assert "4 runs: 3 ok, 1 broken; " in text
+
+
+class Hanging:
+    """In the place of a namespace: its table never gets ready."""
+
+    namespace = "chaos-1"
+
+    def __init__(self) -> None:
+        self.logs = SimpleNamespace(start=lambda: None, stop=lambda: None)
+
+    def table(self, name: str, **_: object) -> None:
+        pass
+
+    def wait(self, resource: str, condition: str, *, seconds: float) -> None:
+        space.Space.wait(self, resource, condition, seconds=seconds)  # type: ignore[arg-type]
+
+
+def chaos(monkeypatch: pytest.MonkeyPatch, commands: list[tuple[str, ...]]) -> campaign.Chaos:
+    def kubectl(*arguments: str, **_: object) -> str:
+        commands.append(arguments)
+        if arguments[0] == "wait":
+            raise cluster.KubectlFailed("kubectl wait: error: timed out waiting for the condition on huditables/t")
+        return ""
+
+    monkeypatch.setattr(cluster, "kubectl", kubectl)
+    monkeypatch.setattr(campaign, "kubectl", kubectl)
+    monkeypatch.setattr(campaign, "make_space", lambda *_: Hanging())
+    made = campaign.Chaos.__new__(campaign.Chaos)
+    made.commit = "abc"
+    made.lake = made.watch = made.screen = None  # type: ignore[assignment]
+    return made
+
+
+def test_a_run_in_which_the_product_hangs_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And its namespace stays."""
+    commands: list[tuple[str, ...]] = []
+    found = chaos(monkeypatch, commands).run("cow-default", 5, 60)
+    assert (found["verdict"], found["stuck"]) == ("stuck", "waited 300 s for huditable/t to be Ready")
+    assert not [one for one in commands if one[0] == "delete"]
+    text = page.page([run_of(1), run_of(2, stuck=""), found])
+    assert "| **stuck**: waited 300 s for huditable/t to be Ready |" in text
+    assert answer(text, page.HANGS) == "2 | 1 of 2: less than 97 % |", "the first one is of a harness that kept none"
+    assert answer(text, "Rows lost") == "2 | 0 of 2: less than 78 % |", "of a run that hung it was not asked"
+    assert re.search(r"Runs that hang are kept since `abc`.* \(2026-01-02\)", text)
+    assert "3 runs: 2 ok, 1 stuck; 0.7 hours" in text
+
+
+def test_an_error_of_the_harness_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = chaos(monkeypatch, [])
+
+    def refused(*_: str, **__: object) -> str:
+        raise cluster.KubectlFailed("kubectl wait: no connection")
+
+    monkeypatch.setattr(cluster, "kubectl", refused)
+    with pytest.raises(cluster.KubectlFailed):
+        made.run("cow-default", 5, 60)
+
+
+def test_what_hangs_is_written_down_and_ends_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writers of such a run may go on: another one beside them shows nothing."""
+    begun: list[str] = []
+
+    class Stuck:
+        def __enter__(self) -> Stuck:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def run(self, cell: str, seed: int, seconds: float) -> dict[str, Any]:
+            begun.append(cell)
+            found = {"verdict": "stuck", "stuck": "waited 300 s for nothing pending", "faults": []}
+            return found | {"cell": cell, "seed": seed, "seconds": seconds, "commit": "abc", "at": "2026-01-01T00:00Z"}
+
+    monkeypatch.setattr(command, "Chaos", Stuck)
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "PAGE", tmp_path / "chaos.md")
+    monkeypatch.setattr("sys.argv", ["chaos", "cow-default", "mor-default", "--seed", "7"])
+    assert command.main() == 1
+    assert begun == ["cow-default"]
+    assert json.loads((tmp_path / "cow-default-7.json").read_text())["stuck"] == "waited 300 s for nothing pending"
+    assert "waited 300 s for nothing pending" in (tmp_path / "chaos.md").read_text()
+    assert command.main() == 1
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["cow-default-7-again-1.json", "cow-default-7.json"]
 
 
 LOG = """2026-01-01T00:00:00Z stdout F CHAOS-NOTE {note}

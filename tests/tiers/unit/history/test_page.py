@@ -32,7 +32,7 @@ def test_each_run_has_a_row() -> None:
     assert len(rows) == len(CELLS) + 1
     assert len({line.count("|") for line in rows}) == 1
     assert (
-        "| cow/Optimistic/Simple/update | snapshot | 3 | 20 | 7 | 2 | 0 | 0 | 0 | 0 | 2 | 1 of 3 | 0, 2 of 3 | ok "
+        "| cow/Optimistic/Simple/update | snapshot | 3 | 20 | 7 | - | 2 | 0 | 0 | 0 | 0 | 2 | 1 of 3 | 0, 2 of 3 | ok "
         "| abc |"
     ) in rows
     assert sum("not run" in line for line in rows) == len(CELLS) - 1

@@ -1,0 +1,1 @@
+"""Tests of what `tests.campaigns.kills` keeps of a round, and of its page."""
