@@ -187,9 +187,9 @@ def met(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> int:
     """How many committed transactions have read between the read and the commit of another
     writer's; of a note without `at` it is not known, and it counts as one that has met nobody.
     """
-    ends = {mark(v): ended(commit.completion) for commit in commits for v in commit.rows.values()}
+    ends = {mark(v): commit.completion for commit in commits for v in commit.rows.values()}
     spans = [
-        (note["mark"].partition(".")[0], float(note["at"]), ends[note["mark"]])
+        (note["mark"].partition(".")[0], float(note["at"]), ended(ends[note["mark"]]))
         for note in notes
         if "at" in note and note["mark"] in ends
     ]

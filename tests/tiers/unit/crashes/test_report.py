@@ -62,6 +62,17 @@ def test_what_was_run_what_deviates_and_what_was_not_reached(results: Results) -
     assert all(f"## Code {one['code']}" in text for one in report.stored())
 
 
+def test_no_bound_is_claimed_for_cases_that_were_not_run(results: Results) -> None:
+    """The runs are an enumeration by place, no sample of the others."""
+    good, *_ = [case for case in cases(results) if case.fault in KILLS and case.target == OPERATORS]
+    results.write(good, outcome(), tries=1)
+    found = report.summary(results, cases(results))
+    text = report.page([found])
+    all_ = len(cases(results))
+    assert f"**1 runs counted, 0 of them deviate.** {all_} cases in all, {all_ - 1} not run, of which nothing" in text
+    assert "less than" not in text
+
+
 def test_each_case_counts_in_one_row(results: Results) -> None:
     rows = report.summary(results, cases(results))["rows"]
     assert set(rows) <= set(report.WORDS)

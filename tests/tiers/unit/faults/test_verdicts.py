@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from hudi_runtime.audit import TITLES, Check, Outcome, Report
 from tests.campaigns.faults import table
 from tests.campaigns.faults.results import Cell
+from tests.campaigns.faults import scenarios
 from tests.campaigns.faults.scenarios import SCENARIOS, judge, told_loudly
+from tests.campaigns.faults.sides import Side
 
 
 def report(**others: Outcome) -> Report:
@@ -45,6 +49,35 @@ def test_damage_stays_damage_whoever_was_told() -> None:
     assert told_loudly(judge(report(rows=Outcome.VIOLATED))).verdict == "corrupt"
     assert told_loudly(judge(report(rows=Outcome.VIOLATED, files=Outcome.UNKNOWN))).verdict == "corrupt"
     assert told_loudly(judge(report())).verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("lock", "acknowledged", "refused", "says"),
+    [
+        ("ours", True, 3, ""),
+        ("ours", False, 3, "A has given up (exit 4)"),
+        ("stock", False, 3, ""),
+        ("ours", True, 0, "the store was not busy"),
+    ],
+)
+def test_a_writer_of_ours_does_not_give_up_when_the_store_is_busy(
+    lock: str, acknowledged: bool, refused: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without its rows is whole as well: the audit alone would call it ok."""
+    side = SimpleNamespace(
+        table=SimpleNamespace() if lock == "ours" else None,
+        proxy=SimpleNamespace(refuse=lambda *_, times: SimpleNamespace(lines=["PUT"] * refused)),
+        write=lambda *_: SimpleNamespace(wait=lambda: 0 if acknowledged else 4),
+        acknowledged=lambda _: acknowledged,
+        audit=lambda _: report(),
+    )
+    monkeypatch.setattr(scenarios, "final", lambda *_: [])
+    if says:
+        with pytest.raises(AssertionError, match=re.escape(says)):
+            scenarios.store_is_busy(cast("Side", side))
+    else:
+        found = scenarios.store_is_busy(cast("Side", side))
+        assert (found.verdict, found.notes[0]) == ("ok", "3 + 3 PUTs refused")
 
 
 def test_files_left_over_are_counted_apart_from_damage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,11 @@ import json
 import random
 from typing import Any
 
-from tests.campaigns.history.run import CELLS, check
-from tests.campaigns.history.workload import ACCOUNTS, LISTS, Commit, Found, judge, parse_notes, seed, steps
+from hudi_runtime.audit import Check, Outcome
+from tests.campaigns.history import run
+from tests.campaigns.history.run import AUDITED, CELLS, check
+from tests.campaigns.history.workload import ACCOUNTS, LISTS, Commit, Found, judge, met, parse_notes, seed, steps
+from tests.support.harness.etcd_server import Key
 
 Notes = list[dict[str, Any]]
 ROWS = {number: v for number, _, v, _ in seed(1)}
@@ -99,6 +102,55 @@ def test_a_torn_note_is_left_out() -> None:
     text = json.dumps(note("a", {1: "seed"}, {})) + "\n" + '{"mark": "b", "re'
     (found,) = parse_notes(text)
     assert found["read"] == {1: "seed"}
+
+
+NOON = 1767268800.0
+"""2026-01-01, 12:00 UTC."""
+
+
+def at(second: float, mark: str) -> dict[str, Any]:
+    return {"mark": mark, "read": {}, "write": {}, "at": NOON + second}
+
+
+def commit(milliseconds: int, mark: str) -> Commit:
+    return Commit("1", f"202601011200{milliseconds:05}", {1: mark})
+
+
+def test_two_transactions_meet_when_one_reads_before_the_other_one_is_committed() -> None:
+    first, second = at(1, "w0.0.1.1"), at(2, "w1.0.1.1")
+    commits = [commit(2500, "w0.0.1.1"), commit(4000, "w1.0.1.1")]
+    assert met([first, second], commits) == 1, "the second has read before the first was committed"
+    assert met([first, at(2.6, "w1.0.1.1")], commits) == 0, "one after the other"
+    assert met([first, second], commits[:1]) == 0, "the second was refused, and is no transaction"
+    assert met([first, at(2, "w0.1.1.1")], [*commits, commit(4000, "w0.1.1.1")]) == 0, "of one writer"
+    third = [at(3, "w2.0.1.1"), commit(5000, "w2.0.1.1")]
+    assert met([first, second, third[0]], [*commits, third[1]]) == 2
+    unknown = {name: value for name, value in second.items() if name != "at"}
+    assert met([first, unknown], commits) == 0, "a note of before its time was kept"
+
+
+def test_a_run_in_which_nobody_met_is_not_ok_and_neither_is_an_audit_that_cannot_tell() -> None:
+    violated, unknown = {"audit files: two": "violated"}, {"audit late: none": "unknown"}
+    assert run.judged([], {}, 2) == ("ok", "nothing that was promised not to be")
+    assert run.judged([], {}, 0) == ("thin", "no two transactions have met")
+    assert run.judged([], unknown, 2) == ("unknown", "audit late: none")
+    assert run.judged([], violated | unknown, 2) == ("broken", "audit files: two")
+    assert run.judged(["lost: 1"], unknown, 0) == ("broken", "lost: 1")
+
+
+def test_each_check_of_the_audit_must_be_made_and_ok() -> None:
+    good = [Check(name, Outcome.OK, "said") for name in AUDITED]
+    assert run.not_ok([*good, Check("rows", Outcome.VIOLATED, "of lost updates")]) == {}
+    assert run.not_ok(good[1:]) == {f"audit {AUDITED[0]}: not made": "missing"}
+    for outcome in (Outcome.VIOLATED, Outcome.UNKNOWN, Outcome.NOT_ASKED):
+        bad = [Check(AUDITED[0], outcome, "said"), *good[1:]]
+        assert run.not_ok(bad) == {f"audit {AUDITED[0]}: said": outcome.value}
+
+
+def test_the_victim_is_killed_in_a_write_of_its_own() -> None:
+    records = [Key("/hudi/tables/t/instant/1", {"inc": "a"}, 1), Key("/hudi/tables/t/instant/2", {"inc": "b"}, 2)]
+    assert run.own_instants(records, "b") == {"2"}
+    assert run.own_instants(records, "c") == set()
 
 
 def test_what_each_cell_promises() -> None:

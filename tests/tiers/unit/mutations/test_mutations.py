@@ -138,6 +138,17 @@ BAD = '<testcase classname="tests.tiers.unit.model.test_x" name="{}"><{} message
             "invalid",
         ),
         (BAD.format("test_b", "failure", "AssertionError: no"), "survived"),
+        (
+            BAD.format("test_a[2]", "failure", "AssertionError: no")
+            + BAD.format("test_b", "failure", "Failed: Timeout (&gt;10.0s) from pytest-timeout."),
+            "no end",
+        ),
+        (
+            BAD.format("test_a[2]", "failure", "AssertionError: no")
+            + BAD.format("test_b", "failure", "Failed: Timeout &gt;10.0s")
+            + BAD.format("test_b[2]", "failure", "AssertionError: no"),
+            "caught",
+        ),
         ('<testcase classname="tests.tiers.unit.model.test_x" name="test_b"/>', "survived"),
         (
             '<testcase classname="tests.tiers.unit.model.test_x" name="test_b"><skipped message="why"/></testcase>',
@@ -170,6 +181,8 @@ J = f"{JAVA_TESTS}/ATest.java"
         ("\tFAILED\tjava.lang.IllegalStateException: no etcd", "invalid"),
         ("x#does\tABORTED\tassumption", "invalid"),
         ("", "invalid"),
+        ("x#does\tFAILED\tjava.util.concurrent.TimeoutException: does() timed out after 10 seconds", "no end"),
+        ("x#does\tFAILED\torg.apache.hudi.TimeoutException: no lock", "caught"),
         ("x#does\tSUCCESSFUL\t", "survived"),
         (
             (
@@ -185,6 +198,34 @@ def test_what_the_java_tests_say(said: str, outcome: str) -> None:
     if not seen.passed and not seen.failed and not seen.invalid:
         seen.invalid = "was not run"  # as judges.run says it
     assert verdict(mutation("m", "I1", "x", Edit("f", "a", "b"), f"{J}::does"), seen, 1.0).outcome == outcome
+
+
+def test_tests_that_the_runner_ends_have_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not invalid: the code runs."""
+    monkeypatch.setattr(judges, "_command", lambda *_: 124)
+    seen = judges.run([A, B], tmp_path, tmp_path)
+    found = verdict(mutation("m", "I1", "x", Edit("f", "a", "b"), A, B), seen, 1.0)
+    assert (found.outcome, found.told[A]) == ("no end", "no end after 130 s")
+
+
+@pytest.mark.parametrize(
+    ("kept", "outcome"),
+    [
+        ({"outcome": "invalid", "told": "no end after 120 s"}, "no end"),
+        ({"outcome": "caught", "told": "test_a: Failed: Timeout (>10.0s) from pytest-timeout."}, "no end"),
+        ({"outcome": "invalid", "told": "does not compile: a"}, "invalid"),
+        ({"outcome": "caught", "told": "test_a: assert 'Timeout >' in 'no end after 3 s'"}, "caught"),
+        ({"outcome": "survived", "told": "passes", "tests": [A]}, "survived"),
+        ({"outcome": "survived", "told": "passes", "tests": [B]}, None),
+    ],
+)
+def test_what_is_stored(kept: dict[str, object], outcome: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outcome that was stored when there was no such word, and one by other tests than those of
+    today.
+    """
+    monkeypatch.setattr(campaign, "_outcomes", lambda _: {"m": kept})
+    found = campaign.stored(mutation("m", "I1", "x", Edit("f", "a", "b"), A))
+    assert (found or {}).get("outcome") == outcome
 
 
 def test_tiers() -> None:

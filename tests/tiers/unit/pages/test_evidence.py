@@ -19,7 +19,7 @@ from tests.campaigns.statements.page import LIST
 from tests.campaigns.statements.page import page as statements_page
 from tests.campaigns.values.cases import CASES
 from tests.support import ROOT, evidence
-from tests.support.evidence import NOTHING, OLDER, Evidence, catalog, faults, none_of, of_results, reachable
+from tests.support.evidence import NOTHING, OLDER, Evidence, at_most, catalog, faults, none_of, of_results, reachable
 
 PAGES = (
     *sorted(page for page in (ROOT / "docs" / "results").glob("*.md") if page.name != "README.md"),
@@ -82,6 +82,10 @@ def test_what_a_page_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults("# A page\n") == ["it has 0 sentences of evidence (**Evidence.**) instead of one"]
     assert faults(good.replace(OLDER, "")) == ["it does not say that later code was not part of the runs"]
     assert faults(good.replace("Left out: ", "")) == ["its evidence does not tell its left out"]
+    without = good.replace("a product without the gateway", "it").replace("with the gateway", "")
+    assert faults(re.sub(r"the gateway, through", "it, through", without)) == [
+        "it does not say whether the gateway was part of the runs"
+    ]
     assert faults(good.replace("Repeats: ", "")) == ["its evidence does not tell its repeats"]
     gone = ["commit abcdef0123 is not in the history, and the page does not say so"]
     assert faults(f"{good}\nRun: commit abcdef0123, by hand\n") == gone
@@ -120,6 +124,44 @@ def test_later_code_is_counted_from_the_oldest_commit(monkeypatch: pytest.Monkey
         assert "`git diff --stat a123456789 -- " in str(Evidence(found, "3"))
 
 
+def test_the_oldest_commit_is_the_oldest_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older one may be gone."""
+    monkeypatch.setattr(evidence, "reachable", lambda commit: commit != "d123456789")
+    assert ", from the oldest of them, shows it." in str(Evidence({"a123456789": "2026-01-01"}, "1"))
+    both = Evidence({"a123456789": "2026-01-02", "d123456789": "2026-01-01"}, "2")
+    assert "`git diff --stat a123456789 -- operator" in str(both)
+    assert ", from the oldest of them that is in the history, shows it." in str(both)
+
+
+def test_runs_of_code_without_the_gateway_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = {"a123456789": True, "b123456789": False, "c123456789": None}
+    monkeypatch.setattr(evidence, "has_gateway", lambda commit: met[commit])
+    results = [{"commit": commit, "at": "2026-01-01"} for commit in ("a123456789", "b123456789+", "b123456789+")]
+    met["b123456789"] = False
+    said = "2 of 3 runs are of a product without the gateway, through which pods reach etcd today."
+    assert said in str(Evidence.of(results, "3"))
+    assert "All 1 are of a product with the gateway" in str(Evidence.of(results[:1], "1"))
+    lost = Evidence.of([*results, {"commit": "c123456789", "tests": 4}], "4")
+    assert "2 of 7 runs are of a product without the gateway" in str(lost)
+    assert "today; of 4 it cannot be told, because their commits are gone." in str(lost)
+    direct = str(Evidence.of(results, "3", direct="Sessions go past the gateway."))
+    assert "Sessions go past the gateway." in direct
+    assert "runs are of a product" not in direct
+
+
+def test_the_gateway_is_told_by_ancestry() -> None:
+    if evidence.has_history():
+        came = evidence.GATEWAY
+        assert [evidence.has_gateway(commit) for commit in (f"{came}~1", came, "HEAD", "0" * 40)] == [
+            False,
+            True,
+            True,
+            None,
+        ]
+        added = ["diff", "--name-only", "--diff-filter=A", f"{came}~1", came, "--", "gateway"]
+        assert evidence._git(*added).stdout, "the commit that brings the folder"
+
+
 def test_what_is_before_in_the_history_has_a_smaller_place() -> None:
     if evidence.has_history():
         head = evidence.commit().rstrip("+")
@@ -137,6 +179,8 @@ def test_of_what_was_never_seen_the_bound_is_told() -> None:
     assert none_of(60) == "0 of 60: less than 4.9 %"
     assert none_of(1) == "0 of 1: less than 95 %"
     assert none_of(0) == "0 of 0: nothing is known"
+    assert at_most(1, 11) == "1 of 11: less than 36 %"
+    assert at_most(2, 2) == "2 of 2: all of them"
 
 
 GROUND = ("`tests/", "Test.", "Test`", "`test_", "results/", "`make ", "by hand", "not measured")
