@@ -16,9 +16,10 @@ HEAD = """\
 # Histories of concurrent writers
 
 Written by `make history` (`tests/campaigns/history`); do not edit. In a run three writers take the same kinds of steps on the same records of one table, at
-once; one of them is killed while a write of its own is pending (in runs without a number under *met*: while anybody's was), settled, and followed by
-another attempt. Each step reads the table, decides and writes (`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions is that in which the table's commits completed. Of that,
-the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append transactions and looks for cycles.
+once; one of them is killed while a write of its own is pending (in runs without a number under *met*: while anybody's was), settled, and followed by another
+attempt. Each step reads the table, decides and writes (`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions
+is that in which the table's commits completed. Of that, the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append
+transactions and looks for cycles.
 
 | column | is |
 |---|---|

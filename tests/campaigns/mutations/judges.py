@@ -44,7 +44,7 @@ def tier(test: str) -> str:
     return "java" if test.startswith(JAVA_TESTS) else test.split("/")[2]
 
 
-TIMED_OUT = re.compile(r"(\w+: )?(Failed: Timeout \(?>|(java\.util\.concurrent\.)?TimeoutException: \S+\(.*\) timed out)")
+TIMED_OUT = re.compile(r"Failed: Timeout \(?>|(java\.util\.concurrent\.)?TimeoutException: \S+\(.*\) timed out")
 """What a test says that was ended by its own limit of time: nobody has looked at what it shows."""
 
 

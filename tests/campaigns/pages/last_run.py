@@ -61,6 +61,7 @@ NO_END = "(did not end)"
 """Stands for a file whose run has ended without a report of all its tests, or badly although each
 of them has passed.
 """
+THROUGH = "Which tests go through the gateway: [testing](../design/testing.md)."
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
 """Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that
@@ -285,6 +286,7 @@ def page() -> str:
                 every,
                 f"the last one of each of {sum(r['tests'] for r in every)} tests",
                 left_out="earlier runs",
+                more=(THROUGH,),
             )
         ),
         "",

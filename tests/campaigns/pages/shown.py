@@ -255,6 +255,7 @@ def page() -> str:
         used,
         f"the last noted one of each of {len(named)} tests, where there is one",
         left_out="earlier runs, and runs of CI",
+        more=(last_run.THROUGH,),
     )
     head = ["|  | test | on | run | last |", "|---|---|---|---|---|"]
     parts = {

@@ -35,6 +35,6 @@ def told(found: Iterable[Result | None], wanted: Callable[[Result], str] = lambd
     pairs = [(one["verdict"], wanted(new)) for new in found if new is not None for one in new.get("earlier", ())]
     bad = sum(verdict != due for verdict, due in pairs)
     return (
-        f"{len(pairs)} results that newer ones have replaced, {bad} of them not as they must be (counted since "
+        f"results that newer ones have replaced ({len(pairs)}, {bad} of them not as they must be, counted since "
         f"{KEPT_SINCE}; of those before nothing is known)"
     )

@@ -212,7 +212,7 @@ def test_tests_that_the_runner_ends_have_no_end(tmp_path: Path, monkeypatch: pyt
     ("kept", "outcome"),
     [
         ({"outcome": "invalid", "told": "no end after 120 s"}, "no end"),
-        ({"outcome": "caught", "told": "test_a: Failed: Timeout (>10.0s) from pytest-timeout."}, "no end"),
+        ({"outcome": "caught", "told": "test_a[a-b: c]: Failed: Timeout (>10.0s) from pytest-timeout."}, "no end"),
         ({"outcome": "invalid", "told": "does not compile: a"}, "invalid"),
         ({"outcome": "caught", "told": "test_a: assert 'Timeout >' in 'no end after 3 s'"}, "caught"),
         ({"outcome": "survived", "told": "passes", "tests": [A]}, "survived"),

@@ -4,7 +4,9 @@ of today's code.
 
 from __future__ import annotations
 
+import ast
 import itertools
+import json
 import re
 from pathlib import Path
 
@@ -280,6 +282,31 @@ def test_each_invariant_has_a_mutation_that_was_caught() -> None:
     caught = {name for one in MUTATIONS if (stored(one) or {}).get("outcome") == CAUGHT for name in one.breaks}
     assert stated == {f"I{number}" for number in range(1, 14)}
     assert stated - caught == set()
+
+
+def test_which_raw_results_of_before_were_kept() -> None:
+    """As docs/results/README.md says it."""
+    early = set()
+    for path in evidence.RAW.rglob("*.json"):
+        found = json.loads(path.read_text())
+        day = str(found.get("at") or "") if isinstance(found, dict) else ""
+        if "" < day < "2026-11-24" and "from" not in found and path.parent.name != "crashes":
+            early.add(path.relative_to(evidence.RAW).as_posix())
+    assert early == {"chaos/mor-bucket-202.json", "chaos/mor-default-101.json"}
+    said = " ".join((ROOT / "docs" / "results" / "README.md").read_text().split())
+    assert "Of runs before 2026-11-24 raw results were not kept, but for two of `chaos`." in said
+
+
+def test_a_run_of_statements_is_kept_when_it_has_passed() -> None:
+    """The page has no verdict of its own: what it is made of is written after the last assertion."""
+    file = ROOT / "tests" / "tiers" / "hudi" / "test_statements.py"
+    (test,) = (
+        node
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == "test_no_statement_loses_a_row"
+    )
+    calls = [ast.unparse(node) for node in ast.walk(test) if isinstance(node, ast.Call)]
+    assert [call for call in calls if call.startswith("keep(")] == [ast.unparse(test.body[-1])]
 
 
 def test_the_table_of_results_names_each_page_and_whether_its_raw_results_are_there() -> None:
