@@ -127,7 +127,9 @@ def page(found: list[dict[str, Any]]) -> str:
     verdicts = Counter(one["verdict"] for one in found)
     said = ", ".join(f"{verdicts[word]} {word}" for word in VERDICTS if verdicts[word])
     total = sum(one["seconds"] for one in found if one["verdict"] != "stuck") / 3600
-    return "\n".join([HEAD, *lines, "", f"{len(found)} runs: {said}; {total:.1f} hours of faults.", "", *_answers(found), ""])
+    return "\n".join(
+        [HEAD, *lines, "", f"{len(found)} runs: {said}; {total:.1f} hours of faults.", "", *_answers(found), ""]
+    )
 
 
 def _row(one: dict[str, Any]) -> str:

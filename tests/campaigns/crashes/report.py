@@ -149,7 +149,8 @@ def _section(one: JsonDict) -> list[str]:
         "",
         (
             f"**{made} runs counted, {bad} of them deviate.** {all_} cases in all, "
-            f"{all_ - made - missed} not run, of which nothing is known, {missed} did not reach their write again (it depends on timing) or "
+            f"{all_ - made - missed} not run, of which nothing is known, {missed} did not reach their write again (it "
+            "depends on timing) or "
             "had an interruption without effect, and are "
             f"not counted. The operator was killed and followed {one['killed'][0]} times, the agent "
             f"{one['killed'][1]} times. "

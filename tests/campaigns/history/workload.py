@@ -193,9 +193,7 @@ def met(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> int:
         for note in notes
         if "at" in note and note["mark"] in ends
     ]
-    return sum(
-        any(other != writer and begin < at < end for other, begin, end in spans) for writer, at, _ in spans
-    )
+    return sum(any(other != writer and begin < at < end for other, begin, end in spans) for writer, at, _ in spans)
 
 
 def ended(completion: str) -> float:

@@ -124,7 +124,7 @@ def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, A
 
 
 def _counts(every: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> dict[str, int]:
-    """Rounds of each commit; of those before, with several commits, each stands for one at least."""
+    """Rounds of each commit; of earlier ones with several commits, each stands for one at least."""
     found = Counter(counted(every))
     for one in earlier:
         first, *others = one["commits"]

@@ -31,7 +31,12 @@ TESTED = (
     "tests/campaigns/matrix",
 )
 """What an outcome depends on: a commit that touches nothing of it leaves results valid."""
-NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/campaigns/matrix/page.py", ":!tests/campaigns/matrix/results.py", ":!**/*.md")
+NOT_TESTED = (
+    ":!spark-images/etcd-lock/src/test",
+    ":!tests/campaigns/matrix/page.py",
+    ":!tests/campaigns/matrix/results.py",
+    ":!**/*.md",
+)
 
 
 @lru_cache

@@ -31,7 +31,7 @@ SHOWN = 200
 """Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID, NO_END = "caught", "survived", "invalid", "no end"
 _NO_END = re.compile(rf"no end after |\w+(\[.*?\])?: ({judges.TIMED_OUT.pattern})")
-"""What was kept of a test that did not end: by the runner's limit, or behind its name by its own."""
+"""What was kept of a test that did not end: by the runner's limit, or, behind its name, its own."""
 RELEVANT = {
     "unit": (
         "operator/hudi_contract/",

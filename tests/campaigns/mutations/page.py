@@ -40,9 +40,7 @@ def _evidence() -> str:
     ]
     missing = sum(stored(one) is None for one in MUTATIONS)
     runs = f"{len(MUTATIONS) - missing} of the list's {len(MUTATIONS)} mutations judged, {missing} never"
-    return str(
-        Evidence.of(judged, runs, repeats="one verdict each, the newest", left_out="verdicts before the newest")
-    )
+    return str(Evidence.of(judged, runs, repeats="one verdict each, the newest", left_out="verdicts before the newest"))
 
 
 def _short(test: str) -> str:

@@ -144,9 +144,7 @@ def damaged() -> int:
     """Cells that are neither held nor refused, nor of a reader that does not know the type."""
     found = load()
     cells = [what for result in found["cases"].values() for what in _cells(result)]
-    return sum(map(_damage, cells)) + sum(
-        not said for role in found["refused"].values() for said in role.values()
-    )
+    return sum(map(_damage, cells)) + sum(not said for role in found["refused"].values() for said in role.values())
 
 
 def page() -> str:

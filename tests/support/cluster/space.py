@@ -248,7 +248,8 @@ class Space:
                 timeout=seconds + 10,
             )
         except cluster.KubectlFailed as error:
-            assert "timed out waiting" not in str(error), f"waited {seconds:.0f} s for {resource} to be {condition}"
+            if "timed out waiting" in str(error):
+                raise AssertionError(f"waited {seconds:.0f} s for {resource} to be {condition}") from error
             raise
 
     def path(self, table: str) -> str:

@@ -111,7 +111,12 @@ def answer(text: str, begin: str) -> str:
 def test_each_question_has_the_runs_that_it_was_asked_in() -> None:
     """Those of another question say nothing about it."""
     told = {"acknowledged": 3, "archived": 2, "lost": []}
-    found = [run_of(1), run_of(2, history=[]), run_of(3, history=["G0: a"], verdict="broken", **told), run_of(4, **told)]
+    found = [
+        run_of(1),
+        run_of(2, history=[]),
+        run_of(3, history=["G0: a"], verdict="broken", **told),
+        run_of(4, **told),
+    ]
     text = page.page(found)
     assert answer(text, "Rows lost") == "4 | 0 of 4: less than 53 % |"
     assert answer(text, "Histories") == "2 | 1 of 2: less than 97 % |"

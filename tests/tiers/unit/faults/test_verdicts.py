@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 
 from hudi_runtime.audit import TITLES, Check, Outcome, Report
-from tests.campaigns.faults import table
+from tests.campaigns.faults import scenarios, table
 from tests.campaigns.faults.results import Cell
-from tests.campaigns.faults import scenarios
 from tests.campaigns.faults.scenarios import SCENARIOS, judge, told_loudly
 from tests.campaigns.faults.sides import Side
 

@@ -36,7 +36,11 @@ def campaign(monkeypatch: pytest.MonkeyPatch, ends: Exception | str) -> Rounds:
 @pytest.mark.parametrize(
     ("ends", "rows", "stuck"),
     [
-        (AssertionError("waited 240 s for victim-3 to be settled"), "not looked at", "waited 240 s for victim-3 to be settled"),
+        (
+            AssertionError("waited 240 s for victim-3 to be settled"),
+            "not looked at",
+            "waited 240 s for victim-3 to be settled",
+        ),
         (Broken("1 is RolledBack, expected Completed", {}), "1 is RolledBack, expected Completed", ""),
         ("VIOLATED rows", "VIOLATED rows", ""),
     ],
@@ -59,7 +63,13 @@ def test_a_good_round(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def one(number: int, **more: Any) -> dict[str, Any]:
-    return {"commit": "abc", "at": f"2030-01-0{number}T00:00Z", "seed": number, "rows": "ok", "kills": [KILL] * 3} | more
+    return {
+        "commit": "abc",
+        "at": f"2030-01-0{number}T00:00Z",
+        "seed": number,
+        "rows": "ok",
+        "kills": [KILL] * 3,
+    } | more
 
 
 def test_a_round_that_hung_is_on_the_page_and_its_kills_are_in_no_bound_of_rows() -> None:

@@ -298,7 +298,7 @@ def test_which_raw_results_of_before_were_kept() -> None:
 
 
 def test_a_run_of_statements_is_kept_when_it_has_passed() -> None:
-    """The page has no verdict of its own: what it is made of is written after the last assertion."""
+    """The page has no verdict of its own: what it is made of is written when all was asserted."""
     file = ROOT / "tests" / "tiers" / "hudi" / "test_statements.py"
     (test,) = (
         node

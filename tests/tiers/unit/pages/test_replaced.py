@@ -39,7 +39,10 @@ def test_verdicts_of_all_reruns_stay(tmp_path: Path, monkeypatch: pytest.MonkeyP
     matrix.save(EVERY[1], {**FOUND, "verdict": "ok"})
     matrix.save(EVERY[1], {**FOUND, "verdict": "ok"})
     text = matrix_page.page(matrix.load)
-    assert "Left out: results that newer ones have replaced (3, 2 of them not as they must be, counted since 2026-11-28; " in text
+    assert (
+        "Left out: results that newer ones have replaced (3, 2 of them not as they must be, counted since 2026-11-28; "
+        in text
+    )
     assert "2 of 86 cells have a result: 2 ok" in text
 
 
