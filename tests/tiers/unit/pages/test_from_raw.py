@@ -90,9 +90,10 @@ def test_what_was_never_seen_is_told_with_what_its_number_allows() -> None:
     assert f"**{total[1]} runs counted, 0 of them deviate.**" in crashes.page([code]), "an enumeration has no bound"
     assert "1 of them deviate.**" in crashes.page([{**code, "total": [*total[:3], 1]}])
     runs = chaos.results()
-    assert f"Broken: {none_of(len(runs))} of such runs." in chaos.page(runs)
-    bad = {**runs[0], "verdict": "broken", "bad": {}}
-    assert "of such runs" not in chaos.page([bad, *runs])
+    asked = next(iter(chaos.QUESTIONS))
+    assert f"| {asked} | {len(runs)} | {none_of(len(runs))} |" in chaos.page(runs)
+    bad = {**runs[0], "verdict": "broken", "bad": {"rows": "lost"}}
+    assert f"| {asked} | {len(runs) + 1} | 1 of {len(runs) + 1}: less" in chaos.page([bad, *runs])
     assert f"commits {none_of(19)}, pairs {none_of(1)}, keys {none_of(1)}" in history.page.page(history.load)
     assert f"| {none_of(990)} |" in lock_load.page()
 
