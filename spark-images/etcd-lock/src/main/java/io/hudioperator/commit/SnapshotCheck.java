@@ -53,6 +53,10 @@ public final class SnapshotCheck {
         SERIALIZABLE
     }
 
+    /** What a program has to do: a query of the write itself does not replace what it has read before. */
+    private static final String AGAIN = "; read the rows again and write what is made from them: with collect(), first() or"
+            + " another action outside of the write, or with read_table() and commit_metadata() for each write";
+
     private static final Set<WriteOperationType> SERVICES = Set.of(
             WriteOperationType.COMPACT,
             WriteOperationType.LOG_COMPACT,
@@ -114,7 +118,7 @@ public final class SnapshotCheck {
         if (base == null) {
             return List.of();
         }
-        requireNotArchived(metaClient, base.floor);
+        requireNotArchived(metaClient, base);
         List<Moved> found = new ArrayList<>();
         for (HoodieInstant completed : completed(metaClient)) {
             if (base.lacks(completed) && !session.reads().knows(write, completed.requestedTime())) {
@@ -195,16 +199,16 @@ public final class SnapshotCheck {
      * Ensures that no instant that completed since the read has left the active timeline: "unknown"
      * does not mean "unmoved" (I11).
      */
-    private static void requireNotArchived(HoodieTableMetaClient metaClient, String floor) {
+    private static void requireNotArchived(HoodieTableMetaClient metaClient, TableReads.Base base) {
         HoodieTimeline commits = metaClient.reloadActiveTimeline().getCommitsTimeline();
         String earliest = commits.getInstantsAsStream()
                 .map(HoodieInstant::requestedTime)
                 .min(String::compareTo)
                 .orElse("");
-        boolean archived = earliest.compareTo(floor) > 0
+        boolean archived = earliest.compareTo(base.floor) > 0
                 && !metaClient.getArchivedTimeline().empty();
         if (archived) {
-            throw conflict("commits were archived since the rows of the table were read");
+            throw conflict("commits were archived since the rows of the table were read, at " + base.completion);
         }
     }
 
@@ -220,7 +224,7 @@ public final class SnapshotCheck {
     }
 
     private static HoodieWriteConflictException conflict(String detail) {
-        return new HoodieWriteConflictException(ErrorCode.SNAPSHOT_MOVED.message(detail));
+        return new HoodieWriteConflictException(ErrorCode.SNAPSHOT_MOVED.message(detail + AGAIN));
     }
 
     private static HoodieCommitMetadata read(HoodieTableMetaClient metaClient, HoodieInstant completed) {

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 
 /** The sessions of this JVM: one for each table. */
 public final class OpenSessions {
@@ -106,11 +107,12 @@ public final class OpenSessions {
     /**
      * A statement begins to read what it writes, in this thread.
      *
-     * @param target path of the table that it writes; null when none of Hudi's, or not known
+     * @param targets paths of the tables that it writes, without those that are none of Hudi's, or
+     *     not known
      */
-    public static void statementBegins(String target) {
-        Session own = target == null ? null : byPath(target);
-        all().forEach(session -> session.reads().statementBegins(session == own));
+    public static void statementBegins(List<String> targets) {
+        List<Session> own = targets.stream().map(OpenSessions::byPath).collect(Collectors.toList());
+        all().forEach(session -> session.reads().statementBegins(own.contains(session)));
     }
 
     /** Whether this process runs code of users. An agent does not. */

@@ -25,7 +25,8 @@ import org.apache.hudi.storage.StorageConfiguration;
  * saved) counts for that statement in addition. It replaces nothing that the program has read
  * before, because a value in the statement may come from such a read (F88). So does what the
  * runtime looks up in the table for a write (F424), and a query that was made and not executed
- * (F441).
+ * (F441). What such a statement also gives to its program counts for later writes, beside what the
+ * program has read before (F449).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
@@ -155,6 +156,10 @@ public final class TableReads {
     }
 
     private static final class OfThread {
+        /** Id of the thread; 0 for the process. */
+        private final long id;
+        /** Name of this thread in those that work for it; null when none does. */
+        private String scope;
         /** Number of the thread's last write; 0 when there is none. */
         private long wrote;
         /** What that write was based on, without its own statement's reads. */
@@ -181,12 +186,27 @@ public final class TableReads {
         private Base asked;
         /** The rows of the table that the function has read in the last try. */
         private Base askedRows;
+        /** What statements of this thread give to the program since its last write. */
+        private Base handed;
+        /** What this thread has read while it worked for another one, since its last write. */
+        private Base forAnother;
+
+        private OfThread(long id) {
+            this.id = id;
+        }
+
+        private boolean isInScope() {
+            return looksUp || inBatch || tries || asks;
+        }
     }
 
     private final Map<Long, OfThread> threads = new HashMap<>();
+    /** The threads for which others may work now, by {@link OfThread#scope}. */
+    private final Map<String, OfThread> scopes = new HashMap<>();
+
     private final TreeMap<String, Write> writes = new TreeMap<>();
     private final ArrayDeque<Read> reads = new ArrayDeque<>();
-    private final OfThread newest = new OfThread();
+    private final OfThread newest = new OfThread(0);
     private long number;
     private volatile boolean hadCommits;
 
@@ -229,7 +249,11 @@ public final class TableReads {
     }
 
     private void note(Base base, boolean rows) {
-        OfThread mine = ofThisThread();
+        OfThread mine = forWhom();
+        OfThread reader = ofThisThread();
+        if (mine != reader) { // it may also write by itself
+            reader.forAnother = base.and(reader.forAnother);
+        }
         if (mine.looksUp && mine.deletes) {
             mine.found = base.and(mine.found);
             return;
@@ -241,15 +265,18 @@ public final class TableReads {
             mine.askedRows = mine.asks && rows ? base.and(mine.askedRows) : mine.askedRows;
             return;
         }
-        long thread = Thread.currentThread().getId();
         for (Read one : reads) {
             // no write is between the two
-            if (one.thread == thread && one.rows == rows && one.number > newest.wrote) {
+            if (one.thread == mine.id && one.rows == rows && one.number > newest.wrote) {
                 one.base = base.and(one.base);
                 return;
             }
         }
-        reads.add(new Read(++number, thread, rows, base));
+        add(mine, rows, base);
+    }
+
+    private void add(OfThread reader, boolean rows, Base base) {
+        reads.add(new Read(++number, reader.id, rows, base));
         if (reads.size() > MAX_READS) { // the two oldest count as one, at the later one's place
             Read oldest = reads.poll();
             Read next = reads.poll();
@@ -262,17 +289,20 @@ public final class TableReads {
      * has read before counts for each of them (F442).
      */
     public synchronized void batchBegins() {
-        ofThisThread().inBatch = true;
+        OfThread mine = ofThisThread();
+        mine.inBatch = true;
+        bound(mine);
     }
 
     /** The batch was written, or given up. */
     public synchronized void batchEnds() {
         OfThread mine = ofThisThread();
         Base read = Base.both(since(mine, true), mine.askedRows);
-        consume(mine, read == null ? before(mine).given : read);
+        consume(mine, Base.both(read == null ? before(mine).given : read, mine.handed));
         mine.inBatch = false;
         mine.asked = null;
         mine.askedRows = null;
+        bound(mine);
     }
 
     /**
@@ -284,11 +314,14 @@ public final class TableReads {
         mine.tries = true;
         mine.asked = null;
         mine.askedRows = null;
+        bound(mine);
     }
 
     /** The try was written, or refused. */
     public synchronized void tryEnds() {
-        ofThisThread().tries = false;
+        OfThread mine = ofThisThread();
+        mine.tries = false;
+        bound(mine);
     }
 
     /**
@@ -296,12 +329,16 @@ public final class TableReads {
      * rows that it reads.
      */
     public synchronized void askBegins() {
-        ofThisThread().asks = true;
+        OfThread mine = ofThisThread();
+        mine.asks = true;
+        bound(mine);
     }
 
     /** The rows of this try are made. */
     public synchronized void askEnds() {
-        ofThisThread().asks = false;
+        OfThread mine = ofThisThread();
+        mine.asks = false;
+        bound(mine);
     }
 
     /**
@@ -334,6 +371,16 @@ public final class TableReads {
     }
 
     /**
+     * A statement that begins in this thread gives rows of the table to its program as well, or to
+     * another table beside this one: from its write on they count as if the program had read them,
+     * in addition to what it has read before (F449, F450).
+     */
+    public synchronized void handed(Base base) {
+        OfThread mine = ofThisThread();
+        mine.handed = base.and(mine.handed);
+    }
+
+    /**
      * A delete has read rows of the table to find the versions of the records that it names. Which
      * records these are does not come from there (F425).
      */
@@ -356,6 +403,7 @@ public final class TableReads {
         mine.deletes = deletes;
         mine.lookedUp = null;
         mine.found = null;
+        bound(mine);
     }
 
     /** The write for which this thread has looked something up is over. */
@@ -364,14 +412,14 @@ public final class TableReads {
         mine.looksUp = false;
         mine.lookedUp = null;
         mine.found = null;
+        bound(mine);
     }
 
     /** The oldest read that counts for a write of this thread, of rows or of queries. */
     private Base since(OfThread mine, boolean rows) {
-        long thread = Thread.currentThread().getId();
         Base found = null;
         for (Read one : reads) {
-            if (one.rows == rows && one.number > (one.thread == thread ? mine.wrote : before(mine).wrote)) {
+            if (one.rows == rows && one.number > (one.thread == mine.id ? mine.wrote : before(mine).wrote)) {
                 found = one.base.and(found);
             }
         }
@@ -385,6 +433,10 @@ public final class TableReads {
 
     /** What was read so far does not count for the next write if it reads again. */
     private void consume(OfThread mine, Base given) {
+        if (mine.handed != null) { // other threads may get it from this one
+            add(mine, true, mine.handed);
+            mine.handed = null;
+        }
         number++;
         for (OfThread one : new OfThread[] {mine, newest}) {
             one.wrote = number;
@@ -393,7 +445,30 @@ public final class TableReads {
     }
 
     private OfThread ofThisThread() {
-        return threads.computeIfAbsent(Thread.currentThread().getId(), k -> new OfThread());
+        return threads.computeIfAbsent(Thread.currentThread().getId(), OfThread::new);
+    }
+
+    /**
+     * The thread of the program for which this one reads: itself, or the one that has begun a look-up,
+     * a try or a batch, and runs the query of which this one, a thread of Spark, plans a subquery
+     * (F451).
+     */
+    private OfThread forWhom() {
+        OfThread other = scopes.get(LocalScope.get());
+        return other == null ? ofThisThread() : other;
+    }
+
+    /** Tells the threads that Spark takes for queries of this one for whom they work. */
+    private void bound(OfThread mine) {
+        if (mine.isInScope() && mine.scope == null) {
+            mine.scope = mine.id + "-" + ++number;
+            scopes.put(mine.scope, mine);
+            LocalScope.set(mine.scope);
+        } else if (!mine.isInScope() && mine.scope != null) {
+            scopes.remove(mine.scope);
+            mine.scope = null;
+            LocalScope.set(null);
+        }
     }
 
     /** The instant is not of this process. */
@@ -403,26 +478,30 @@ public final class TableReads {
 
     /** This thread begins a write. */
     public synchronized void begun(String instant) {
-        long thread = Thread.currentThread().getId();
         OfThread mine = ofThisThread();
         Base statement = Base.both(Base.both(mine.statement, mine.lookedUp), mine.asked);
+        statement = Base.both(statement, mine.forAnother);
         Base own = statement;
         for (Read one : reads) {
-            if (one.thread == thread && one.number > mine.wrote) {
+            if (one.thread == mine.id && one.number > mine.wrote) {
                 own = one.base.and(own);
             }
         }
         Base read = since(mine, true);
         Base given = read == null ? before(mine).given : read;
+        if (!mine.inBatch) {
+            given = Base.both(given, mine.handed);
+        }
         Base base = Base.both(Base.both(statement, given), since(mine, false));
         Base found = mine.found;
         mine.statement = null;
         mine.found = null;
         mine.asked = null;
+        mine.forAnother = null;
         if (!mine.inBatch) {
             consume(mine, given);
         }
-        writes.put(instant, new Write(instant, thread, base, own, found));
+        writes.put(instant, new Write(instant, mine.id, base, own, found));
         if (writes.size() > MAX_WRITES) {
             writes.pollFirstEntry(); // is then treated as a write of another process
         }

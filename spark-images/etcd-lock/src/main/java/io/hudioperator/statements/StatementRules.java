@@ -12,8 +12,11 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
@@ -36,6 +39,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
@@ -123,6 +127,14 @@ public final class StatementRules {
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
     /** Whether a read belongs only to a statement that writes. */
     private boolean byStatement;
+    /** The commands of this plan that write. */
+    private List<LogicalPlan> parts = List.of();
+    /** Reads of the table that the command writes which is looked at; null: another table. */
+    private TableReads written;
+    /** Whether the statement of this plan tells its program what it has read. */
+    private boolean observes;
+    /** What the statement of this plan reads. */
+    private final List<Runnable> handed = new ArrayList<>();
 
     private StatementRules(SparkSession spark, boolean byStatement) {
         this.spark = spark;
@@ -135,7 +147,13 @@ public final class StatementRules {
      */
     public static void check(SparkSession spark, LogicalPlan plan) {
         if (OpenSessions.hasWriter()) {
-            new StatementRules(spark, isInStatement()).walk(plan);
+            boolean inner = isInStatement();
+            StatementRules rules = new StatementRules(spark, inner);
+            rules.parts = inner ? List.of() : parts(plan);
+            rules.walk(plan);
+            if (rules.observes && !inner) {
+                rules.handed.forEach(Runnable::run);
+            }
         }
     }
 
@@ -214,15 +232,19 @@ public final class StatementRules {
 
     /**
      * Whether a plan is made for a statement that writes. Spark plans the query of most of them
-     * before it runs them, and subqueries in threads of their own (F440).
+     * before it runs them, and subqueries in threads of its own (F440). Hudi runs no query of the
+     * table in an execution of its own within a statement.
      */
     private static boolean isStatementsQuery() {
         scala.Option<SparkSession> active = SparkSession.getActiveSession();
         String id =
                 active.isEmpty() ? null : active.get().sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
         QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
-        return execution != null
-                && WRITES.contains(execution.logical().getClass().getSimpleName());
+        return execution != null && isWrite(execution.logical());
+    }
+
+    private static boolean isWrite(QueryPlan<?> plan) {
+        return WRITES.contains(plan.getClass().getSimpleName());
     }
 
     private static boolean isWrite(String className) {
@@ -259,13 +281,13 @@ public final class StatementRules {
         }
         if (plan instanceof Command) {
             judge((LogicalPlan) plan);
-            if (!byStatement && WRITES.contains(plan.getClass().getSimpleName())) {
-                OpenSessions.statementBegins(target((LogicalPlan) plan));
-                byStatement = true;
+            if (isWrite(plan) && (!byStatement || parts.size() > 1)) {
+                begins((LogicalPlan) plan);
             }
         }
+        observes |= byStatement && plan instanceof CollectMetrics;
         if (plan instanceof LogicalRelation) {
-            read(((LogicalRelation) plan).relation(), byStatement, false);
+            read(((LogicalRelation) plan).relation(), true, this::analyzed);
         } else if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).table() instanceof FileTable) {
             requireNoFiles(((FileTable) ((DataSourceV2Relation) plan).table()).fileIndex(), true);
         } else if (plan instanceof StreamingRelation) {
@@ -285,6 +307,48 @@ public final class StatementRules {
         each(plan.children());
         each(plan.innerChildren());
         each(plan.subqueries());
+    }
+
+    /** The commands of a plan that write; several in {@code FROM t INSERT INTO a … INSERT INTO b …}. */
+    private static List<LogicalPlan> parts(LogicalPlan plan) {
+        if (isWrite(plan)) {
+            return List.of(plan);
+        }
+        List<LogicalPlan> found = new ArrayList<>();
+        Iterator<LogicalPlan> children = plan.children().iterator();
+        while (children.hasNext()) {
+            found.addAll(parts(children.next()));
+        }
+        return found;
+    }
+
+    private void begins(LogicalPlan part) {
+        if (!byStatement) {
+            List<LogicalPlan> all = parts.isEmpty() ? List.of(part) : parts; // empty: of EXPLAIN
+            OpenSessions.statementBegins(
+                    all.stream().map(this::target).filter(Objects::nonNull).collect(Collectors.toList()));
+            byStatement = true;
+        }
+        if (parts.size() > 1) {
+            seen.clear(); // parts share what they read
+        }
+        String target = target(part);
+        Session session = target == null ? null : OpenSessions.byPath(target);
+        written = session == null ? null : session.reads();
+    }
+
+    /**
+     * A relation is in a plan that was analyzed. Of a statement with several parts what one of them
+     * takes to another table is in the program's hands (F402), but replaces nothing: the other parts
+     * may be made from older rows (F450).
+     */
+    private void analyzed(TableReads reads, TableReads.Base base) {
+        if (parts.size() > 1 && byStatement && reads != written) {
+            reads.handed(base);
+        } else {
+            read(reads, base, byStatement, false);
+        }
+        handed.add(() -> reads.handed(base));
     }
 
     private void each(Seq<?> plans) {
@@ -318,10 +382,15 @@ public final class StatementRules {
      * @param rows whether the query is executed
      */
     public static void read(BaseRelation relation, boolean byStatement, boolean rows) {
+        // each file was compared when the relation was analyzed
+        read(relation, !rows, (reads, base) -> read(reads, base, byStatement, rows));
+    }
+
+    private static void read(BaseRelation relation, boolean each, BiConsumer<TableReads, TableReads.Base> reader) {
         Object source = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : relation;
         if (!source.getClass().getName().startsWith("org.apache.hudi.")) {
             if (source instanceof FileIndex) {
-                requireNoFiles((FileIndex) source, !rows); // each file was compared when it was analyzed
+                requireNoFiles((FileIndex) source, each);
             }
             return;
         } else if (LISTINGS.contains(source.getClass().getSimpleName())) {
@@ -332,7 +401,7 @@ public final class StatementRules {
             OpenSessions.all().stream()
                     .map(Session::reads)
                     .filter(TableReads::mayHaveBeenEmpty)
-                    .forEach(r -> read(r, nothing, byStatement, rows));
+                    .forEach(r -> reader.accept(r, nothing));
             return;
         }
         HoodieTableMetaClient table = Relations.table(source);
@@ -346,7 +415,7 @@ public final class StatementRules {
             if (OrderedDeletes.onlyFinds(options(source))) {
                 session.reads().readByDelete(base);
             } else {
-                read(session.reads(), base, byStatement, rows);
+                reader.accept(session.reads(), base);
             }
         }
     }

@@ -514,6 +514,90 @@ class SnapshotMovedTest {
         assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
     }
 
+    /** F449: save(spark.table("t").observe(…)), and a write made from what was observed. */
+    @Test
+    void whatAStatementGivesToItsProgramIsInTheProgramsHands() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        saveObserved(before);
+        for (String what : List.of("the next write", "tried again")) {
+            reads.statementBegins(true);
+            reads.readByStatement(now());
+            reads.begun(NOW);
+            assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), what);
+        }
+        reads.read(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "read again");
+    }
+
+    /** F449: such a statement is no reason to forget rows that the program keeps. */
+    @Test
+    void whatAStatementGivesToItsProgramReplacesNothing() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.read(before);
+        reads.begun(NOW);
+        saveObserved(now());
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "its own write");
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next one");
+        reads.read(now());
+        saveObserved(now());
+        reads.begun(NOW);
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "read again");
+    }
+
+    /** F449: what one thread has observed is written by another one, which has written before. */
+    @Test
+    void whatAStatementGivesToItsProgramIsHandedToOtherThreads() throws Exception {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.begun(NOW);
+        Thread other = new Thread(() -> saveObserved(before));
+        other.start();
+        other.join();
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT));
+    }
+
+    /** F449: a batch of the runtime, whose first try was refused. */
+    @Test
+    void whatATryGivesToItsProgramCountsAfterTheBatch() {
+        TableReads.Base before = betweenTwoCommits();
+        TableReads reads = session.reads();
+        reads.batchBegins();
+        reads.tryBegins();
+        saveObserved(before);
+        reads.tryEnds();
+        reads.tryBegins();
+        saveObserved(now());
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "it is read again");
+        reads.tryEnds();
+        reads.batchEnds();
+        reads.begun(NOW);
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next batch");
+    }
+
+    private void saveObserved(TableReads.Base base) {
+        session.reads().statementBegins(true);
+        session.reads().readByStatement(base);
+        session.reads().handed(base);
+        session.reads().begun(NOW);
+    }
+
+    /** The message says what helps: a lazy query of the write itself does not. */
+    @Test
+    void aRefusalSaysHowToReadAgain() {
+        String read = commit(0, content(WriteOperationType.UPSERT, "f", 0), "another");
+        commit(1, content(WriteOperationType.UPSERT, "g", 0), "another");
+        HoodieWriteConflictException refused = assertThrows(
+                HoodieWriteConflictException.class, () -> candidates(read, SnapshotCheck.Isolation.SERIALIZABLE));
+        for (String part : List.of("read, at " + read, "collect()", "outside of the write", "commit_metadata()")) {
+            assertTrue(refused.getMessage().contains(part), refused.getMessage());
+        }
+    }
+
     /**
      * F88: rows that a thread pool has read are written by a thread that has read something else
      * later.
