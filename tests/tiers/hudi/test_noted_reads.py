@@ -45,7 +45,7 @@ TBLPROPERTIES (primaryKey='id', 'hoodie.write.concurrency.mode'='single_writer',
 'hoodie.write.lock.provider'='org.apache.hudi.client.transaction.lock.InProcessLockProvider')''')
 """
 SUBQUERY = "SELECT (SELECT max(a.ts) FROM t a JOIN t b ON a.id = b.id) AS newest"
-"""Spark joins by a broadcast, and then plans the rest of the subquery again, in a thread of its own."""
+"""Spark joins by a broadcast, and then plans the rest of the subquery again, in another thread."""
 
 
 class Program(Told):
@@ -75,7 +75,8 @@ def test_what_a_write_is_made_from(world: World, agent: Process) -> None:
     second = program.saved(2, 2)
     assert program.base("spark.table('t').count()") == second
     assert program.base("made.collect()") == first
-    # F441: rows are kept, and a look at the columns makes them no newer. F448: nor does a plan that nobody runs.
+    # F441: rows are kept, and a look at the columns makes them no newer. F448: nor does a plan
+    # that nobody runs.
     assert program.base("spark.table('t').columns") == first
     assert program.base("spark.table('t').where('id = 9').cache().unpersist()") == first
     assert program.base("spark.sql('EXPLAIN SELECT * FROM t')") == first

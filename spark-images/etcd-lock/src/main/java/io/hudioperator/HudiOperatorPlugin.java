@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import io.hudioperator.session.LocalScope;
 import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
@@ -62,6 +63,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
             MetadataSchema.pin();
             LostExecutors.drivenBy(context);
+            LocalScope.drivenBy(context);
             Map<String, String> env = System.getenv();
             if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
                 session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);

@@ -54,8 +54,9 @@ public final class SnapshotCheck {
     }
 
     /** What a program has to do: a query of the write itself does not replace what it has read before. */
-    private static final String AGAIN = "; read the rows again and write what is made from them: with collect(), first() or"
-            + " another action outside of the write, or with read_table() and commit_metadata() for each write";
+    private static final String AGAIN =
+            "; read the rows again and write what is made from them: with collect(), first() or"
+                    + " another action outside of the write, or with read_table() and commit_metadata() for each write";
 
     private static final Set<WriteOperationType> SERVICES = Set.of(
             WriteOperationType.COMPACT,
