@@ -18,7 +18,7 @@ CONFLICT = (
     f"                        {BUCKETS}\n"
     "                        || wroteToDeletedPartition(mine, other));\n"
 )
-KEPT = "tests/tiers/hudi/test_kept_frames.py::test_rows_are_as_old_as_what_they_were_read_from"
+NOTED = "tests/tiers/hudi/test_noted_reads.py::test_what_a_write_is_made_from"
 OWN = "        mine.ownStatement = own;\n"
 NO_GUARD_OF_FOLDERS = (
     "            if (!TimelinePath.isMetadataTable(path, session.basePath())) {\n                throw"
@@ -598,7 +598,7 @@ COMMITS = (
             "writer/commit",
             "                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),\n",
         ),
-        "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
+        "tests/tiers/unit/runtime/writer/test_scopes.py::test_look_ups_are_the_runtimes",
     ),
     mutation(
         "buckets-are-replaced",
@@ -648,21 +648,21 @@ COMMITS = (
             "        session.sessionState().catalog().invalidateAllCachedTables();\n        return next.parseMultipart",
             "        return next.parseMultipart",
         ),
-        KEPT,
+        NOTED,
     ),
     mutation(
         "frames-are-as-new-as-their-rows-are-asked-for",
         "F421",
         "rows of a frame that was made before a write count as read after it",
         j("ExecutedReads", "        StatementRules.executed(plan);\n"),
-        KEPT,
+        NOTED,
     ),
     mutation(
         "what-a-statement-plans-is-the-programs",
         "F88 F440",
         "a statement's query that Spark plans before it runs it counts as a read of the program",
         j("StatementRules", "isInStatement() || isStatementsQuery()", "isInStatement()"),
-        "tests/tiers/hudi/test_reads.py::test_what_was_read_before_is_not_written_over_a_change",
+        NOTED,
     ),
     mutation(
         "a-look-is-a-read",
@@ -683,14 +683,14 @@ COMMITS = (
         "F448",
         "a plan that is made for `cache()`, and not run, makes older rows new",
         j("StatementRules", "boolean rows = !isOnlyPlanned();", "boolean rows = true;"),
-        KEPT,
+        NOTED,
     ),
     mutation(
         "the-look-for-duplicates-is-the-programs",
         "availability F447",
         "what the runtime reads to see whether there is a doubled key counts for each try",
         a("read/sources", "    with looking_up():  # each try looks again\n", "    if looking_up is not None:\n"),
-        "tests/tiers/hudi/test_doubled.py::test_one_record_of_each_key_stays",
+        "tests/tiers/unit/runtime/read/test_remove_duplicates.py::test_the_look_before_the_batch_is_the_runtimes",
     ),
     mutation(
         "columns-are-rows",
@@ -701,7 +701,7 @@ COMMITS = (
             "read(((LogicalRelation) plan).relation(), byStatement, false);",
             "read(((LogicalRelation) plan).relation(), byStatement, true);",
         ),
-        KEPT,
+        NOTED,
     ),
     mutation(
         "a-try-is-a-write",
@@ -719,7 +719,7 @@ COMMITS = (
             "        with self._session.batch():\n            return self._tries(batch, base=base)\n",
             "        return self._tries(batch, base=base)\n",
         ),
-        "tests/tiers/hudi/test_updates.py::test_an_update_knows_what_was_read_before_it",
+        "tests/tiers/unit/runtime/writer/test_scopes.py::test_the_tries_of_a_batch_are_one_write",
     ),
     mutation(
         "the-next-try-is-as-old-as-the-first",
@@ -800,11 +800,72 @@ COMMITS = (
         t("SnapshotMovedTest.whatTheThreadHasReadBesideTheOptionCounts"),
     ),
     mutation(
+        "what-is-observed-is-the-statements",
+        "F449",
+        "what a statement observes counts for that statement alone",
+        j("StatementRules", "if (rules.observes && !inner) {", "if (rules.observes && inner) {"),
+        NOTED,
+    ),
+    mutation(
+        "what-is-observed-is-forgotten",
+        "F449",
+        "a write is not compared with what an earlier statement has given to the program",
+        j(
+            "TableReads",
+            "            given = Base.both(given, mine.handed);\n",
+            "            given = Base.both(given, null);\n",
+        ),
+        t("SnapshotMovedTest.whatAStatementGivesToItsProgramIsInTheProgramsHands"),
+    ),
+    mutation(
+        "what-is-observed-makes-old-rows-new",
+        "F88 F449",
+        "what a statement gives to its program replaces what the program has read before",
+        j(
+            "TableReads",
+            "            given = Base.both(given, mine.handed);\n",
+            "            given = mine.handed == null ? given : mine.handed;\n",
+        ),
+        t("SnapshotMovedTest.whatAStatementGivesToItsProgramReplacesNothing"),
+    ),
+    mutation(
+        "what-a-try-observes-is-forgotten",
+        "F449",
+        "after a batch nobody knows what its tries have given to the program",
+        j(
+            "TableReads",
+            "Base.both(read == null ? before(mine).given : read, mine.handed));",
+            "read == null ? before(mine).given : read);",
+        ),
+        t("SnapshotMovedTest.whatATryGivesToItsProgramCountsAfterTheBatch"),
+    ),
+    mutation(
+        "what-is-observed-stays-with-its-thread",
+        "F449",
+        "what a statement gives to its program is in the hands of its thread alone",
+        j("TableReads", "            add(mine, true, mine.handed);\n"),
+        t("SnapshotMovedTest.whatAStatementGivesToItsProgramIsHandedToOtherThreads"),
+    ),
+    mutation(
+        "one-part-stands-for-all",
+        "F450 F402",
+        "what one part of a statement takes to another table counts for the part that writes this one",
+        j("StatementRules", "byStatement && reads != written) {", "byStatement && reads == null) {"),
+        NOTED,
+    ),
+    mutation(
+        "subqueries-are-the-programs",
+        "F451 F424",
+        "what Spark plans in a thread of its own, for a look-up of the runtime, counts as a read of the program",
+        j("TableReads", "scopes.get(LocalScope.get());", "scopes.get(null);"),
+        NOTED,
+    ),
+    mutation(
         "every-statement-writes-this-table",
         "F402",
         "nobody asks which table a statement writes",
-        j("OpenSessions", "statementBegins(session == own)", "statementBegins(true)"),
-        "tests/tiers/hudi/test_reads.py::test_rows_that_went_through_another_table",
+        j("OpenSessions", "statementBegins(own.contains(session))", "statementBegins(true)"),
+        NOTED,
     ),
     mutation(
         "non-blocking-past-the-wrapper",
