@@ -272,6 +272,6 @@ DELETES = (
             "            return session.isWriter() ? TableReads.Base.both(write.base, found) : null;\n",
             "            return session.isWriter() && !nonBlocking ? TableReads.Base.both(write.base, found) : null;\n",
         ),
-        "tests/tiers/hudi/test_updates.py::test_a_look_up_does_not_hide_what_the_function_has_read",
+        t("SnapshotMovedTest.whatADeleteFindsIsNoReasonForItInTheNonBlockingMode"),
     ),
 )

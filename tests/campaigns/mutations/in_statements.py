@@ -167,8 +167,8 @@ STATEMENTS = (
         "a thread that has read something is not compared since what others have read",
         j(
             "TableReads",
-            "one.number > (one.thread == thread ? mine.wrote : before(mine).wrote)",
-            "one.thread == thread && one.number > mine.wrote",
+            "one.number > (one.thread == mine.id ? mine.wrote : before(mine).wrote)",
+            "one.thread == mine.id && one.number > mine.wrote",
         ),
         t("SnapshotMovedTest.whatOtherThreadsHaveReadCountsBesideOnesOwnRead"),
     ),
@@ -178,8 +178,8 @@ STATEMENTS = (
         "a thread that only reads lets no other one write once somebody has committed",
         j(
             "TableReads",
-            "(one.thread == thread ? mine.wrote : before(mine).wrote)",
-            "(one.thread == thread ? mine.wrote : 0)",
+            "(one.thread == mine.id ? mine.wrote : before(mine).wrote)",
+            "(one.thread == mine.id ? mine.wrote : 0)",
         ),
         t("SnapshotMovedTest.aThreadThatOnlyReadsHoldsNobodyUpForEver"),
     ),

@@ -698,8 +698,8 @@ COMMITS = (
         "what is only analyzed counts as executed",
         j(
             "StatementRules",
-            "read(((LogicalRelation) plan).relation(), byStatement, false);",
-            "read(((LogicalRelation) plan).relation(), byStatement, true);",
+            "            read(reads, base, byStatement, false);",
+            "            read(reads, base, byStatement, true);",
         ),
         NOTED,
     ),
@@ -707,7 +707,11 @@ COMMITS = (
         "a-try-is-a-write",
         "F442",
         "each try of a batch forgets what the program had read before it",
-        j("TableReads", "        if (!mine.inBatch) {\n", "        if (!mine.inBatch || number > 0) {\n"),
+        j(
+            "TableReads",
+            "        if (!mine.inBatch) {\n            consume(",
+            "        if (!mine.inBatch || number > 0) {\n            consume(",
+        ),
         t("SnapshotMovedTest.eachTryOfABatchIsMadeFromWhatWasReadBeforeIt"),
     ),
     mutation(
