@@ -95,6 +95,7 @@ class Session:
         """What this thread reads of the table in this context is for the write that ends it.
 
         It counts for that write alone, and hides nothing that the program has read before (F424).
+        As in the other contexts, a subquery counts as read by the thread of its query (F450).
 
         `deletes`: that write is a delete; in mode NonBlocking the look-up does not count (F425).
         """

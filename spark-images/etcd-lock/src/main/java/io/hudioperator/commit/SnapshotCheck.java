@@ -53,7 +53,7 @@ public final class SnapshotCheck {
         SERIALIZABLE
     }
 
-    /** What a program has to do: a query of the write itself does not replace what it has read before. */
+    /** What a program has to do: a query of the write replaces nothing that was read before. */
     private static final String AGAIN =
             "; read the rows again and write what is made from them: with collect(), first() or"
                     + " another action outside of the write, or with read_table() and commit_metadata() for each write";

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Collectors;
 
 /** The sessions of this JVM: one for each table. */
 public final class OpenSessions {
@@ -107,12 +106,11 @@ public final class OpenSessions {
     /**
      * A statement begins to read what it writes, in this thread.
      *
-     * @param targets paths of the tables that it writes, without those that are none of Hudi's, or
-     *     not known
+     * @param target path of the table that it writes; null when none of Hudi's, or not known
      */
-    public static void statementBegins(List<String> targets) {
-        List<Session> own = targets.stream().map(OpenSessions::byPath).collect(Collectors.toList());
-        all().forEach(session -> session.reads().statementBegins(own.contains(session)));
+    public static void statementBegins(String target) {
+        Session own = target == null ? null : byPath(target);
+        all().forEach(session -> session.reads().statementBegins(session == own));
     }
 
     /** Whether this process runs code of users. An agent does not. */

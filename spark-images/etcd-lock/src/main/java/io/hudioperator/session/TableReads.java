@@ -371,9 +371,9 @@ public final class TableReads {
     }
 
     /**
-     * A statement that begins in this thread gives rows of the table to its program as well, or to
-     * another table beside this one: from its write on they count as if the program had read them,
-     * in addition to what it has read before (F449, F450).
+     * A statement that begins in this thread gives rows of the table to its program as well: from
+     * its write on they count as if the program had read them, in addition to what it has read
+     * before (F449).
      */
     public synchronized void handed(Base base) {
         OfThread mine = ofThisThread();
@@ -449,9 +449,9 @@ public final class TableReads {
     }
 
     /**
-     * The thread of the program for which this one reads: itself, or the one that has begun a look-up,
-     * a try or a batch, and runs the query of which this one, a thread of Spark, plans a subquery
-     * (F451).
+     * The thread of the program for which this one reads: itself, or the one that has begun a
+     * look-up, a try or a batch, and runs the query of which this one, a thread of Spark, plans a
+     * subquery (F450).
      */
     private OfThread forWhom() {
         OfThread other = scopes.get(LocalScope.get());

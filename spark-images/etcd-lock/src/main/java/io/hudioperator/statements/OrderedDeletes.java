@@ -127,7 +127,7 @@ public final class OrderedDeletes {
         if (table == null || !isNeeded(table)) {
             return delete;
         }
-        OpenSessions.statementBegins(List.of(table.getBasePath().toString()));
+        OpenSessions.statementBegins(table.getBasePath().toString());
         DeletionMark mark = DeletionMark.of(delete.table().schema(), table.getTableConfig());
         UpdateTable update = new UpdateTable(
                 delete.table(),
@@ -201,7 +201,7 @@ public final class OrderedDeletes {
         if (!isNeeded(table)) {
             return save;
         }
-        OpenSessions.statementBegins(List.of(path.get()));
+        OpenSessions.statementBegins(path.get());
         Dataset<Row> rows = spark.read()
                 .format("hudi")
                 .options(SNAPSHOT)

@@ -12,11 +12,9 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 import org.apache.hadoop.fs.Path;
 import org.apache.hudi.BaseFileOnlyRelation;
 import org.apache.hudi.HoodieBaseRelation;
@@ -127,10 +125,6 @@ public final class StatementRules {
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
     /** Whether a read belongs only to a statement that writes. */
     private boolean byStatement;
-    /** The commands of this plan that write. */
-    private List<LogicalPlan> parts = List.of();
-    /** Reads of the table that the command writes which is looked at; null: another table. */
-    private TableReads written;
     /** Whether the statement of this plan tells its program what it has read. */
     private boolean observes;
     /** What the statement of this plan reads. */
@@ -149,7 +143,6 @@ public final class StatementRules {
         if (OpenSessions.hasWriter()) {
             boolean inner = isInStatement();
             StatementRules rules = new StatementRules(spark, inner);
-            rules.parts = inner ? List.of() : parts(plan);
             rules.walk(plan);
             if (rules.observes && !inner) {
                 rules.handed.forEach(Runnable::run);
@@ -281,8 +274,9 @@ public final class StatementRules {
         }
         if (plan instanceof Command) {
             judge((LogicalPlan) plan);
-            if (isWrite(plan) && (!byStatement || parts.size() > 1)) {
-                begins((LogicalPlan) plan);
+            if (!byStatement && isWrite(plan)) {
+                OpenSessions.statementBegins(target((LogicalPlan) plan));
+                byStatement = true;
             }
         }
         observes |= byStatement && plan instanceof CollectMetrics;
@@ -309,45 +303,9 @@ public final class StatementRules {
         each(plan.subqueries());
     }
 
-    /** The commands of a plan that write; several in {@code FROM t INSERT INTO a … INSERT INTO b …}. */
-    private static List<LogicalPlan> parts(LogicalPlan plan) {
-        if (isWrite(plan)) {
-            return List.of(plan);
-        }
-        List<LogicalPlan> found = new ArrayList<>();
-        Iterator<LogicalPlan> children = plan.children().iterator();
-        while (children.hasNext()) {
-            found.addAll(parts(children.next()));
-        }
-        return found;
-    }
-
-    private void begins(LogicalPlan part) {
-        if (!byStatement) {
-            List<LogicalPlan> all = parts.isEmpty() ? List.of(part) : parts; // empty: of EXPLAIN
-            OpenSessions.statementBegins(
-                    all.stream().map(this::target).filter(Objects::nonNull).collect(Collectors.toList()));
-            byStatement = true;
-        }
-        if (parts.size() > 1) {
-            seen.clear(); // parts share what they read
-        }
-        String target = target(part);
-        Session session = target == null ? null : OpenSessions.byPath(target);
-        written = session == null ? null : session.reads();
-    }
-
-    /**
-     * A relation is in a plan that was analyzed. Of a statement with several parts what one of them
-     * takes to another table is in the program's hands (F402), but replaces nothing: the other parts
-     * may be made from older rows (F450).
-     */
+    /** A relation is in a plan that was analyzed. */
     private void analyzed(TableReads reads, TableReads.Base base) {
-        if (parts.size() > 1 && byStatement && reads != written) {
-            reads.handed(base);
-        } else {
-            read(reads, base, byStatement, false);
-        }
+        read(reads, base, byStatement, false);
         handed.add(() -> reads.handed(base));
     }
 
