@@ -56,9 +56,11 @@ def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
 
     Data skipping is disabled: all files are read anyway, and planning would unpersist the column
     statistics, which waits for ever when the plan is part of a frame that is being persisted
-    (`difference`), because Spark's cache holds that frame's lock at that time (measured).
+    (`difference`), because Spark's cache holds that frame's lock at that time (measured). Files are
+    listed at once, so that what a clean deletes meanwhile is an error and not absent (F466).
     """
-    return spark.read.format("hudi").options(**{"hoodie.enable.data.skipping": "false", **options}).load(path)
+    always = {"hoodie.enable.data.skipping": "false", "hoodie.datasource.read.file.index.listing.mode": "eager"}
+    return spark.read.format("hudi").options(**{**always, **options}).load(path)
 
 
 def user_columns(frame: DataFrame) -> list[str]:

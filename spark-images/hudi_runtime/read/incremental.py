@@ -36,7 +36,7 @@ from hudi_runtime.read import deletions, positions
 from hudi_runtime.read.deletions import COMMIT_TIME, ROW
 from hudi_runtime.read.positions import Position
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.hudi import SNAPSHOT, Table, WriteInfo
+from hudi_runtime.table.hudi import LAZY, SNAPSHOT, Table, WriteInfo
 from hudi_runtime.table.storage import Missing
 
 META_COLUMNS = (
@@ -259,7 +259,7 @@ class ReadSnapshot:
 
     def empty(self) -> DataFrame:
         """No rows, with the columns of the table."""
-        return _plain(self._load()).limit(0)
+        return _plain(self._load(LAZY)).limit(0)
 
     def _load(self, options: Mapping[str, str] | None = None) -> DataFrame:
         return (
@@ -334,6 +334,8 @@ class ReadSnapshot:
         begin, end = _before(min(i.completion for i in taken)), max(i.completion for i in taken)
         options = {
             "hoodie.datasource.query.type": "incremental",
+            # It lists the files of its commits, and not the table; which are gone is looked at.
+            **LAZY,
             # Completion times; the begin is exclusive, the end inclusive.
             "hoodie.datasource.read.begin.instanttime": begin,
             "hoodie.datasource.read.end.instanttime": end,

@@ -82,6 +82,7 @@ class Expiry:
                 self.withdrawn(instant)
                 raise
         require_completed(self.table, instant)
+        self.table.emptied(expired, instant)
         shown = ", ".join(expired[:SHOWN]) + (", …" if len(expired) > SHOWN else "")
         return Done(Result.COMPLETED, instant, f"{len(expired)} partitions deleted: {shown}")
 
@@ -97,6 +98,9 @@ class Expiry:
             if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit
         ]
         live = set(self.table.live_partitions(config)) if old else set()
+        if options[SINCE] == CREATION:
+            # Deleted by a program, or by a run that did not come to the end.
+            self.table.emptied(sorted(set(old) - live), before(now, 0))
         return sorted(set(old) & live)
 
     def _since(self, partition: str, kind: str) -> str:

@@ -21,7 +21,7 @@ from hudi_runtime.services.expiry import Expiry
 from hudi_runtime.services.partition_backoff import PartitionBackoff
 from hudi_runtime.services.rewriting import Clustering, Compaction, require_completed
 from hudi_runtime.services.triggers import Done
-from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.settle.agent_table import AgentTable, CleanPlan
 from hudi_runtime.settle.rollback import NEVER_KEY, NotYet
 from hudi_runtime.settle.settle import Records, instants_of
 from hudi_runtime.table import timeline as tl
@@ -112,18 +112,23 @@ class Actions:
         others = [requested for requested in pending if requested not in mine]
         if others:
             raise NotYet(f"clean {others[0]} belongs to another incarnation")
-        if not pending and not self._plan_clean(options):
-            return Done(Result.NOTHING_TO_DO, message="no file is old enough")
+        emptied: list[str] = []
+        if not pending:
+            plan = self._plan_clean(options)
+            if plan is None:
+                return Done(Result.NOTHING_TO_DO, message="no file is old enough")
+            emptied = plan.emptied()
         with self.table.client(self.config(options)) as client:
             metadata = client.clean()
         if metadata is None:
             return Done(Result.NOTHING_TO_DO, message="no file is old enough")
         instant = str(metadata.getStartCleanTime())
         require_completed(self.table, instant)
+        self.table.emptied(emptied, instant)
         return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
 
-    def _plan_clean(self, options: Mapping[str, str]) -> bool:
-        """Put the plan of a clean on the timeline; False when there is nothing to delete.
+    def _plan_clean(self, options: Mapping[str, str]) -> CleanPlan | None:
+        """Put the plan of a clean on the timeline; None when there is nothing to delete.
 
         No plan deletes what a pending write may still have to list (F464): a write lists the files
         of its partitions as of its begin, but possibly much later, and to it a file group whose
@@ -136,12 +141,12 @@ class Actions:
             least = keep_at_least(timeline, needed_from(timeline, self.records()))
             plan = self.table.plan_clean(self.config(options), least)
             if plan is None:
-                return False
+                return None
             with self.table.locked(self.config(options)):
                 needed = needed_from(self.table.timeline(), self.records())
                 if not needed or plan.keeps_from(needed):
                     plan.save()
-                    return True
+                    return plan
         raise NotYet("writes have begun while the clean was planned")
 
     # -- services with a plan ----------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from py4j.protocol import Py4JJavaError
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
+
+PARTITION_FILE = ".hoodie_partition_metadata"
 
 
 def _private(owner: Any, declared_in: Any, name: str) -> Any:
@@ -53,6 +55,10 @@ class CleanPlan:
         """
         retained = str(self.plan.retained())
         return bool(retained) and retained <= instant
+
+    def emptied(self) -> list[str]:
+        """Partitions that were empty when the plan was made."""
+        return [str(partition) for partition in self.plan.emptied()]
 
     def save(self) -> None:
         """Put it on the timeline; the caller holds the lock."""
@@ -279,6 +285,19 @@ class AgentTable(Table):
             storage, path
         ).readPartitionCreatedCommitTime()
         return str(found.get()) if found.isPresent() else ""
+
+    def emptied(self, partitions: Iterable[str], instant: str) -> None:
+        """Let the partitions begin anew at that instant (F471).
+
+        What is written to them from now on is not as old as their folders are. Hudi leaves the
+        file with a partition's time of creation as it is when there is one. It is replaced, never
+        deleted: to a listing of the storage only folders with it are partitions.
+        """
+        for partition in partitions:
+            name = f"{partition}/{PARTITION_FILE}"
+            with suppress(Missing):
+                lines = [line for line in self.storage.read(name).splitlines() if not line.startswith("commitTime=")]
+                self.storage.write(name, "\n".join([*lines, f"commitTime={instant}", ""]))
 
     def archive(self, config: Any) -> int:
         """Archive instants as the config allows; the caller holds the lock.

@@ -31,6 +31,10 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
 """Options of each read of a table: what user code has set in the session would count otherwise
 (F105). For statistics of columns see F104, for the listing F466.
 """
+LAZY: Mapping[str, str] = MappingProxyType({"hoodie.datasource.read.file.index.listing.mode": "lazy"})
+"""For what reads no rows of the relation's files, or compares them with what is there: the whole
+table need not be listed.
+"""
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX"})

@@ -43,8 +43,6 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
         return
     table, fails = job.table, job.duplicates == "Fail"
     batch = _with_place(frame, job) if fails else frame
-    # Loaded before the batch is computed: the commit is compared with all commits that complete
-    # from here on.
     rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
     if not lookup_partitions.may_prune(batch, rows, table.partitions):
         yield _held(batch, table, rows, fails=fails)
@@ -52,6 +50,9 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
     kept = batch.persist()
     try:
         looked = lookup_partitions.of_batch(kept, table.partitions)
+        # Computing the batch may take longer than cleaning keeps the files that were listed before
+        # it (F470). The commit is compared with all commits that complete from here on.
+        rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
         yield (
             _held(kept, table, rows, fails=fails)
             if looked is None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
 from tests.campaigns.mutations.in_jvm import j
+from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
@@ -36,6 +37,39 @@ TENDING = (
         "versions are deleted by the policy alone, which does not look at pending writes",
         j("CleanPlan", "            restrict(plan, other);\n"),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "empty-partitions-are-old",
+        "F471 I8",
+        "an old partition without rows keeps its time of creation",
+        a(
+            "services/expiry",
+            "            self.table.emptied(sorted(set(old) - live), before(now, 0))\n",
+            "            pass\n",
+        ),
+        f"{RUNTIME}/services/test_expiry.py::test_an_old_partition_without_rows_begins_anew",
+    ),
+    mutation(
+        "a-look-up-lists-before-its-batch",
+        "F470 availability",
+        "a look-up of keys lists its files before the batch is computed",
+        a(
+            "writer/duplicates",
+            '        rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)\n        yield (',
+            "        yield (",
+        ),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_an_insert_that_takes_longer_than_files_are_kept",
+    ),
+    mutation(
+        "a-run-pays-for-the-one-before",
+        "F469 availability",
+        "failures of an earlier run count when the next one has followed at once",
+        o(
+            "plan/writers/attempts",
+            "        if run_of(entry) != run_of(entries[-1]):",
+            "        if entries[-1] is None:",
+        ),
+        "tests/tiers/unit/plan/writers/test_attempts.py::test_failures_of_a_run_that_was_followed_at_once_do_not_count",
     ),
     mutation(
         "empty-folders-go",

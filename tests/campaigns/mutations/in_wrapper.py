@@ -814,11 +814,7 @@ COMMITS = (
         "what-is-observed-is-forgotten",
         "F449",
         "a write is not compared with what an earlier statement has given to the program",
-        j(
-            "TableReads",
-            "            given = Base.both(given, mine.handed);\n",
-            "            given = Base.both(given, null);\n",
-        ),
+        j("TableReads", "        base = Base.both(base, carried);\n"),
         t("SnapshotMovedTest.whatAStatementGivesToItsProgramIsInTheProgramsHands"),
     ),
     mutation(
@@ -827,21 +823,21 @@ COMMITS = (
         "what a statement gives to its program replaces what the program has read before",
         j(
             "TableReads",
-            "            given = Base.both(given, mine.handed);\n",
-            "            given = mine.handed == null ? given : mine.handed;\n",
+            "            one.given = given;\n",
+            "            one.given = lastHanded == null ? given : lastHanded;\n",
         ),
         t("SnapshotMovedTest.whatAStatementGivesToItsProgramReplacesNothing"),
     ),
     mutation(
-        "what-a-try-observes-is-forgotten",
-        "F449",
-        "after a batch nobody knows what its tries have given to the program",
+        "what-was-observed-first-stays",
+        "F446 F449",
+        "what a statement has given to its program counts for ever",
         j(
             "TableReads",
-            "Base.both(read == null ? before(mine).given : read, mine.handed));",
-            "read == null ? before(mine).given : read);",
+            "mine.handed == null ? carried : mine.handed;",
+            "Base.both(carried, mine.handed);",
         ),
-        t("SnapshotMovedTest.whatATryGivesToItsProgramCountsAfterTheBatch"),
+        t("SnapshotMovedTest.whatAStatementGivesReplacesWhatEarlierOnesGave"),
     ),
     mutation(
         "what-is-observed-stays-with-its-thread",

@@ -337,6 +337,8 @@ def failures(status: JsonDict, entries: tuple[AttemptEntry, ...], limits: Mappin
     last = entries[-1].class_ if entries else ""
     count = 0
     for entry in reversed(entries):
+        if run_of(entry) != run_of(entries[-1]):  # a run may follow another one at once (F469)
+            break
         together = entry.class_ == last if last in limits else entry.class_ not in limits
         if (
             together

@@ -144,6 +144,14 @@ def test_failures_of_an_earlier_run_do_not_count() -> None:
     assert attempts.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
 
 
+def test_failures_of_a_run_that_was_followed_at_once_do_not_count() -> None:
+    """F469: Finished never became True between the two runs, so it does not tell them apart."""
+    first, second = entries(*["Infrastructure"] * 4), entries("Infrastructure")
+    runs = tuple(e.but(run=1) for e in first) + tuple(e.but(run=2) for e in second)
+    assert attempts.failures(status(), runs) == 1
+    assert attempts.verdict(writer(), status(), runs) == ""
+
+
 def advanced(*classes: str) -> tuple[AttemptEntry, ...]:
     """Entries of a streaming run; `+` marks those that committed or had nothing left to do."""
     return tuple(

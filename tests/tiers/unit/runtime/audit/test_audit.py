@@ -421,4 +421,8 @@ def test_rows_are_read_without_data_skipping() -> None:
 
     spark: Any = type("Spark", (), {"read": Reader()})
     assert read(spark, "p", **{"hoodie.datasource.query.type": "incremental"}) == "p"  # type: ignore[comparison-overlap]
-    assert given == {"hoodie.enable.data.skipping": "false", "hoodie.datasource.query.type": "incremental"}
+    assert given == {
+        "hoodie.enable.data.skipping": "false",
+        "hoodie.datasource.read.file.index.listing.mode": "eager",
+        "hoodie.datasource.query.type": "incremental",
+    }

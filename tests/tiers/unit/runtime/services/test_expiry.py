@@ -33,9 +33,11 @@ def run(
     live: set[str] | None = None,
     pattern: str = "",
     limit: int = 9,
+    emptied: list[tuple[list[str], str]] | None = None,
 ) -> list[str]:
     """The partitions that one run deletes."""
     configs: list[dict[str, str]] = []
+    emptied = [] if emptied is None else emptied
     table: Any = SimpleNamespace(
         partitions=lambda: list(partitions),
         storage=SimpleNamespace(names=lambda p: partitions[p]),
@@ -44,6 +46,7 @@ def run(
             (n.split("_")[2][:17] for n in partitions[p] if n.startswith("f-")), default=""
         ),
     )
+    table.emptied = lambda some, instant: emptied.append((list(some), instant))
     expiry = Expiry(table, lambda options: configs.append(dict(options)) or options, lambda _: None)
     options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({PATTERN: pattern} if pattern else {})}
     found = expiry._expired({}, options, now=NOW)[:limit]
@@ -68,6 +71,17 @@ def test_a_log_file_is_a_write() -> None:
 
 def test_what_readers_do_not_see_any_more_is_not_deleted_twice() -> None:
     assert run({"gone": files(90), "there": files(90)}, days=30, live={"there"}) == ["there"]
+
+
+def test_an_old_partition_without_rows_begins_anew() -> None:
+    """F471: rows that are written to it later are not as old as its folder."""
+    emptied: list[tuple[list[str], str]] = []
+    partitions = {"gone": files(90), "there": files(90), "young": files(1)}
+    assert run(partitions, days=30, since=CREATION, live={"there", "young"}, emptied=emptied) == ["there"]
+    assert emptied == [(["gone"], ago(0))]
+    emptied.clear()
+    run(partitions, days=30, since=LAST_WRITE, live={"there", "young"}, emptied=emptied)
+    assert emptied == [], "the age of its files counts"
 
 
 def test_pattern_limit_and_what_nothing_is_known_of() -> None:

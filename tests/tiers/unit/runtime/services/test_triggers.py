@@ -341,6 +341,9 @@ class Cleaning(Archiving):
             def keeps_from(self, instant: str) -> bool:
                 return bool(retained) and retained <= instant
 
+            def emptied(self) -> list[str]:
+                return ["was/empty"]
+
             def save(self) -> None:
                 assert table.locked_now
                 table.saved.append(retained)

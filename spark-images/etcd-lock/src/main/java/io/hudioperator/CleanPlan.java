@@ -29,10 +29,12 @@ public final class CleanPlan {
 
     private final HoodieCleanerPlan plan;
     private final HoodieActionInstant retained;
+    private final List<String> emptied;
 
-    CleanPlan(HoodieCleanerPlan plan, HoodieActionInstant retained) {
+    CleanPlan(HoodieCleanerPlan plan, HoodieActionInstant retained, List<String> emptied) {
         this.plan = plan;
         this.retained = retained;
+        this.emptied = emptied;
     }
 
     /**
@@ -64,8 +66,9 @@ public final class CleanPlan {
             return null;
         }
         // An empty folder costs nothing, and whoever writes to the partition meanwhile needs it.
+        List<String> emptied = plan.getPartitionsToBeDeleted() == null ? List.of() : plan.getPartitionsToBeDeleted();
         plan.setPartitionsToBeDeleted(List.of());
-        return new CleanPlan(plan, retained);
+        return new CleanPlan(plan, retained, emptied);
     }
 
     private static HoodieCleanerPlan planned(HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine) {
@@ -103,6 +106,11 @@ public final class CleanPlan {
      */
     public String retained() {
         return retained == null || retained.getTimestamp() == null ? "" : retained.getTimestamp();
+    }
+
+    /** Partitions that were empty when the plan was made. */
+    public List<String> emptied() {
+        return emptied;
     }
 
     /** Puts the plan on the timeline; the caller holds the table's lock. */

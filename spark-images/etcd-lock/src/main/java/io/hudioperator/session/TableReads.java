@@ -188,6 +188,8 @@ public final class TableReads {
         private Base askedRows;
         /** What statements of this thread give to the program since its last write. */
         private Base handed;
+        /** The last that statements gave to the program before its last write. */
+        private Base lastHanded;
         /** What this thread has read while it worked for another one, since its last write. */
         private Base forAnother;
 
@@ -298,7 +300,8 @@ public final class TableReads {
     public synchronized void batchEnds() {
         OfThread mine = ofThisThread();
         Base read = Base.both(since(mine, true), mine.askedRows);
-        consume(mine, Base.both(read == null ? before(mine).given : read, mine.handed));
+        Base carried = read == null ? before(mine).lastHanded : null;
+        consume(mine, read == null ? before(mine).given : read, carried);
         mine.inBatch = false;
         mine.asked = null;
         mine.askedRows = null;
@@ -431,8 +434,14 @@ public final class TableReads {
         return mine.wrote == 0 ? newest : mine;
     }
 
-    /** What was read so far does not count for the next write if it reads again. */
-    private void consume(OfThread mine, Base given) {
+    /**
+     * What was read so far does not count for the next write if it reads again.
+     *
+     * @param carried what statements gave to the program before: it stays until they give something
+     *     again, as what actions gave stays until the next one (F446)
+     */
+    private void consume(OfThread mine, Base given, Base carried) {
+        Base lastHanded = mine.handed == null ? carried : mine.handed;
         if (mine.handed != null) { // other threads may get it from this one
             add(mine, true, mine.handed);
             mine.handed = null;
@@ -441,6 +450,7 @@ public final class TableReads {
         for (OfThread one : new OfThread[] {mine, newest}) {
             one.wrote = number;
             one.given = given;
+            one.lastHanded = lastHanded;
         }
     }
 
@@ -489,17 +499,16 @@ public final class TableReads {
         }
         Base read = since(mine, true);
         Base given = read == null ? before(mine).given : read;
-        if (!mine.inBatch) {
-            given = Base.both(given, mine.handed);
-        }
+        Base carried = read == null ? before(mine).lastHanded : null;
         Base base = Base.both(Base.both(statement, given), since(mine, false));
+        base = Base.both(base, carried);
         Base found = mine.found;
         mine.statement = null;
         mine.found = null;
         mine.asked = null;
         mine.forAnother = null;
         if (!mine.inBatch) {
-            consume(mine, given);
+            consume(mine, given, carried);
         }
         writes.put(instant, new Write(instant, mine.id, base, own, found));
         if (writes.size() > MAX_WRITES) {

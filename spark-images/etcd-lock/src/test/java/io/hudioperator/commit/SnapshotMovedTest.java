@@ -579,6 +579,16 @@ class SnapshotMovedTest {
         assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next batch");
     }
 
+    /** F449: a program that does nothing else than observe what it saves is not refused for ever. */
+    @Test
+    void whatAStatementGivesReplacesWhatEarlierOnesGave() {
+        saveObserved(betweenTwoCommits());
+        saveObserved(now());
+        assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "made of the first");
+        saveObserved(now());
+        assertEquals(Set.of(), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "made of the second");
+    }
+
     private void saveObserved(TableReads.Base base) {
         session.reads().statementBegins(true);
         session.reads().readByStatement(base);
