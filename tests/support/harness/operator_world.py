@@ -188,6 +188,7 @@ class World:
         if self.forks is not None:
             place = log.with_suffix("")
             place.mkdir()
+            log.touch()  # a fork opens it when it has begun; tests read it at once
             (place / "kubeconfig").symlink_to(variables["KUBECONFIG"])
             return self.forks.start(variables, log, place)  # type: ignore[no-any-return]
         with log.open("wb") as out:
