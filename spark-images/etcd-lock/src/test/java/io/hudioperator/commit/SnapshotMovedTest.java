@@ -579,7 +579,7 @@ class SnapshotMovedTest {
         assertEquals(Set.of(requested.get(1)), candidates("", SnapshotCheck.Isolation.SNAPSHOT), "the next batch");
     }
 
-    /** F449: a program that does nothing else than observe what it saves is not refused for ever. */
+    /** F449: a program that does nothing but observe what it saves is not refused for ever. */
     @Test
     void whatAStatementGivesReplacesWhatEarlierOnesGave() {
         saveObserved(betweenTwoCommits());
