@@ -53,10 +53,13 @@ TENDING = (
         "a-look-up-lists-before-its-batch",
         "F470 availability",
         "a look-up of keys lists its files before the batch is computed",
-        a(
-            "writer/duplicates",
-            '        rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)\n        yield (',
-            "        yield (",
+        (
+            a("writer/duplicates", "        rows = _rows(spark, table)\n        yield (", "        yield ("),
+            a(
+                "writer/duplicates",
+                "    kept = batch.persist()\n",
+                "    kept, rows = batch.persist(), _rows(spark, table)\n",
+            ),
         ),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_an_insert_that_takes_longer_than_files_are_kept",
     ),
