@@ -66,6 +66,7 @@ class Written(Committer):
         self.scopes, self.saved = scopes, list[list[str]]()
         self._spark: Any = None
         self._table: Any = None
+        self._fitted_to = None
         self._job: Any = SimpleNamespace(
             operation=operation, source=None, inserts=False, table=SimpleNamespace(record_keys=("id",))
         )
