@@ -14,21 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pyspark.sql import DataFrame, types
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_contract.words import MergeMode, Operation, TableType
 from hudi_runtime.job.job import Job
+from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.writer import lookup_partitions
 
 IN = "hoodie.write.lock.etcd.deleted_in"
 
 
 @contextmanager
-def held(frame: DataFrame, job: Job, columns: types.StructType | None) -> Iterator[tuple[DataFrame, Mapping[str, str]]]:
-    """The batch, to be written within this context, and options of the write.
-
-    `columns`: the table's (None before its first commit).
-    """
+def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[tuple[DataFrame, Mapping[str, str]]]:
+    """The batch, to be written within this context, and options of the write."""
     table = job.table
     if job.operation != Operation.DELETE or table.type != TableType.MERGE_ON_READ or not table.ordering:
         yield frame, {}
@@ -36,7 +34,8 @@ def held(frame: DataFrame, job: Job, columns: types.StructType | None) -> Iterat
     if table.merge.mode != MergeMode.EVENT_TIME:
         yield frame, {}
         return
-    if not lookup_partitions.may_prune(frame, columns, table.partitions):
+    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
+    if not lookup_partitions.may_prune(frame, rows, table.partitions):
         yield frame, {}
         return
     kept = frame.persist()

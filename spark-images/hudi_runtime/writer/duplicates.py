@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window, functions, types
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.words import Operation
@@ -31,27 +31,27 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 
 @contextmanager
-def held(spark: SparkSession, frame: DataFrame, job: Job, columns: types.StructType | None) -> Iterator[DataFrame]:
+def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
     """The batch according to `duplicates`, to be written within this context.
 
     Without the keys of the table, or failing at the first such key.
 
-    `frame` has the table's columns, which are `columns` (None before the first commit).
+    `frame` has the table's columns.
     """
     if not job.looks_up or not job.table.record_keys:
         yield frame
         return
     table, fails = job.table, job.duplicates == "Fail"
     batch = _with_place(frame, job) if fails else frame
-    if not lookup_partitions.may_prune(batch, columns, table.partitions):
-        yield _held(batch, table, _rows(spark, table), fails=fails)
+    # Loaded before the batch is computed: the commit is compared with all commits that complete
+    # from here on.
+    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
+    if not lookup_partitions.may_prune(batch, rows, table.partitions):
+        yield _held(batch, table, rows, fails=fails)
         return
     kept = batch.persist()
     try:
         looked = lookup_partitions.of_batch(kept, table.partitions)
-        # Not before the batch is computed: that may take longer than cleaning keeps the files that
-        # were listed (F470). The commit is compared with all commits that complete from here on.
-        rows = _rows(spark, table)
         yield (
             _held(kept, table, rows, fails=fails)
             if looked is None
@@ -59,10 +59,6 @@ def held(spark: SparkSession, frame: DataFrame, job: Job, columns: types.StructT
         )
     finally:
         kept.unpersist()
-
-
-def _rows(spark: SparkSession, table: TableSpec) -> DataFrame:
-    return spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
 
 
 def as_upsert(table: Table, job: Job) -> dict[str, str]:

@@ -50,20 +50,6 @@ TENDING = (
         f"{RUNTIME}/services/test_expiry.py::test_an_old_partition_without_rows_begins_anew",
     ),
     mutation(
-        "a-look-up-lists-before-its-batch",
-        "F470 availability",
-        "a look-up of keys lists its files before the batch is computed",
-        (
-            a("writer/duplicates", "        rows = _rows(spark, table)\n        yield (", "        yield ("),
-            a(
-                "writer/duplicates",
-                "    kept = batch.persist()\n",
-                "    kept, rows = batch.persist(), _rows(spark, table)\n",
-            ),
-        ),
-        "tests/tiers/hudi/test_clean_beside_writers.py::test_an_insert_that_takes_longer_than_files_are_kept",
-    ),
-    mutation(
         "a-run-pays-for-the-one-before",
         "F469 availability",
         "failures of an earlier run count when the next one has followed at once",

@@ -112,27 +112,6 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
 
 
 @pytest.mark.extra
-def test_an_insert_that_takes_longer_than_files_are_kept(world: World, agent: Process) -> None:
-    """F470: its batch is computed before it has begun, and keeps no file from being cleaned."""
-    table = world.table("outlasted", services=QUIET)
-    world.create(table, agent=AGENT, process=agent)
-    save(table, "seed", range(10), "a", "seed", 0)
-    (first,) = table.data_files()
-    gate = world.folder / "gate-outlasted"
-    batch = {"rows": rows(range(10, 20), "a", "slow", 0), "gate": str(gate)}
-    slow = table.writer("slow", operation="insert", duplicates="Fail", retries=0, python={"batches": [batch]})
-    until("it computes its rows", Path(f"{gate}.reached").exists, alive=slow, timeout=WAIT)
-    assert not table.pending()
-    save(table, "quick", range(10), "a", "quick", 1)
-    assert clean(table, agent) == "Completed"
-    assert first not in table.data_files()
-    gate.touch()
-    assert slow.wait(WAIT) == 0, slow.log()[-4000:]
-    due = rows(range(10), "a", "quick", 1) + rows(range(10, 20), "a", "slow", 0)
-    table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
-
-
-@pytest.mark.extra
 def test_a_long_commit_that_was_requested_earlier_is_no_old_one(world: World, agent: Process) -> None:
     """F464: Hudi keeps commits by requested time. The long one completes while another write
     computes its rows, to which only the version before it is visible.

@@ -73,8 +73,7 @@ class Held:
     def new(self, found: Sequence[tuple[Any, ...]], ids: Sequence[int] = (1, 2)) -> list[tuple[Any, ...]]:
         """What Drop leaves of records with these ids in each of these partitions."""
         job = Job.from_json(self._data | {"duplicates": "Drop"})
-        batch = self.frame(ids, found)
-        with duplicates.held(self.spark, batch, job, batch.schema) as kept:
+        with duplicates.held(self.spark, self.frame(ids, found), job) as kept:
             return sorted(((row.id, *(row[field] for field in self.fields)) for row in kept.collect()), key=str)
 
     @contextmanager
@@ -140,8 +139,7 @@ def test_a_source_that_gives_other_rows_the_second_time(world: World) -> None:
     rows = table.spark.createDataFrame(
         table.spark.sparkContext.parallelize([0], 1).mapPartitions(moody), "id int, p string, v string, ts long"
     )
-    job = Job.from_json(table._data | {"duplicates": "Drop"})
-    with duplicates.held(table.spark, rows, job, rows.schema) as kept:
+    with duplicates.held(table.spark, rows, Job.from_json(table._data | {"duplicates": "Drop"})) as kept:
         marker.touch()
         assert [(row.id, row.p) for row in kept.collect()] == [(2, "a")], "the batch is computed once"
         rows.unpersist()

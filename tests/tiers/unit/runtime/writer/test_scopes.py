@@ -66,7 +66,6 @@ class Written(Committer):
         self.scopes, self.saved = scopes, list[list[str]]()
         self._spark: Any = None
         self._table: Any = None
-        self._fitted_to = None
         self._job: Any = SimpleNamespace(
             operation=operation, source=None, inserts=False, table=SimpleNamespace(record_keys=("id",))
         )
@@ -101,9 +100,9 @@ def test_look_ups_are_the_runtimes(monkeypatch: pytest.MonkeyPatch, operation: s
 
     def looks(value: Callable[[Any], Any]) -> Callable[..., AbstractContextManager[Any]]:
         @contextmanager
-        def held(*given: Any) -> Iterator[Any]:
+        def held(_: Any, frame: Any, __: Any) -> Iterator[Any]:
             looked.append(list(scopes.open))
-            yield value(given[-3])  # the frame, before job and columns
+            yield value(frame)
 
         return held
 
