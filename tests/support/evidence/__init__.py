@@ -105,10 +105,11 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many results each commit has; one that is of several tests counts as so many."""
+    """How many results each commit has; one that says its number of tests counts as so many."""
     found: Counter[str] = Counter()
     for result in results:
-        found[str(result["commit"])] += int(result.get("tests") or 1)
+        number = result.get("tests")  # an outcome of a mutation has their names
+        found[str(result["commit"])] += number if isinstance(number, int) and number else 1
     return dict(found)
 
 
