@@ -42,10 +42,11 @@ import time
 from hudi_runtime.api import current_context
 
 current, gate = current_context(), sys.argv[1]
-frames = {
-    "read_table": current.read_table(),
-    "spark.read": current.spark.read.format("hudi").load(current.table_path),
-}
+mode = "hoodie.datasource.read.file.index.listing.mode"
+frames = {"spark.read": current.spark.read.format("hudi").load(current.table_path)}
+current.spark.conf.set(mode, "lazy")
+frames["read_table"] = current.read_table()
+current.spark.conf.unset(mode)
 open(gate + ".reached", "w").close()
 while not os.path.exists(gate):
     time.sleep(0.1)
