@@ -236,6 +236,8 @@ class JobRecord(Record):
     operation: str = Operation.UPSERT
     duplicates: str = Duplicates.FAIL
     """For an operation that does not look up keys."""
+    may_truncate: bool = False
+    """Whether a batch without rows may replace the rows of the table."""
     application: Application | None = None
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()

@@ -179,6 +179,10 @@ class Operation(StrEnum):
     INSERT = "insert"
     BULK_INSERT = "bulk_insert"
     DELETE = "delete"
+    INSERT_OVERWRITE = "insert_overwrite"
+    """Replaces the rows of the partitions that the batch has rows of."""
+    INSERT_OVERWRITE_TABLE = "insert_overwrite_table"
+    """Replaces the rows of the table."""
     REMOVE_DUPLICATES = "remove_duplicates"
     """Leaves one record of each key."""
 

@@ -16,9 +16,10 @@ from hudi_kubectl.streamer.work import MOST_OPTIONS, Work
 
 _S = "hoodie.streamer."
 _OPERATIONS = {"UPSERT": "Upsert", "INSERT": "Insert", "BULK_INSERT": "BulkInsert", "DELETE": "Delete"}
+_OVERWRITE = "HudiWriter spec.operation InsertOverwrite, with source.files, sql or python"
 _OTHER_OPERATIONS = {
-    "INSERT_OVERWRITE": "a program of your own (spec.application) with INSERT OVERWRITE",
-    "INSERT_OVERWRITE_TABLE": "a program of your own (spec.application) with INSERT OVERWRITE",
+    "INSERT_OVERWRITE": _OVERWRITE,
+    "INSERT_OVERWRITE_TABLE": f"{_OVERWRITE}, and overwrite.scope Table",
     "DELETE_PARTITION": "a program of your own (spec.application), or services.ttl",
 }
 _SQL = f"{_S}transformer.sql"

@@ -383,6 +383,15 @@ class Application:
 
 
 @dataclass(frozen=True)
+class Overwrite:
+    """What ``InsertOverwrite`` replaces."""
+
+    scope: str = text("Partitions", choices=("Partitions", "Table"))
+    if_empty: str = text("Fail", choices=("Fail", "Truncate"))
+    """Whether a batch without rows may replace the rows of the table."""
+
+
+@dataclass(frozen=True)
 class ClassLimit:
     """Retries of one class of failures, which do not count towards those of the others."""
 
@@ -475,9 +484,15 @@ class WriterSpec:
     sql: SqlSource | None = record(SqlSource, at="source.sql", optional=True)
     kafka: KafkaSource | None = record(KafkaSource, at="source.kafka", optional=True)
     transform_sql: str = text(at="transform.sql", unset="", required=True, at_least=1, at_most=65536)
-    operation: str = text(unset="Upsert", choices=("Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"))
+    operation: str = text(
+        unset="Upsert", choices=("Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite", "RemoveDuplicates")
+    )
+    overwrite: Overwrite = record(Overwrite)
+    """What ``InsertOverwrite`` replaces."""
     duplicates: str = text(unset="Fail", choices=("Fail", "Drop", "Allow"))
-    """How ``Insert`` and ``BulkInsert`` handle an existing key."""
+    """How ``Insert`` and ``BulkInsert`` handle an existing key, and these and ``InsertOverwrite`` a
+    key that the batch has twice.
+    """
     application: Application | None = record(Application, optional=True)
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     """Image of driver and executors; empty: the table's."""

@@ -27,6 +27,7 @@ _OPERATIONS = {
     "Insert": Operation.INSERT,
     "BulkInsert": Operation.BULK_INSERT,
     "Delete": Operation.DELETE,
+    "InsertOverwrite": Operation.INSERT_OVERWRITE,
     "RemoveDuplicates": Operation.REMOVE_DUPLICATES,
 }
 
@@ -165,6 +166,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
         transform=contract.Transform(sql=writer.transform_sql) if writer.transform_sql else None,
         operation=_operation(table, writer),
         duplicates=writer.duplicates,
+        may_truncate=writer.overwrite.if_empty == "Truncate",
         application=None if writer.application is None else _application(writer.application),
         conflict=contract.ConflictPolicy(
             in_process=writer.retry.write_conflict_in_process,
@@ -181,11 +183,14 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
 
 
 def _operation(table: TableSpec, writer: WriterSpec) -> Operation:
-    """Hudi's bulk insert would give an existing bucket a second file group (F75).
+    """Hudi's name of the operation.
 
-    So it becomes an insert for a table with a bucket index.
+    Hudi's bulk insert would give an existing bucket a second file group, so it becomes an insert
+    for a table with a bucket index (F75).
     """
     operation = _OPERATIONS[writer.operation]
+    if operation is Operation.INSERT_OVERWRITE and writer.overwrite.scope == "Table":
+        return Operation.INSERT_OVERWRITE_TABLE
     return Operation.INSERT if operation is Operation.BULK_INSERT and table.index_type == "Bucket" else operation
 
 

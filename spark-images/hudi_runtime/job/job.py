@@ -205,6 +205,8 @@ class Job:
     """Whether a write stops when it meets the marker of a pending one."""
     duplicates: str = Duplicates.FAIL
     """For an operation without key lookup: `Fail`, `Drop` or `Allow` a key that already exists."""
+    may_truncate: bool = False
+    """Whether a batch without rows may replace the rows of the table."""
     interval: int | None = None
     """Seconds between two reads of the source in a streaming run; None: the run ends when its
     source has no more data.
@@ -221,6 +223,16 @@ class Job:
     def inserts(self) -> bool:
         """Whether the operation has no key lookup in Hudi."""
         return self.operation in (Operation.INSERT, Operation.BULK_INSERT)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether its batch replaces the rows of whole partitions: its keys are in no other row."""
+        return self.operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+
+    @property
+    def adds(self) -> bool:
+        """Whether each row of the batch becomes a record of its own, and none deletes one."""
+        return self.inserts or self.overwrites
 
     @property
     def looks_up(self) -> bool:
@@ -252,6 +264,7 @@ class Job:
             serialize_after=told.conflict.serialize_after,
             early_detection=told.conflict.early_detection,
             duplicates=told.duplicates,
+            may_truncate=told.may_truncate,
             interval=told.streaming.interval_seconds if told.streaming is not None else None,
             predecessor_seconds=told.predecessor_seconds,
         )

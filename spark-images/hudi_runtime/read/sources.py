@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import shutil
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 VIEW = "source"
 """The view that `transform.sql` reads."""
+ONE_BATCH = "operation InsertOverwrite takes one: the second would replace what the first has written"
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def batches(
     elif isinstance(job.source, KafkaSource):
         yield from _kafka_batches(spark, job.source, done)
     elif isinstance(job.source, PythonSource):
-        yield from _python_batches(spark, job.source, context, run=job.run, done=done)
+        yield from _python_batches(spark, job.source, context, job, done)
     elif isinstance(job.source, SqlSource):
         yield from _sql_batches(spark, job.source, table, run=job.run, done=done)
     else:
@@ -275,16 +277,23 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
 
 
 def _python_batches(
-    spark: SparkSession, source: PythonSource, context: Context, *, run: str, done: pg.Progress
+    spark: SparkSession, source: PythonSource, context: Context, job: Job, done: pg.Progress
 ) -> Iterator[Batch]:
-    """The batches of the function, without those that this run has already committed."""
-    committed = done.count if done.run == run else 0
+    """The batches of the function, without those that this run has already committed.
+
+    Raises UserCodeError when there are several, and a later one would replace an earlier one.
+    """
+    committed = done.count if done.run == job.run else 0
     function = _function(spark, source)
     try:
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
+        first = list(itertools.islice(frames, 2)) if job.overwrites else []
     except Exception as error:
         raise user_error(error, source.function) from error
+    if len(first) > 1:
+        raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}")
+    frames = itertools.chain(first, frames)
     for number in range(1, sys.maxsize):
         try:
             frame = next(frames)
@@ -299,7 +308,7 @@ def _python_batches(
         base = context.base_of_batch()
         if number > committed:
             yield _counted(
-                frame, pg.batches_checkpoint(run, number), base=base if isinstance(frame, DataFrame) else None
+                frame, pg.batches_checkpoint(job.run, number), base=base if isinstance(frame, DataFrame) else None
             )
 
 

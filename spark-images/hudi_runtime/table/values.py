@@ -59,13 +59,13 @@ KEY_WORDS = ("__null__", "__empty__")
 
 
 def held(
-    frame: DataFrame, table: TableSpec, *, delete: bool = False, inserts: bool = False, kafka: bool = False
+    frame: DataFrame, table: TableSpec, *, delete: bool = False, adds: bool = False, kafka: bool = False
 ) -> DataFrame:
     """The batch with a check that fails at the first invalid row.
 
     `frame` has the table's columns.
 
-    `delete`: its rows only name records; `inserts`: the operation deletes none; `kafka`: they come
+    `delete`: its rows only name records; `adds`: the operation deletes none; `kafka`: they come
     from the source `kafka`.
     Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has an
     unsupported type.
@@ -80,7 +80,7 @@ def held(
         *_key_rules(frame, table),
         *([] if delete or table.merge.ignores_nulls else _ordering_rules(table)),
     ]
-    if inserts and DELETED in frame.columns:
+    if adds and DELETED in frame.columns:
         rules.append((DELETED, functions.col(DELETED), DELETE_RULE))
     if not rules:
         return frame
@@ -258,8 +258,8 @@ def _key_rules(frame: DataFrame, table: TableSpec) -> list[_Rule]:
 
 
 DELETE_RULE = (
-    "this row is a delete, and Insert and BulkInsert delete nothing; use operation Upsert, or leave it out in "
-    "transform.sql"
+    "this row is a delete, and Insert, BulkInsert and InsertOverwrite take none; use operation Upsert, or leave it "
+    "out in transform.sql"
 )
 NEGATIVE_ZERO = "0.0 and -0.0 are one number, and would be two keys; write it as 0.0 (in transform.sql: id + 0.0)"
 

@@ -41,7 +41,7 @@ from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
-from hudi_runtime.writer import deletes, duplicates
+from hudi_runtime.writer import deletes, duplicates, overwrite
 from hudi_runtime.writer import schema as sc
 from hudi_runtime.writer.fairness import Fairness
 
@@ -154,13 +154,14 @@ class Committer:
                 fit.apply(frame),
                 self._job.table,
                 delete=self._job.operation == Operation.DELETE,
-                inserts=self._job.inserts,
+                adds=self._job.adds,
                 kafka=isinstance(self._job.source, KafkaSource),
             )
             with (
                 self._session.looking_up(deletes=self._job.operation == Operation.DELETE),
                 duplicates.held(self._spark, rows, self._job) as checked,
-                deletes.held(self._spark, checked, self._job) as (given, deleted),
+                overwrite.held(checked, self._job) as kept,
+                deletes.held(self._spark, kept, self._job) as (given, deleted),
             ):
                 self._save(
                     given,

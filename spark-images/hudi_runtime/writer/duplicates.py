@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
 
 from hudi_contract.outcomes import ErrorCode
-from hudi_contract.words import Operation
+from hudi_contract.words import Duplicates, Operation
 from hudi_runtime.job.job import Job, KafkaSource, TableSpec
 from hudi_runtime.table import values
 from hudi_runtime.table.hudi import SNAPSHOT, Table
@@ -34,15 +34,19 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
     """The batch according to `duplicates`, to be written within this context.
 
-    Without the keys of the table, or failing at the first such key.
+    Without the keys of the table, or failing at the first such key. The batch of an operation that
+    replaces the rows with its keys is held to itself alone.
 
     `frame` has the table's columns.
     """
-    if not job.looks_up or not job.table.record_keys:
+    if not job.adds or job.duplicates == Duplicates.ALLOW or not job.table.record_keys:
         yield frame
         return
-    table, fails = job.table, job.duplicates == "Fail"
+    table, fails = job.table, job.duplicates == Duplicates.FAIL
     batch = _with_place(frame, job) if fails else frame
+    if job.overwrites:
+        yield _held(batch, table, None, fails=fails)
+        return
     # Loaded before the batch is computed: the commit is compared with all commits that complete
     # from here on.
     rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
@@ -74,10 +78,12 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
     return {"hoodie.datasource.write.operation": Operation.UPSERT}
 
 
-def _held(batch: DataFrame, table: TableSpec, rows: DataFrame, *, fails: bool) -> DataFrame:
-    """`rows`: the rows of the table, without columns before its first commit."""
+def _held(batch: DataFrame, table: TableSpec, rows: DataFrame | None, *, fails: bool) -> DataFrame:
+    """`rows`: the table's (no columns before its first commit); None: the batch replaces them."""
     keys = [functions.col(name) for name in (*table.partitions, *table.record_keys)]
-    there = rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)]) if rows.columns else None
+    there = None
+    if rows is not None and rows.columns:
+        there = rows.select([key.alias(f"{_KEY}{n}") for n, key in enumerate(keys)])
     return _failing(batch, table, keys, there) if fails else _dropped(batch, table, keys, there)
 
 

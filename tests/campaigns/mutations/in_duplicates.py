@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_jvm import j, t
+from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 HUDI = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
 LOOKED_IN = "tests/tiers/hudi/test_looked_in.py"
 DOUBLED = "tests/tiers/hudi/test_doubled.py"
+OVERWRITE = "tests/tiers/hudi/test_overwrite.py"
+REFUSED = "tests/tiers/unit/plan/writers/test_replacing.py"
 OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
 
 LOOKS = (
@@ -79,5 +83,70 @@ REMOVAL = (
         "a partition is written anew with file groups that the index does not know",
         a("read/remove_duplicates", "if index not in INDEXES:", "if False:"),
         "tests/tiers/unit/runtime/read/test_remove_duplicates.py::test_a_table_that_it_cannot_be_done_with_is_named",
+    ),
+)
+
+REPLACING = (
+    mutation(
+        "an-overwritten-partition-has-the-rows-of-both",
+        "I9",
+        "a partition is overwritten although another writer has committed to it meanwhile",
+        j(
+            "FencedConflictResolutionStrategy",
+            "            WriteOperationType.INSERT_OVERWRITE,\n",
+        ),
+        t("ConflictTest.whatWasWrittenToAPartitionIsNotReplaced"),
+        f"{OVERWRITE}::test_a_batch_replaces_its_partitions",
+    ),
+    mutation(
+        "an-overwritten-table-keeps-rows-of-others",
+        "I9",
+        "a table is overwritten although another writer has committed to another partition meanwhile",
+        j(
+            "FencedConflictResolutionStrategy",
+            "mine.getOperationType() != WriteOperationType.INSERT_OVERWRITE_TABLE) {",
+            "mine.getOperationType() != null) {",
+        ),
+        t("ConflictTest.whatWasWrittenToAPartitionIsNotReplaced"),
+        f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "a-batch-without-rows-empties-the-table",
+        "I8",
+        "a source that gives no rows once takes all rows of the table",
+        a("writer/overwrite", "        if kept.isEmpty():\n", "        if False:\n"),
+        f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "a-batch-replaces-the-one-before-it",
+        "I8",
+        "of several batches of one run only the last one stays",
+        a("read/sources", "    if len(first) > 1:\n", "    if False:\n"),
+        f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "an-overwrite-doubles-a-key-of-its-batch",
+        "F62",
+        "a batch that replaces a partition is not held to its own keys",
+        a("writer/duplicates", "    if not job.adds or", "    if not job.inserts or"),
+        f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "partitions-are-replaced-where-nobody-looks",
+        "F423",
+        "an overwrite is started in a table of mode NonBlocking",
+        o(
+            "plan/writers/replacing",
+            "    if view.table.concurrency_mode == Concurrency.NON_BLOCKING:\n",
+            "    if False:\n",
+        ),
+        f"{REFUSED}::test_nothing_is_replaced_in_the_mode_without_conflicts",
+    ),
+    mutation(
+        "a-part-replaces-the-whole",
+        "I8",
+        "what is new in another table replaces all that a partition had",
+        o("plan/writers/replacing", "    if source:\n", "    if False:\n"),
+        f"{REFUSED}::test_what_makes_no_sense_together",
     ),
 )

@@ -54,7 +54,7 @@ VALUES = (
                 "                fit.apply(frame),\n"
                 "                self._job.table,\n"
                 "                delete=self._job.operation == Operation.DELETE,\n"
-                "                inserts=self._job.inserts,\n"
+                "                adds=self._job.adds,\n"
                 "                kafka=isinstance(self._job.source, KafkaSource),\n"
                 "            )"
             ),
@@ -367,7 +367,7 @@ VALUES = (
         "an-insert-of-deletes",
         "F108",
         "rows that are marked as deletes are inserted",
-        a("writer/commit", "                inserts=self._job.inserts,\n"),
+        a("writer/commit", "                adds=self._job.adds,\n"),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
     mutation(

@@ -111,6 +111,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_duplicates.LOOKS,
     *in_duplicates.PARTITIONS,
     *in_duplicates.REMOVAL,
+    *in_duplicates.REPLACING,
     *in_inserts.KEYS,
     *in_options.OPTIONS,
     *in_secrets.KEYS,

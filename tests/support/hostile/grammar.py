@@ -211,7 +211,7 @@ class Generator:
         if draw.chance(0.3):
             writer["transform"] = {"sql": draw.text("SELECT * FROM source")}
         writer |= draw.fields(0.05, {
-            "operation": ("Upsert", "Insert", "BulkInsert", "Delete"),
+            "operation": ("Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite"),
             "image": lambda: draw.some(IMAGES, 2), "imagePullSecrets": lambda: [{"name": draw.some(SECRETS, 2)}],
             "serviceAccountName": lambda: draw.some(ACCOUNTS, 2), "priority": (-1000, 0, 1000),
             "activeDeadlineSeconds": (60, 31_536_000), "startDeadlineSeconds": (30, 86400),
@@ -221,6 +221,8 @@ class Generator:
         })  # fmt: skip
         if writer.get("operation", "").endswith("nsert") and draw.chance(0.5):
             writer["duplicates"] = draw.one(("Fail", "Drop", "Allow"))
+        if writer.get("operation") == "InsertOverwrite" and draw.chance(0.5):
+            writer["overwrite"] = draw.one(({}, {"scope": "Table"}, {"scope": "Table", "ifEmpty": "Truncate"}))
         if table["partitionFields"] and draw.chance(0.1):
             writer["partitions"] = draw.one((["2026-*"], ["day=2026-01-01", "*"], [draw.text("a")]))
         if draw.chance(0.05):
@@ -228,7 +230,7 @@ class Generator:
         elif draw.chance(0.05) and not {"sql", "python"} & writer["source"].keys():
             writer["streaming"] = draw.fields(0.8, {"intervalSeconds": (1, 60)})
         if draw.chance(0.08):
-            for name in ("source", "transform", "operation", "duplicates", "partitions", "streaming"):
+            for name in ("source", "transform", "operation", "overwrite", "duplicates", "partitions", "streaming"):
                 writer.pop(name, None)
             program: JsonDict = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
             if draw.chance(0.6):

@@ -12,7 +12,7 @@ from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.model.config import ConsentConfig, CredentialsBrokerConfig, OperatorConfig
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.gate.stalled import static_stall
-from hudi_operator.plan.writers import event_log, overlaps, schedules, source_tables
+from hudi_operator.plan.writers import event_log, overlaps, replacing, schedules, source_tables
 from tests.support.hostile.vocabulary import ENDPOINT, NAMESPACE, OF_OTHERS, PREFIX
 
 JsonDict = dict[str, Any]
@@ -81,6 +81,7 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
         or event_log.problem(view, spec)
         or source_tables.problem(view, spec)
         or overlaps.problem(view, spec)
+        or replacing.problem(view, spec)
         or (waits.message if (waits := source_tables.waits_for(view, spec)) is not None else "")
     )
 

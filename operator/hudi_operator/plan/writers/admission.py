@@ -25,7 +25,7 @@ from hudi_operator.plan.fencing.settling import awaiting_proof, lock_is_free_wit
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
-from hudi_operator.plan.writers import attempts, event_log, overlaps, schedules, source_tables
+from hudi_operator.plan.writers import attempts, event_log, overlaps, replacing, schedules, source_tables
 from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.block import Block
 
@@ -268,7 +268,7 @@ def _account_is_not_possible(c: _Candidate) -> Decision | None:
 
 
 def _partitions_are_wrong(c: _Candidate) -> Decision | None:
-    return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec))
+    return _stalled("InvalidSpec", overlaps.problem(c.view, c.spec) or replacing.problem(c.view, c.spec))
 
 
 def _rights_are_missing(c: _Candidate) -> Decision | None:

@@ -10,7 +10,7 @@ from hudi_operator.plan.core.view import View
 
 CONDITION = "DuplicatesAllowed"
 _LISTED = 5
-_INSERTS = ("Insert", "BulkInsert")
+_INSERTS = ("Insert", "BulkInsert", "InsertOverwrite")
 
 
 def allowed(view: View) -> Condition:

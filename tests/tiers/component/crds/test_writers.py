@@ -41,7 +41,11 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "operation-word",
         {"operation": "upsert"},
-        ("spec.operation", '"upsert"', '"Upsert", "Insert", "BulkInsert", "Delete", "RemoveDuplicates"'),
+        (
+            "spec.operation",
+            '"upsert"',
+            '"Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite", "RemoveDuplicates"',
+        ),
     ),
     (
         "remove-duplicates-of-a-source",
@@ -59,14 +63,54 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.operation", "operation RemoveDuplicates cannot be combined with application"),
     ),
     (
+        "overwrite-of-upserts",
+        {"overwrite": {"scope": "Table"}},
+        ("spec.overwrite", "overwrite needs operation InsertOverwrite: Upsert replaces only records"),
+    ),
+    (
+        "overwrite-word",
+        {"operation": "InsertOverwrite", "overwrite": {"scope": "All"}},
+        ("spec.overwrite.scope", '"All"', '"Partitions", "Table"'),
+    ),
+    (
+        "overwrite-with-a-part",
+        {"operation": "InsertOverwrite", "source": {"hudi": HUDI}},
+        ("spec.operation", "InsertOverwrite cannot be combined with source.hudi"),
+    ),
+    (
+        "overwrite-in-several-commits",
+        {"operation": "InsertOverwrite", "source": {"files": {**FILES, "maxFilesPerCommit": 1}}},
+        ("spec.operation", "InsertOverwrite cannot be combined with source.files.maxFilesPerCommit"),
+    ),
+    (
+        "overwrite-without-an-end",
+        {"operation": "InsertOverwrite", "streaming": {}},
+        ("spec.operation", "InsertOverwrite cannot be combined with streaming"),
+    ),
+    (
+        "overwrite-of-a-program",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "operation": "InsertOverwrite"},
+        ("spec.operation", "operation InsertOverwrite cannot be combined with application"),
+    ),
+    (
+        "overwrite-of-declared-partitions",
+        {"operation": "InsertOverwrite", "overwrite": {"scope": "Table"}, "partitions": ["a"]},
+        ("spec.overwrite", "scope Table cannot be combined with partitions"),
+    ),
+    (
+        "overwrite-with-nothing",
+        {"operation": "InsertOverwrite", "overwrite": {"ifEmpty": "Truncate"}},
+        ("spec.overwrite.ifEmpty", "ifEmpty Truncate needs scope Table"),
+    ),
+    (
         "duplicates-of-a-program",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Drop"},
-        ("spec.duplicates", "duplicates Drop needs source, and operation Insert or BulkInsert"),
+        ("spec.duplicates", "duplicates Drop needs source, and operation Insert, BulkInsert or InsertOverwrite"),
     ),
     (
         "duplicates-of-upserts",
         {"duplicates": "Fail"},
-        ("spec.duplicates", "duplicates Fail needs source, and operation Insert or BulkInsert"),
+        ("spec.duplicates", "duplicates Fail needs source, and operation Insert, BulkInsert or InsertOverwrite"),
     ),
     (
         "duplicates-word",
@@ -530,6 +574,12 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
 def test_doubled_keys_are_removed_without_a_source(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace, source=None, operation="RemoveDuplicates"))
     assert "source" not in light_cluster.get("hw", "backfill", "-n", namespace)["spec"]
+
+
+def test_an_overwrite_says_what_it_replaces(light_cluster: Cluster, namespace: str) -> None:
+    light_cluster.apply(writer(namespace, operation="InsertOverwrite", duplicates="Drop", overwrite={"scope": "Table"}))
+    spec = light_cluster.get("hw", "backfill", "-n", namespace)["spec"]
+    assert spec["overwrite"] == {"scope": "Table", "ifEmpty": "Fail"}
 
 
 def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) -> None:

@@ -256,6 +256,21 @@ def test_an_attempts_files_are_those_that_its_pods_mount() -> None:
     assert "table_id" not in agent["data"]["hudi-defaults.conf"], "an agent serves several tables"
 
 
+@pytest.mark.parametrize(
+    ("overwrite", "operation", "truncates"),
+    [
+        ({}, "insert_overwrite", False),
+        ({"scope": "Table"}, "insert_overwrite_table", False),
+        ({"scope": "Table", "ifEmpty": "Truncate"}, "insert_overwrite_table", True),
+    ],
+)
+def test_an_overwrite_is_hudis_operation_for_its_scope(
+    overwrite: dict[str, str], operation: str, truncates: bool
+) -> None:
+    job = configmaps.job(table(), writer(operation="InsertOverwrite", overwrite=overwrite), 1, run=1).to_json()
+    assert (job["operation"], job["mayTruncate"]) == (operation, truncates)
+
+
 def test_the_removal_of_doubled_keys_has_no_source() -> None:
     spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
     job = configmaps.job(table(), spec, 1, run=1).to_json()

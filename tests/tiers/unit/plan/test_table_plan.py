@@ -60,6 +60,11 @@ def test_a_spec_that_cannot_be_read() -> None:
             ("True", "AllowedByWriter", "in HudiWriter a: a key"),
         ),
         (
+            {"a": {"operation": "InsertOverwrite", "duplicates": "Allow"}},
+            {},
+            ("True", "AllowedByWriter", "in HudiWriter a: a key"),
+        ),
+        (
             {},
             {"insertConflicts": "Ignore"},
             ("True", "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore"),

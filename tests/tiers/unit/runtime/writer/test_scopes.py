@@ -67,7 +67,7 @@ class Written(Committer):
         self._spark: Any = None
         self._table: Any = None
         self._job: Any = SimpleNamespace(
-            operation=operation, source=None, inserts=False, table=SimpleNamespace(record_keys=("id",))
+            operation=operation, source=None, adds=False, table=SimpleNamespace(record_keys=("id",))
         )
         self._session: Any = SimpleNamespace(recomputed=lambda: 0, inc="i", looking_up=scopes.scope("look-up"))
 

@@ -58,6 +58,12 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     private static final Set<String> WRITES = Set.of(
             HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
 
+    /** What removes all that it finds in a partition, or in the table. */
+    private static final Set<WriteOperationType> REPLACING = Set.of(
+            WriteOperationType.DELETE_PARTITION,
+            WriteOperationType.INSERT_OVERWRITE,
+            WriteOperationType.INSERT_OVERWRITE_TABLE);
+
     private Session session;
     private boolean yields;
     private Set<String> ahead = Set.of();
@@ -208,7 +214,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         return !isCompaction(mine, other)
                 && (super.hasConflict(mine, other)
                         || (buckets && !sharedBuckets(mine, other).isEmpty())
-                        || wroteToDeletedPartition(mine, other));
+                        || !writtenAndReplaced(mine, other).isEmpty());
     }
 
     /**
@@ -225,22 +231,34 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
 
     /**
-     * Hudi compares only file groups that were written, and deleting a partition writes none.
-     * Without this check a deletion would remove what was committed to the partition in the
-     * meantime (lost update).
+     * Partitions that this operation replaces and the other has written to. Hudi compares only file
+     * groups: those that were written, and those that an overwriting insert found when it began.
+     * Without this check a deletion would remove what was committed to the partition meanwhile (lost
+     * update), and an overwritten partition would have the rows of both.
      */
-    private static boolean wroteToDeletedPartition(ConcurrentOperation mine, ConcurrentOperation other) {
-        HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
-        if (mine.getOperationType() != WriteOperationType.DELETE_PARTITION
-                || !(metadata instanceof HoodieReplaceCommitMetadata)) {
-            return false;
-        }
-        Set<String> deleted = ((HoodieReplaceCommitMetadata) metadata)
-                .getPartitionToReplaceFileIds()
-                .keySet();
+    private static Set<String> writtenAndReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
         boolean service = other.getOperationType() == WriteOperationType.COMPACT;
-        return !service
-                && other.getMutatedPartitionAndFileIds().stream().anyMatch(group -> deleted.contains(group.getLeft()));
+        if (service || !REPLACING.contains(mine.getOperationType())) {
+            return Set.of();
+        }
+        Set<String> written = partitions(other);
+        if (mine.getOperationType() != WriteOperationType.INSERT_OVERWRITE_TABLE) {
+            Set<String> replaced = partitions(mine);
+            HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);
+            if (metadata instanceof HoodieReplaceCommitMetadata) {
+                replaced.addAll(((HoodieReplaceCommitMetadata) metadata)
+                        .getPartitionToReplaceFileIds()
+                        .keySet());
+            }
+            written.retainAll(replaced);
+        }
+        return written;
+    }
+
+    private static Set<String> partitions(ConcurrentOperation operation) {
+        return operation.getMutatedPartitionAndFileIds().stream()
+                .map(Pair::getLeft)
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     private boolean removedWhatWasRead(ConcurrentOperation mine, ConcurrentOperation other) {
@@ -320,6 +338,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         }
         Set<String> names = new TreeSet<>();
         both.forEach(p -> names.add(p.getLeft().isEmpty() ? p.getRight() : p.getLeft() + "/" + p.getRight()));
+        if (names.isEmpty()) {
+            writtenAndReplaced(mine, other).forEach(p -> names.add(p.isEmpty() ? "*" : p + "/*"));
+        }
         Set<String> first = new TreeSet<>();
         names.stream().limit(MAX_FILE_GROUPS).forEach(first::add);
         return first;

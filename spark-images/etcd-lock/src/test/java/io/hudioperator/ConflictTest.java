@@ -50,6 +50,30 @@ class ConflictTest {
         assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(deletion, completed));
     }
 
+    /** Hudi sees none when the other one has made file groups of its own. */
+    @ParameterizedTest
+    @CsvSource({
+        "INSERT_OVERWRITE,       UPSERT,  p, true",
+        "INSERT_OVERWRITE,       UPSERT,  q, false",
+        "INSERT_OVERWRITE,       CLUSTER, p, true",
+        "INSERT_OVERWRITE,       COMPACT, p, false",
+        "INSERT_OVERWRITE_TABLE, UPSERT,  p, true",
+        "INSERT_OVERWRITE_TABLE, UPSERT,  q, true",
+        "INSERT_OVERWRITE_TABLE, COMPACT, q, false",
+        "UPSERT,                 UPSERT,  p, false",
+    })
+    void whatWasWrittenToAPartitionIsNotReplaced(
+            WriteOperationType mine, WriteOperationType type, String replaced, boolean conflict) {
+        HoodieReplaceCommitMetadata metadata = new HoodieReplaceCommitMetadata();
+        metadata.setOperationType(mine);
+        metadata.setPartitionToReplaceFileIds(Map.of(replaced, List.of()));
+        ConcurrentOperation overwrite = new ConcurrentOperation(
+                instant(HoodieInstant.State.INFLIGHT, "replacecommit", TestTable.time(0)), metadata);
+        ConcurrentOperation completed =
+                operation(HoodieInstant.State.COMPLETED, "commit", TestTable.time(1), type, "new");
+        assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(overwrite, completed));
+    }
+
     @ParameterizedTest
     @CsvSource({
         "deltacommit, commit,        COMPACT, f, false",

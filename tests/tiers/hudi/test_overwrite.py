@@ -1,0 +1,105 @@
+"""The operation InsertOverwrite: a batch replaces the rows of its partitions, or of the table.
+
+Whoever commits to them meanwhile makes it write again, and no row is lost or there twice.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_runtime.writer import overwrite
+from tests.support.harness.in_its_write import done, stopped_in_its_write
+from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
+
+APART = {"hoodie.parquet.small.file.limit": "0"}
+"""A new key gets a file group of its own, which Hudi compares with nobody's."""
+KINDS: dict[str, dict[str, Any]] = {
+    "cow": {"type": "CopyOnWrite"},
+    "mor": {"type": "MergeOnRead"},
+    "mor-bucket": {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 2}},
+}
+SEED = rows(range(3), "b", "seed", 2)
+
+
+def files_of(table: Table, partition: str) -> list[str]:
+    return [name for name in table.data_files() if name.startswith(f"{partition}/")]
+
+
+def started(table: Table, who: str, *batches: list[Row], operation: str = "insert_overwrite", **job: Any) -> Process:
+    return table.writer(who, operation=operation, python={"batches": [{"rows": batch} for batch in batches]}, **job)
+
+
+def made(world: World, agent: Process, name: str, **spec: Any) -> Table:
+    """A table with six rows in partition `a` and three in `b`."""
+    table = world.table(name, **spec)
+    world.create(table, agent=AGENT, process=agent)
+    done(started(table, "seed", [*rows(range(6), "a", "seed", 2), *SEED], operation="upsert"))
+    return table
+
+
+def beside(table: Table, slow: Process, who: str, batch: list[Row], *, conflicts: int, **job: Any) -> None:
+    """Another writer commits this batch between the two holds of the lock of `slow`."""
+    stopped_in_its_write(table, slow)
+    done(started(table, who, batch, **{"operation": "upsert", "options": APART, **job}))
+    slow.signal(signal.SIGCONT)
+    done(slow, conflicts=conflicts)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_replaces_its_partitions(world: World, agent: Process, kind: str) -> None:
+    """Others stay as they are; a commit to them is no conflict, and one to its own is."""
+    table = made(world, agent, f"over-{kind}", **KINDS[kind])
+    untouched = files_of(table, "b")
+    first = [*rows([1, 9], "a", "first", 1), *rows([4], "c", "first", 1)]
+    done(started(table, "first", first))
+    table.audited([*first, *SEED])
+    assert files_of(table, "b") == untouched, "a partition without rows in the batch is not written"
+    done(started(table, "first", rows([1], "b", "again", 1)), commits=0)  # the next attempt of a run that has committed
+
+    second = rows([1, 2], "a", "second", 3)
+    beside(table, started(table, "same", second), "quick", rows([20], "a", "quick", 9), conflicts=1)
+    kept = [*SEED, *rows([4], "c", "first", 1)]
+    table.audited([*second, *kept])
+
+    third = rows([2, 3], "a", "third", 4)
+    beside(table, started(table, "apart", third), "aside", rows([30], "b", "aside", 9), conflicts=0)
+    kept += rows([30], "b", "aside", 9)
+    table.audited([*third, *kept])
+
+    slow = started(table, "updater", rows([3], "a", "updated", 8), operation="upsert")
+    last = rows([7], "a", "last", 5)
+    beside(table, slow, "last", last, conflicts=1, operation="insert_overwrite")
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([*last, *rows([3], "a", "updated", 8), *kept])
+
+
+@pytest.mark.extra
+def test_a_batch_replaces_the_table(world: World, agent: Process) -> None:
+    """Any commit meanwhile is a conflict, and a batch without rows replaces nothing unasked."""
+    table = made(world, agent, "over-all")
+    whole: dict[str, Any] = {"operation": "insert_overwrite_table"}
+    for who, batches, kind, said in (
+        ("nothing", [[]], "BadData", overwrite.NO_ROWS),
+        ("two", [rows([1], "a", "x", 1), rows([2], "a", "x", 1)], "UserError", "more than one batch"),
+        ("doubled", [[*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]], "BadData", "has this key more than once"),
+    ):
+        refused = started(table, who, *batches, **whole)
+        assert refused.wait() != 0
+        assert (refused.termination()["class"], refused.termination()["commits"]) == (kind, 0)
+        assert said in refused.termination()["message"], refused.termination()
+    table.audited([*rows(range(6), "a", "seed", 2), *SEED])
+
+    only = [*rows([1], "c", "only", 1)]
+    slow = started(table, "slow", [*rows([1], "c", "less", 0), *only], duplicates="Drop", **whole)
+    beside(table, slow, "quick", rows([20], "d", "quick", 9), conflicts=1)
+    table.audited(only)
+    done(started(table, "emptied", [], may_truncate=True, **whole))
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([])
+    done(started(table, "later", SEED, operation="upsert"))
+    table.audited(SEED)
