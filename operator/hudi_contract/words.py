@@ -183,6 +183,7 @@ class Operation(StrEnum):
     """Replaces the rows of the partitions that the batch has rows of."""
     INSERT_OVERWRITE_TABLE = "insert_overwrite_table"
     """Replaces the rows of the table."""
+    DELETE_PARTITION = "delete_partition"
     REMOVE_DUPLICATES = "remove_duplicates"
     """Leaves one record of each key."""
 

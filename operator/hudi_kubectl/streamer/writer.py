@@ -20,7 +20,7 @@ _OVERWRITE = "HudiWriter spec.operation InsertOverwrite, with source.files, sql 
 _OTHER_OPERATIONS = {
     "INSERT_OVERWRITE": _OVERWRITE,
     "INSERT_OVERWRITE_TABLE": f"{_OVERWRITE}, and overwrite.scope Table",
-    "DELETE_PARTITION": "a program of your own (spec.application), or services.ttl",
+    "DELETE_PARTITION": "HudiWriter spec.operation DeletePartition with partitions, or services.ttl",
 }
 _SQL = f"{_S}transformer.sql"
 

@@ -485,7 +485,16 @@ class WriterSpec:
     kafka: KafkaSource | None = record(KafkaSource, at="source.kafka", optional=True)
     transform_sql: str = text(at="transform.sql", unset="", required=True, at_least=1, at_most=65536)
     operation: str = text(
-        unset="Upsert", choices=("Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite", "RemoveDuplicates")
+        unset="Upsert",
+        choices=(
+            "Upsert",
+            "Insert",
+            "BulkInsert",
+            "Delete",
+            "InsertOverwrite",
+            "DeletePartition",
+            "RemoveDuplicates",
+        ),
     )
     overwrite: Overwrite = record(Overwrite)
     """What ``InsertOverwrite`` replaces."""
@@ -502,7 +511,7 @@ class WriterSpec:
     """ServiceAccount of driver and executors; empty: the table's."""
     priority: int = number(0, at_least=-1000, at_most=1000)
     partitions: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 128))
-    """Patterns of the partitions that it writes; empty: any."""
+    """Patterns of the partitions that it writes, or deletes (``DeletePartition``); empty: any."""
     driver: PodSettings = record(PodSettings)
     executors: ExecutorSettings = record(ExecutorSettings)
     spark_conf: Mapping[str, str] = text_map(at_most=64, longest=2048, pattern=_ONE_LINE)

@@ -28,6 +28,7 @@ _OPERATIONS = {
     "BulkInsert": Operation.BULK_INSERT,
     "Delete": Operation.DELETE,
     "InsertOverwrite": Operation.INSERT_OVERWRITE,
+    "DeletePartition": Operation.DELETE_PARTITION,
     "RemoveDuplicates": Operation.REMOVE_DUPLICATES,
 }
 
@@ -195,7 +196,7 @@ def _operation(table: TableSpec, writer: WriterSpec) -> Operation:
 
 
 def _source(writer: WriterSpec) -> contract.Source | None:
-    """None for an application that does its own writes, and with RemoveDuplicates."""
+    """None for an application that does its own writes, and for an operation without a batch."""
     if writer.files is not None:
         return contract.Source(files=_files(writer.files, writer.files.max_files_per_commit))
     if (hudi := writer.hudi) is not None:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -23,13 +23,13 @@ from hudi_contract import naming
 from hudi_contract.words import Operation
 from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.process.errors import UserCodeError, user_error
-from hudi_runtime.read import files, kafka, positions, remove_duplicates
+from hudi_runtime.read import delete_partition, files, kafka, positions, remove_duplicates
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
 from hudi_runtime.read.manifests import Manifests
-from hudi_runtime.read.update import Base, Update
+from hudi_runtime.read.update import Base, Update, plain
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 VIEW = "source"
@@ -58,6 +58,8 @@ class Batch:
     """Whether deleted rows are marked in the column `_hoodie_is_deleted`, which the transform must
     then keep.
     """
+    options: Mapping[str, str] = field(default_factory=dict)
+    """More options of its write."""
     blame: Callable[[Exception], Exception | None] = lambda _: None
     """Asks the source for a better error when a write has failed: the error if the batch itself is
     at fault, else None.
@@ -79,6 +81,8 @@ def batches(
     """
     if job.operation == Operation.REMOVE_DUPLICATES:
         yield from _doubled(spark, job, done, looking_up)
+    elif job.operation == Operation.DELETE_PARTITION:
+        yield from _partitions(spark, job, done, looking_up)
     elif isinstance(job.source, FilesSource):
         yield from _file_batches(spark, job, job.source, table, done)
     elif isinstance(job.source, HudiSource):
@@ -346,6 +350,24 @@ def _doubled(
             Update(lambda _: remove_duplicates.once(remove_duplicates.read(spark, job.table.path), job.table)),
             pg.batches_checkpoint(job.run, 1),
         )
+
+
+def _partitions(
+    spark: SparkSession, job: Job, done: pg.Progress, looking_up: Callable[[], AbstractContextManager[None]]
+) -> Iterator[Batch]:
+    """One commit that deletes the partitions of the job, unless this run has made it.
+
+    None when no row is in one of them.
+    """
+    if done.run == job.run:
+        return
+    with looking_up():
+        rows = spark.read.format("hudi").options(**SNAPSHOT).load(job.table.path)
+        found = delete_partition.found(rows, job.table, job.partitions)
+    if found:
+        nothing = spark.createDataFrame([], plain(rows).schema)
+        batch = _counted(nothing, pg.batches_checkpoint(job.run, 1))
+        yield replace(batch, options={delete_partition.NAMES: ",".join(found)})
 
 
 def _query(spark: SparkSession, source: SqlSource, given: Mapping[str, DataFrame]) -> DataFrame:

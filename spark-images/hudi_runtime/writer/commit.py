@@ -167,6 +167,7 @@ class Committer:
                     given,
                     {
                         **options,
+                        **batch.options,
                         **deleted,
                         **since,
                         **self._computed_once(made, recomputed),

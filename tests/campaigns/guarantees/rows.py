@@ -53,6 +53,7 @@ _BESIDE = "tests/tiers/hudi/test_non_blocking.py::test_two_writers_of_one_file_g
 _DELETE = "tests/tiers/hudi/test_non_blocking.py::test_the_operation_delete_deletes_what_it_has_read"
 _INSERTS = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
 _REPLACED = "tests/tiers/hudi/test_overwrite.py::test_a_batch_replaces_its_partitions"
+_DROPPED = "tests/tiers/hudi/test_overwrite.py::test_partitions_are_deleted_by_name"
 _HISTORY = "tests/tiers/hudi/test_history.py::test_a_history_shows_nothing_that_was_promised_not_to_be"
 _BETWEEN = "tests/tiers/hudi/test_statements_between.py::test_one_order_or_a_conflict"
 _ONE = "none: one new key brought twice at once is one record"
@@ -64,6 +65,7 @@ _DUE = "a snapshot after the writers has each acknowledged row once"
 _LOOKED = "none with Fail and Drop, alone and beside an upsert of the key"
 _NEW_ONCE = "none: one new key inserted by three writers is one record, in one history"
 _OVER = "none: a commit to a replaced partition makes it write again, and one of a replaced row is repeated"
+_GONE = "none: a commit to a deleted partition is deleted by the next try, and one of a deleted row is repeated"
 _KEPT = "none in one history"
 _SERIAL = "none in one history (no G2)"
 _WHOLE = "no half of a transfer, no read skew, in one history"
@@ -148,6 +150,9 @@ ROWS = (
     Row("InsertOverwrite", OPTIMISTIC, "Simple", COW, None, Cell(_OVER, f"{_REPLACED}[cow]")),
     Row("InsertOverwrite", OPTIMISTIC, "Simple", MOR, None, Cell(_OVER, f"{_REPLACED}[mor]")),
     Row("InsertOverwrite", OPTIMISTIC, "Bucket", MOR, None, Cell(_OVER, f"{_REPLACED}[mor-bucket]")),
+    Row("DeletePartition", OPTIMISTIC, "Simple", COW, None, Cell(_GONE, f"{_DROPPED}[cow]")),
+    Row("DeletePartition", OPTIMISTIC, "Simple", MOR, None, Cell(_GONE, f"{_DROPPED}[mor]")),
+    Row("DeletePartition", OPTIMISTIC, "Bucket", MOR, None, Cell(_GONE, f"{_DROPPED}[mor-bucket]")),
     Row(
         "Update",
         OPTIMISTIC,

@@ -10,6 +10,11 @@ from tests.campaigns.mutations.mutation import Edit, mutation
 HUDI = "tests/tiers/hudi/test_duplicates.py::test_fail_drop_and_allow"
 LOOKED_IN = "tests/tiers/hudi/test_looked_in.py"
 DOUBLED = "tests/tiers/hudi/test_doubled.py"
+NAMES = "tests/tiers/hudi/test_overwrite.py::test_a_name_that_hudi_reads_as_others_is_refused"
+DONE = """    if done.run == job.run:
+        return
+    with looking_up():
+        rows ="""
 OVERWRITE = "tests/tiers/hudi/test_overwrite.py"
 REFUSED = "tests/tiers/unit/plan/writers/test_replacing.py"
 OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
@@ -141,6 +146,38 @@ REPLACING = (
             "    if False:\n",
         ),
         f"{REFUSED}::test_nothing_is_replaced_in_the_mode_without_conflicts",
+    ),
+    mutation(
+        "a-deletion-of-partitions-is-repeated",
+        "I9",
+        "the next attempt of a run deletes again what was written after its commit",
+        a("read/sources", DONE, DONE.replace("done.run == job.run", "False")),
+        f"{OVERWRITE}::test_partitions_are_deleted_by_name",
+    ),
+    mutation(
+        "partitions-are-deleted-that-nobody-named",
+        "I8",
+        "the patterns of a deletion are not looked at",
+        a(
+            "read/delete_partition",
+            "    matching = rows.where(path.rlike(partitions.expression(patterns)))\n",
+            "    matching = rows\n",
+        ),
+        f"{OVERWRITE}::test_partitions_are_deleted_by_name",
+    ),
+    mutation(
+        "a-name-with-a-comma-is-two",
+        "I8",
+        "a partition whose name has a comma is deleted as two others",
+        a("read/delete_partition", "if any(char in name for char in _MEANS_OTHERS):", "if False:"),
+        NAMES,
+    ),
+    mutation(
+        "a-deletion-without-a-name",
+        "I8",
+        "an attempt is started that deletes partitions and names none",
+        o("plan/writers/replacing", 'return "" if writer.partitions else', 'return "" if True else'),
+        f"{REFUSED}::test_what_is_deleted_is_named",
     ),
     mutation(
         "a-part-replaces-the-whole",

@@ -1,4 +1,5 @@
-"""The operation InsertOverwrite: a batch replaces the rows of its partitions, or of the table.
+"""The operations InsertOverwrite and DeletePartition: rows of partitions, or of the table, are
+replaced by those of a batch, or by nothing.
 
 Whoever commits to them meanwhile makes it write again, and no row is lost or there twice.
 """
@@ -6,11 +7,13 @@ Whoever commits to them meanwhile makes it write again, and no row is lost or th
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process.errors import UserCodeError
+from hudi_runtime.read import delete_partition
 from hudi_runtime.writer import overwrite
 from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
@@ -103,3 +106,42 @@ def test_a_batch_replaces_the_table(world: World, agent: Process) -> None:
     table.audited([])
     done(started(table, "later", SEED, operation="upsert"))
     table.audited(SEED)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", KINDS)
+def test_partitions_are_deleted_by_name(world: World, agent: Process, kind: str) -> None:
+    """Those with rows that match; what is committed to them meanwhile is deleted, too."""
+    table = made(world, agent, f"dropped-{kind}", **KINDS[kind])
+    done(started(table, "more", rows([1], "aa", "more", 2), operation="upsert"))
+    drop: dict[str, Any] = {"operation": "delete_partition", "partitions": ["a*"]}
+    slow = table.writer("drop", retries=5, **drop)
+    beside(table, slow, "quick", rows([20], "a", "quick", 9), conflicts=1)
+    table.audited(SEED)
+    done(table.writer("again", **drop), commits=0)  # no partition with rows matches
+    done(started(table, "later", rows([1], "a", "later", 1), operation="upsert"))
+    done(table.writer("drop", **drop), commits=0)  # the next attempt of the run that has committed
+    table.audited([*SEED, *rows([1], "a", "later", 1)])
+
+    beside(table, table.writer("apart", **drop), "aside", rows([30], "b", "aside", 9), conflicts=0)
+    kept = [*SEED, *rows([30], "b", "aside", 9)]
+    table.audited(kept)
+
+    done(started(table, "anew", rows([1, 2], "a", "anew", 2), operation="upsert"))
+    slow = started(table, "updater", rows([2], "a", "updated", 8), operation="upsert")
+    stopped_in_its_write(table, slow)
+    done(table.writer("last", **drop))
+    slow.signal(signal.SIGCONT)
+    done(slow, conflicts=1)
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    table.audited([*kept, *rows([2], "a", "updated", 8)])
+
+
+def test_a_name_that_hudi_reads_as_others_is_refused(world: World) -> None:
+    columns = "p string, _hoodie_partition_path string"
+    spec = TableSpec("id", "ns/t", "t", "s3a://lake/t", "COPY_ON_WRITE", ("id",), ("p",), (), hive_style=False)
+    there = world.spark().createDataFrame([(p, p) for p in ("a", "a1", "b", "c,d")], columns)
+    assert delete_partition.found(there, spec, ["a*"]) == ["a", "a1"]
+    assert delete_partition.found(there, spec, ["?"]) == ["a", "b"]
+    with pytest.raises(UserCodeError, match="partition c,d: Hudi takes a comma"):
+        delete_partition.found(there, spec, ["*"])

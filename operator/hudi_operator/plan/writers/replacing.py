@@ -10,7 +10,7 @@ from hudi_contract.words import Concurrency
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
 
-_REPLACING = ("InsertOverwrite",)
+_REPLACING = ("InsertOverwrite", "DeletePartition")
 
 
 def problem(view: View, writer: WriterSpec) -> str:
@@ -24,13 +24,15 @@ def problem(view: View, writer: WriterSpec) -> str:
         return (
             f"spec.operation: {writer.operation} contradicts concurrency.mode NonBlocking of HudiTable "
             f"{view.table.ref.name}: a bucket keeps its file id there, so that nobody would see what is written to a "
-            "partition after it was replaced; delete its rows"
+            "partition afterwards; delete its rows"
         )
     return _contradiction(writer)
 
 
 def _contradiction(writer: WriterSpec) -> str:
     """Two fields that do not go together, as in the CRD; empty: none."""
+    if writer.operation == "DeletePartition":
+        return "" if writer.partitions else "spec.operation: DeletePartition needs partitions: those that are deleted"
     source = next((name for name in ("hudi", "kafka") if getattr(writer, name) is not None), "")
     if source:
         return (

@@ -44,7 +44,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         (
             "spec.operation",
             '"upsert"',
-            '"Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite", "RemoveDuplicates"',
+            '"Upsert", "Insert", "BulkInsert", "Delete", "InsertOverwrite", "DeletePartition", "RemoveDuplicates"',
         ),
     ),
     (
@@ -61,6 +61,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         "remove-duplicates-with-a-program",
         {"source": None, "operation": "RemoveDuplicates", "application": {"mainFile": "local:///a.py"}},
         ("spec.operation", "operation RemoveDuplicates cannot be combined with application"),
+    ),
+    (
+        "delete-partition-of-a-source",
+        {"operation": "DeletePartition", "partitions": ["a"]},
+        ("spec.operation", "DeletePartition cannot be combined with source or transform"),
+    ),
+    (
+        "delete-partition-without-a-name",
+        {"source": None, "operation": "DeletePartition"},
+        ("spec.operation", "DeletePartition needs partitions"),
     ),
     (
         "overwrite-of-upserts",
@@ -573,6 +583,11 @@ def test_the_short_form_is_filled_with_defaults(light_cluster: Cluster, namespac
 
 def test_doubled_keys_are_removed_without_a_source(light_cluster: Cluster, namespace: str) -> None:
     light_cluster.apply(writer(namespace, source=None, operation="RemoveDuplicates"))
+    assert "source" not in light_cluster.get("hw", "backfill", "-n", namespace)["spec"]
+
+
+def test_partitions_are_deleted_without_a_source(light_cluster: Cluster, namespace: str) -> None:
+    light_cluster.apply(writer(namespace, source=None, operation="DeletePartition", partitions=["2024-*"]))
     assert "source" not in light_cluster.get("hw", "backfill", "-n", namespace)["spec"]
 
 

@@ -106,7 +106,9 @@ def test_a_writer(path: Path, one: dict[str, Any]) -> None:
     job = parsed(table, spec)
     check_allowed(job.options)
     assert (job.table.path, job.writer) == (table.canonical_path, spec.ref.key)
-    assert (job.source is None) == (spec.application is not None or spec.operation == "RemoveDuplicates")
+    assert (job.source is None) == (
+        spec.application is not None or spec.operation in ("DeletePartition", "RemoveDuplicates")
+    )
     assert len(job.partitions) == len(spec.partitions)
     if isinstance(job.source, PythonSource):
         python = one["spec"]["source"]["python"]

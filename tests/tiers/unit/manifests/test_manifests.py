@@ -277,6 +277,12 @@ def test_the_removal_of_doubled_keys_has_no_source() -> None:
     assert (job["operation"], job["source"], job["application"]) == ("remove_duplicates", None, None)
 
 
+def test_a_deletion_of_partitions_has_no_source() -> None:
+    spec = dataclasses.replace(writer(operation="DeletePartition", partitions=["day=2024-*"]), files=None)
+    job = configmaps.job(table(partitionFields=["day"]), spec, 1, run=1).to_json()
+    assert (job["operation"], job["source"], job["partitions"]) == ("delete_partition", None, ["2024-*"])
+
+
 @pytest.mark.parametrize(
     ("mode", "request_seconds", "drain", "waits"),
     [

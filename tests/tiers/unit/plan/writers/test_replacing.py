@@ -19,7 +19,7 @@ NON_BLOCKING = {
 
 
 def stalled(world: World, **spec: Any) -> str:
-    world.make_writer("nightly", operation="InsertOverwrite", **spec)
+    world.make_writer("nightly", **{"operation": "InsertOverwrite", **spec})
     world.run(lambda w: w.is_true(w.writers["nightly"], "Stalled"))
     found = world.condition(world.writers["nightly"], "Stalled")
     assert found["reason"] == "InvalidSpec"
@@ -47,6 +47,12 @@ def stalled(world: World, **spec: Any) -> str:
 )
 def test_what_makes_no_sense_together(spec: dict[str, Any], said: str) -> None:
     assert said in stalled(ready_world(partitionFields=["p"]), **spec)
+
+
+def test_what_is_deleted_is_named() -> None:
+    assert stalled(ready_world(partitionFields=["p"]), operation="DeletePartition", source=None) == (
+        "spec.operation: DeletePartition needs partitions: those that are deleted"
+    )
 
 
 def test_nothing_is_replaced_in_the_mode_without_conflicts() -> None:
