@@ -29,7 +29,7 @@ from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
 from hudi_runtime.read.manifests import Manifests
-from hudi_runtime.read.update import Base, Update, plain
+from hudi_runtime.read.update import Base, Update
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 VIEW = "source"
@@ -365,7 +365,8 @@ def _partitions(
         rows = spark.read.format("hudi").options(**SNAPSHOT).load(job.table.path)
         found = delete_partition.found(rows, job.table, job.partitions)
     if found:
-        nothing = spark.createDataFrame([], plain(rows).schema)
+        # An Update: each try is compared from its own begin on, not from the look above (F447).
+        nothing = Update(lambda snapshot: spark.createDataFrame([], snapshot.schema))
         batch = _counted(nothing, pg.batches_checkpoint(job.run, 1))
         yield replace(batch, options={delete_partition.NAMES: ",".join(found)})
 
