@@ -159,8 +159,8 @@ class Committer:
             )
             with (
                 self._session.looking_up(deletes=self._job.operation == Operation.DELETE),
-                duplicates.held(self._spark, rows, self._job) as checked,
-                deletes.held(self._spark, checked, self._job) as (given, deleted),
+                duplicates.held(self._spark, rows, self._job, columns=self._fitted_to) as checked,
+                deletes.held(checked, self._job, columns=self._fitted_to) as (given, deleted),
             ):
                 self._save(
                     given,

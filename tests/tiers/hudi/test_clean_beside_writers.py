@@ -85,7 +85,8 @@ def clean(table: Table, agent: Process, services: dict[str, Any] = NEWEST) -> st
 def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Process) -> None:
     """F464: two writers change the same keys; the slow one looks its keys up after a clean.
 
-    F466: a program has named the table before.
+    F466: a program has named the table before. F470: an insert looks its keys up when its batch is
+    computed.
     """
     table = world.table("listed", services=QUIET)
     world.create(table, agent=AGENT, process=agent)
@@ -96,6 +97,9 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     until("it computes its rows", Path(f"{gate}.reached").exists, alive=slow, timeout=WAIT)
     late = program(table, "late", LATE, f"{gate}-late")
     until("it has named the table", Path(f"{gate}-late.reached").exists, alive=late, timeout=WAIT)
+    some = {"rows": rows([5, 20], "a", "insert", 5), "gate": f"{gate}-insert"}
+    insert = table.writer("insert", operation="insert", duplicates="Drop", python={"batches": [some]})
+    until("it computes its rows", Path(f"{gate}-insert.reached").exists, alive=insert, timeout=WAIT)
     save(table, "quick", range(10), "a", "quick", 1)
     clean(table, agent)
     assert first in table.data_files(), "the pending write has not listed it yet"
@@ -109,7 +113,11 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     assert late.wait(WAIT) == 0, late.log()[-4000:]
     seen = sorted(line for line in late.log().splitlines() if line.startswith("SEEN"))
     assert seen == ["SEEN read_table True", "SEEN spark.read True"], "not an empty table"
-    table.audited(rows(range(10), "a", "slow", 9), only=("rows", "origin", "unique", "files", "stray", "metadata"))
+    Path(f"{gate}-insert").touch()
+    assert insert.wait(WAIT) == 0, insert.log()[-4000:]
+    assert insert.termination()["conflicts"] == 0
+    due = rows(range(10), "a", "slow", 9) + rows([20], "a", "insert", 5)
+    table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
 
 
 @pytest.mark.extra
