@@ -31,9 +31,7 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 
 @contextmanager
-def held(
-    spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.StructType | None
-) -> Iterator[DataFrame]:
+def held(spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.StructType | None) -> Iterator[DataFrame]:
     """The batch according to `duplicates`, to be written within this context.
 
     Without the keys of the table, or failing at the first such key.

@@ -47,7 +47,9 @@ def may_prune(frame: DataFrame, columns: types.StructType | None, fields: Sequen
     Their types must be equal, and a path must preserve them. `columns`: those of the table; None
     before its first commit.
     """
-    here, there = ({field.name: field.dataType for field in of.fields} for of in (frame.schema, columns or types.StructType()))
+    here, there = (
+        {field.name: field.dataType for field in of.fields} for of in (frame.schema, columns or types.StructType())
+    )
     return bool(fields) and all(
         name in here and here[name] == there.get(name) and isinstance(here[name], _KINDS) for name in fields
     )

@@ -64,9 +64,7 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None) -> Process:
         if buckets and operation == "bulk_insert":
             operation = "insert"  # the operator does so
-        return table.writer(
-            who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch}]}
-        )
+        return table.writer(who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch}]})
 
     refused(
         start("first", "bulk_insert", [*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]),

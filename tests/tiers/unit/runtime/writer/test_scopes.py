@@ -66,6 +66,7 @@ class Written(Committer):
         self.scopes, self.saved = scopes, list[list[str]]()
         self._spark: Any = None
         self._table: Any = None
+        self._fitted_to = None
         self._job: Any = SimpleNamespace(
             operation=operation, source=None, inserts=False, table=SimpleNamespace(record_keys=("id",))
         )
@@ -100,9 +101,9 @@ def test_look_ups_are_the_runtimes(monkeypatch: pytest.MonkeyPatch, operation: s
 
     def looks(value: Callable[[Any], Any]) -> Callable[..., AbstractContextManager[Any]]:
         @contextmanager
-        def held(_: Any, frame: Any, __: Any) -> Iterator[Any]:
+        def held(*given: Any, columns: None) -> Iterator[Any]:
             looked.append(list(scopes.open))
-            yield value(frame)
+            yield value(given[-2])
 
         return held
 
