@@ -218,6 +218,7 @@ CASES = (
             f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
             f"{UNIT}/plan/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
         ),
+        "on pods, that the executor's end is proven: its pod may also be gone when the attempt is settled",
     ),
     Case(
         13,
