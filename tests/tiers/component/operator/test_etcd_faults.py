@@ -182,7 +182,9 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     wait_for(
         "the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values())
     )
-    assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
+    errors = [w["error"] for w in writers.writers().values() if w["error"]]
+    assert errors, "no writer has said why it ended"
+    assert all("went back from" in error for error in errors), errors
     assert writers.committed() == committed
     writers.kill()
 
