@@ -4,13 +4,14 @@ what was read of the table is compared (docs/use/validations.md).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.harness.in_its_write import done
-from tests.support.harness.local import AGENT, TITLES, Process, Row, Table, World, rows, until
+from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
 
 NON_BLOCKING = {
     "type": "MergeOnRead",
@@ -25,7 +26,9 @@ AT_MOST_THREE = {
 }
 
 
-def started(table: Table, name: str, batch: list[Row], *validations: dict[str, Any], **job: Any) -> Process:
+def started(
+    table: Table, name: str, batch: Sequence[tuple[Any, ...]], *validations: dict[str, Any], **job: Any
+) -> Process:
     more = {key: job.pop(key) for key in ("gate", "schema") if key in job}
     return table.writer(name, validations=list(validations), python={"batches": [{"rows": batch, **more}]}, **job)
 
@@ -60,7 +63,7 @@ def test_what_fails_leaves_nothing_behind(world: World, agent: Process) -> None:
         started(
             table,
             "wide",
-            wide,  # type: ignore[arg-type]
+            wide,
             {"name": "filled", "notNull": ["id", "w"]},
             schema="id int, p string, v string, ts long, w int",
         ),
@@ -83,7 +86,7 @@ def test_each_kind(world: World, agent: Process) -> None:
         {"name": "sum", "sql": "WITH b AS (SELECT id FROM batch) SELECT sum(id) FROM b;", "equals": "6"},
         {"name": "none", "sql": "TABLE table", "expect": "Empty"},
     ]
-    done(started(table, "passes", batch, *passes))  # type: ignore[arg-type]
+    done(started(table, "passes", batch, *passes))
     fails: list[tuple[dict[str, Any], str]] = [
         ({"minRows": 4}, "expected at least 4 rows, found 3"),
         ({"maxRows": 2}, "expected at most 2 rows, found 3"),
@@ -103,7 +106,7 @@ def test_each_kind(world: World, agent: Process) -> None:
     ]
     for kind, cases in (("ValidationFailed", fails), ("UserError", wrong)):
         for number, (validation, said) in enumerate(cases):
-            writer = started(table, f"{kind.lower()}-{number}", batch, {"name": "v", **validation})  # type: ignore[arg-type]
+            writer = started(table, f"{kind.lower()}-{number}", batch, {"name": "v", **validation})
             refused(writer, said, kind)
     assert len(table.timeline().instants) == 1
     table.audited(batch)
