@@ -606,15 +606,22 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         "schedule": {"cron": "*/5 6-22 * * mon-fri", "timeZone": "Europe/Berlin", "startingDeadlineSeconds": 600},
         "restartNonce": "2026-01-01T00:00:00Z",
         "suspend": True,
-        "validations": [
-            {"name": "a", "sql": "SELECT id FROM batch WHERE v < 0", "expect": "Empty"},
-            {"name": "b", "sql": "SELECT count(*) FROM table JOIN batch USING (id)", "equals": "0"},
-            {"name": "c", "minRows": 1, "maxRows": 1_000_000_000_000},
-            {"name": "d", "notNull": ["id", "a.b"]},
-        ],
     }
+    validations = [
+        {"name": "a", "sql": "SELECT id FROM batch WHERE v < 0", "expect": "Empty"},
+        {"name": "b", "sql": "SELECT count(*) FROM table JOIN batch USING (id)", "equals": "0"},
+        {"name": "c", "minRows": 1, "maxRows": 1_000_000_000_000},
+        {"name": "d", "notNull": ["id", "a.b"]},
+    ]
     light_cluster.apply(
-        writer(namespace, "files", transform={"sql": "SELECT * FROM source"}, operation="Upsert", **common),
+        writer(
+            namespace,
+            "files",
+            transform={"sql": "SELECT * FROM source"},
+            operation="Upsert",
+            validations=validations,
+            **common,
+        ),
         writer(namespace, "python", source={"python": {**PYTHON, "arguments": {"from": "2013-01-01"}}}, **common),
         writer(
             namespace,
