@@ -189,6 +189,20 @@ class Transform(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Validation(Record):
+    """What must be true of each batch: a query, a number of rows, or columns without null."""
+
+    name: str
+    sql: str = ""
+    """A SELECT over the views `batch` and `table`; empty: there is none."""
+    equals: str | None = None
+    """The one value that the query returns, as text; null: it returns no row."""
+    min_rows: Count | None = None
+    max_rows: Count | None = None
+    not_null: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Application(Record):
     """A user's program that does its own writes."""
 
@@ -236,6 +250,7 @@ class JobRecord(Record):
     operation: str = Operation.UPSERT
     duplicates: str = Duplicates.FAIL
     """For an operation that does not look up keys."""
+    validations: tuple[Validation, ...] = ()
     application: Application | None = None
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()

@@ -165,6 +165,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
         transform=contract.Transform(sql=writer.transform_sql) if writer.transform_sql else None,
         operation=_operation(table, writer),
         duplicates=writer.duplicates,
+        validations=tuple(validation.of_job for validation in writer.validations),
         application=None if writer.application is None else _application(writer.application),
         conflict=contract.ConflictPolicy(
             in_process=writer.retry.write_conflict_in_process,

@@ -517,9 +517,9 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
-        kafka, application; operation, duplicates, transform, retries, options, run, priority,
-        streaming (seconds), spark (settings that no HudiWriter may have), environment (what a
-        webhook adds to the pod), applied (another word: applied again).
+        kafka, application; operation, duplicates, validations, transform, retries, options, run,
+        priority, streaming (seconds), spark (settings that no HudiWriter may have), environment
+        (what a webhook adds to the pod), applied (another word: applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
@@ -571,6 +571,7 @@ class World:
             "transform": {"sql": job["transform"]} if "transform" in job else None,
             "operation": job.get("operation", "upsert"),
             "duplicates": job.get("duplicates"),
+            "validations": job.get("validations", []),
             "application": job.get("application"),
             "conflict": {
                 "inProcess": job.get("retries", 3),

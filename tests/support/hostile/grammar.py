@@ -221,6 +221,7 @@ class Generator:
         })  # fmt: skip
         if writer.get("operation", "").endswith("nsert") and draw.chance(0.5):
             writer["duplicates"] = draw.one(("Fail", "Drop", "Allow"))
+        writer |= self._validations()
         if table["partitionFields"] and draw.chance(0.1):
             writer["partitions"] = draw.one((["2026-*"], ["day=2026-01-01", "*"], [draw.text("a")]))
         if draw.chance(0.05):
@@ -228,13 +229,25 @@ class Generator:
         elif draw.chance(0.05) and not {"sql", "python"} & writer["source"].keys():
             writer["streaming"] = draw.fields(0.8, {"intervalSeconds": (1, 60)})
         if draw.chance(0.08):
-            for name in ("source", "transform", "operation", "duplicates", "partitions", "streaming"):
+            for name in ("source", "transform", "operation", "duplicates", "validations", "partitions", "streaming"):
                 writer.pop(name, None)
             program: JsonDict = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
             if draw.chance(0.6):
                 program = {"mainFile": draw.one(PROGRAMS if draw.odd(0.3) else PROGRAMS[:1])}
             writer["application"] = program | draw.fields(0.7, {"arguments": lambda: ["--x", draw.text("a")]})
         return writer
+
+    def _validations(self) -> JsonDict:
+        draw = Draw(self._seed, "validations")
+        kinds: tuple[JsonDict, ...] = (
+            {"sql": draw.text("SELECT * FROM batch"), "expect": "Empty"},
+            {"sql": draw.text("SELECT count(*) FROM table"), "equals": draw.text("0")},
+            {"minRows": 1}, {"maxRows": 10**12}, {"minRows": 2, "maxRows": draw.one((1, 2))},
+            {"notNull": ["id", draw.one(("a.b", draw.text("c")))]},
+        )  # fmt: skip
+        if not draw.chance(0.1):
+            return {}
+        return {"validations": [{"name": f"v{n}", **draw.one(kinds)} for n in range(draw.one((1, 2)))]}
 
     def _retries(self) -> JsonDict:
         draw = Draw(self._seed, "retries")
