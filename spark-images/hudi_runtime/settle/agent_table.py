@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 
 from hudi_runtime.table import timeline as tl
@@ -287,7 +288,9 @@ class AgentTable(Table):
         try:
             found = metadata.readPartitionCreatedCommitTime()
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() == "NullPointerException":
+            if is_instance_of(
+                self._spark.sparkContext._gateway, error.java_exception, "java.lang.NullPointerException"
+            ):
                 return ""  # the file does not say
             raise
         return str(found.get()) if found.isPresent() else ""
