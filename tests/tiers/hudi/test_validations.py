@@ -98,8 +98,8 @@ def test_each_kind(world: World, agent: Process) -> None:
     ]
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"sql": "SELECT 1, 2", "equals": "1"}, "sql gives 2 columns, equals needs one"),
-        ({"sql": "SELECT nothing FROM batch"}, "validation v: AnalysisException: [UNRESOLVED_COLUMN"),
-        ({"notNull": ["nothing"]}, "validation v: AnalysisException: [UNRESOLVED_COLUMN"),
+        ({"sql": "SELECT nothing FROM batch"}, "AnalysisException: [UNRESOLVED_COLUMN"),
+        ({"notNull": ["nothing"]}, "AnalysisException: [UNRESOLVED_COLUMN"),
         ({"sql": "SELECT * FROM source"}, "table source is not a view of this query"),
         ({"sql": "DROP TABLE batch"}, "it must be one query over its views"),
         ({"sql": "SELECT reflect('java.lang.System', 'getenv', 'HOME')"}, "runs code and may not be used"),
