@@ -236,15 +236,12 @@ class Table:
         Those that bear an instant when one is named.
         """
         found = []
-        for path in self.folder.rglob("*"):
-            relative = path.relative_to(self.folder)
-            hidden = (
-                relative.parts[0] == ".hoodie"
-                or path.name.endswith(".crc")
-                or path.name.startswith(".hoodie_partition")
-            )
-            if path.is_file() and not hidden and f"_{instant}" in path.name:
-                found.append(str(relative))
+        for root, folders, names in os.walk(self.folder):  # passes over what is deleted meanwhile
+            folders[:] = [name for name in folders if name != ".hoodie"]
+            for name in names:
+                hidden = name.endswith(".crc") or name.startswith(".hoodie_partition")
+                if not hidden and f"_{instant}" in name:
+                    found.append(os.path.relpath(os.path.join(root, name), self.folder))
         return sorted(found)
 
     def heartbeats(self) -> set[str]:
