@@ -189,6 +189,20 @@ class Transform(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Validation(Record):
+    """What must be true of each batch: a query, a number of rows, or columns without null."""
+
+    name: str
+    sql: str = ""
+    """A SELECT over the views `batch` and `table`; empty: there is none."""
+    equals: str | None = None
+    """The one value that the query returns, as text; null: it returns no row."""
+    min_rows: Count | None = None
+    max_rows: Count | None = None
+    not_null: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Application(Record):
     """A user's program that does its own writes."""
 
@@ -238,6 +252,7 @@ class JobRecord(Record):
     """For an operation that does not look up keys."""
     may_truncate: bool = False
     """Whether a batch without rows may replace the rows of the table."""
+    validations: tuple[Validation, ...] = ()
     application: Application | None = None
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()

@@ -37,6 +37,8 @@ class FailureClass(StrEnum):
     HUDI_VERSION_MISMATCH = "HudiVersionMismatch"
     PARTITION_NOT_DECLARED = "PartitionNotDeclared"
     BAD_DATA = "BadData"
+    VALIDATION_FAILED = "ValidationFailed"
+    """The batch is not what `validations` of the HudiWriter expects."""
 
 
 class Ending(StrEnum):

@@ -108,7 +108,7 @@ _INSTEAD = {
     "hoodie.streamer.source.sanitize.*": "rename columns in transform.sql",
     "hoodie.streamer.source.json.skip.invalid.records": "use value.format String and from_json in transform.sql",
     "hoodie.datasource.hive_sync.*": "set spec.catalog (docs/use/catalogs.md)",
-    "hoodie.precommit.*": "check the rows in a program of your own",
+    "hoodie.precommit.*": "set spec.validations of the HudiWriter (docs/use/validations.md)",
     "hoodie.bootstrap.*": "set spec.bootstrap of the HudiTable by docs/use/migrate.md",
     "hoodie.*class*": "build an image with it and use a program of your own (spec.application)",
     "hoodie.keygen.*": "compute the column in transform.sql",

@@ -49,6 +49,7 @@ from hudi_operator.api.restore import Restore
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.services import Service, ServicesSpec, switched_on
 from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, PythonSource, SqlSource
+from hudi_operator.api.validations import Validation
 
 JsonDict = dict[str, Any]
 
@@ -502,6 +503,8 @@ class WriterSpec:
     """How ``Insert`` and ``BulkInsert`` handle an existing key, and these and ``InsertOverwrite`` a
     key that the batch has twice.
     """
+    validations: tuple[Validation, ...] = records(Validation, at_most=16)
+    """What must be true of each batch before it is written."""
     application: Application | None = record(Application, optional=True)
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     """Image of driver and executors; empty: the table's."""
@@ -545,6 +548,11 @@ class WriterSpec:
         for index, pattern in enumerate(spec.partitions):
             if found := partitions.problem(pattern):
                 raise SpecError(f"spec.partitions[{index}]: {found}")
+        if spec.application is not None and spec.validations:
+            raise SpecError("spec.validations: cannot be combined with application")
+        for index, validation in enumerate(spec.validations):
+            if found := validation.problem():
+                raise SpecError(f"spec.validations[{index}]{found}")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
         _check_pods(spec.driver, "spec.driver", "driver")

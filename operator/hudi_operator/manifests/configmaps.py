@@ -168,6 +168,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
         operation=_operation(table, writer),
         duplicates=writer.duplicates,
         may_truncate=writer.overwrite.if_empty == "Truncate",
+        validations=tuple(validation.of_job for validation in writer.validations),
         application=None if writer.application is None else _application(writer.application),
         conflict=contract.ConflictPolicy(
             in_process=writer.retry.write_conflict_in_process,

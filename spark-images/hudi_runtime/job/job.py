@@ -14,6 +14,7 @@ from typing import Any
 
 from hudi_contract import job as contract
 from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.job import Validation
 from hudi_contract.shape import ShapeError, fields_of
 from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
@@ -207,6 +208,8 @@ class Job:
     """For an operation without key lookup: `Fail`, `Drop` or `Allow` a key that already exists."""
     may_truncate: bool = False
     """Whether a batch without rows may replace the rows of the table."""
+    validations: tuple[Validation, ...] = ()
+    """What must be true of each batch before it is written."""
     interval: int | None = None
     """Seconds between two reads of the source in a streaming run; None: the run ends when its
     source has no more data.
@@ -265,6 +268,7 @@ class Job:
             early_detection=told.conflict.early_detection,
             duplicates=told.duplicates,
             may_truncate=told.may_truncate,
+            validations=told.validations,
             interval=told.streaming.interval_seconds if told.streaming is not None else None,
             predecessor_seconds=told.predecessor_seconds,
         )

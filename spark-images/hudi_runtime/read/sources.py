@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit, when
 
 from hudi_contract import naming
+from hudi_contract.job import Validation
 from hudi_contract.words import Operation
 from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.process.errors import UserCodeError, user_error
@@ -60,10 +61,16 @@ class Batch:
     """
     options: Mapping[str, str] = field(default_factory=dict)
     """More options of its write."""
+    beginning: bool = False
+    """Whether it only stores where the source begins: it has no rows, and is not validated."""
     blame: Callable[[Exception], Exception | None] = lambda _: None
     """Asks the source for a better error when a write has failed: the error if the batch itself is
     at fault, else None.
     """
+
+    def validations(self, job: Job) -> tuple[Validation, ...]:
+        """The validations of a job that the batch must pass."""
+        return () if self.beginning else job.validations
 
 
 def batches(
@@ -98,26 +105,30 @@ def batches(
 
 
 def transform(frame: DataFrame, sql: str | None) -> DataFrame:
-    """The user's SELECT over the view `source`, in the session of the rows.
+    """The user's SELECT over the view `source`."""
+    return over({VIEW: frame}, sql, "transform.sql") if sql else frame
 
-    A program may have created another session, and views belong to a session (F96). A view `source`
-    of its own stays what it is. The view is not replaced by Spark's own means, which remove the
-    rows of the view before from the cache: the program may still use them (F167).
+
+def over(views: Mapping[str, DataFrame], sql: str, field: str) -> DataFrame:
+    """The rows of one query over these views, in the session of their rows.
+
+    A program may have created another session, and views belong to a session (F96). Views of its
+    own stay what they are. They are not replaced by Spark's own means, which remove the rows of the
+    view before from the cache: the program may still use them (F167).
     """
-    if not sql:
-        return frame
-    session: Any = frame.sparkSession
+    session: Any = next(iter(views.values())).sparkSession
     catalog = session._jsparkSession.sessionState().catalog()
-    own = catalog.getRawTempView(VIEW)
-    catalog.dropTempView(VIEW)
-    frame.createTempView(VIEW)
+    own = {name: catalog.getRawTempView(name) for name in views}
     try:
-        made = query(session, sql, "transform.sql")
+        for name, frame in views.items():
+            catalog.dropTempView(name)
+            frame.createTempView(name)
+        return query(session, sql, field)
     finally:
-        catalog.dropTempView(VIEW)
-        if own.isDefined():
-            catalog.createTempView(VIEW, own.get(), True)
-    return made
+        for name, view in own.items():
+            catalog.dropTempView(name)
+            if view.isDefined():
+                catalog.createTempView(name, view.get(), True)
 
 
 def query(spark: SparkSession, sql: str, field: str) -> DataFrame:
@@ -172,7 +183,7 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
     if position is None and source.start_from == "Latest":
         # A commit without rows stores the position: progress is kept only in the target's timeline.
         position = look.latest(positions.ORDERS[source.order]())
-        yield _hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0)
+        yield replace(_hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0), beginning=True)
     stored = position if done.digest else None
     while pull := _next_pull(source, look, position, stored=stored):
         stored = None
@@ -277,7 +288,8 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
     count = done.count
     for part in kafka.parts(spark, source, done):
         count += part.offsets
-        yield _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
+        batch = _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
+        yield replace(batch, beginning=not part.offsets)
 
 
 def _python_batches(

@@ -46,9 +46,9 @@ def last_write(names: Iterable[str]) -> str:
     return max((match[1].ljust(17, "9") for name in names if (match := _WRITTEN.search(name))), default="")
 
 
-def before(now: datetime, days: int) -> str:
-    """The instant time `days` days before `now`, which has a time zone."""
-    return (now.astimezone(UTC) - timedelta(days=days)).strftime("%Y%m%d%H%M%S%f")[:17]
+def before(now: datetime, days: int = 0, *, hours: int = 0) -> str:
+    """The instant time so many days and hours before `now`, which has a time zone."""
+    return (now.astimezone(UTC) - timedelta(days=days, hours=hours)).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,19 @@ class Expiry:
         """
         known = {key: value for key, value in options.items() if key != PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
-        expired = self._expired(config, options, now=datetime.now(UTC))[: int(options[LIMIT])]
+        now = datetime.now(UTC)
+        expired = self._expired(config, options, now=now)[: int(options[LIMIT])]
         if not expired:
             return Done(Result.NOTHING_TO_DO, message="no partition has expired")
         with self.table.client(config) as client:
             instant = str(client.startCommit(ACTION))
             try:
+                # Hudi compares with what completes from here on; what has completed since the
+                # partitions were listed is in no comparison (F472).
+                expired = [partition for partition in expired if self._is_old(partition, options, now=now)]
+                if not expired:
+                    self.withdrawn(instant)
+                    return Done(Result.NOTHING_TO_DO, message="the expired partitions were written to meanwhile")
                 self._delete(client, instant, expired)
             except Exception:
                 # It writes no data file, so it has no late files. An instant with an unknown
@@ -91,17 +98,31 @@ class Expiry:
 
         A partition of unknown age stays.
         """
-        pattern, limit = options.get(PATTERN, ""), before(now, int(options[DAYS]))
+        if options[SINCE] == CREATION:
+            self._begun_anew()
+        pattern = options.get(PATTERN, "")
         old = [
             p
             for p in self.table.partitions()
-            if (not pattern or re.fullmatch(pattern, p)) and "" < self._since(p, options[SINCE]) < limit
+            if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)
         ]
         live = set(self.table.live_partitions(config)) if old else set()
         if options[SINCE] == CREATION:
             # Deleted by a program, or by a run that did not come to the end.
             self.table.emptied(sorted(set(old) - live), before(now, 0))
         return sorted(set(old) & live)
+
+    def _begun_anew(self) -> None:
+        """Partitions that were deleted are not older than their deletion (F471).
+
+        Whoever deletes one may write to it again before anybody finds it empty.
+        """
+        for partition, instant in self.table.deleted_partitions().items():
+            if self.table.partition_created(partition) < instant:
+                self.table.emptied([partition], instant)
+
+    def _is_old(self, partition: str, options: Mapping[str, str], *, now: datetime) -> bool:
+        return "" < self._since(partition, options[SINCE]) < before(now, int(options[DAYS]))
 
     def _since(self, partition: str, kind: str) -> str:
         if kind == CREATION:

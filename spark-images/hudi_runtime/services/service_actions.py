@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.words import Result
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
-from hudi_runtime.services.expiry import Expiry
+from hudi_runtime.services.expiry import Expiry, before
 from hudi_runtime.services.partition_backoff import PartitionBackoff
 from hudi_runtime.services.rewriting import Clustering, Compaction, require_completed
 from hudi_runtime.services.triggers import Done
@@ -47,6 +48,8 @@ fence. A backlog takes several runs.
 """
 PLANS = 5
 """Number of times that a clean is planned before it waits for its next turn."""
+HOURS = "hoodie.clean.hours.retained"
+"""Set with the policy that keeps what was valid in the last hours, and no other."""
 KEEP_MIN, KEEP_MAX = "hoodie.keep.min.commits", "hoodie.keep.max.commits"
 
 
@@ -138,16 +141,24 @@ class Actions:
         """
         for _ in range(PLANS):
             timeline = self.table.timeline()
-            least = keep_at_least(timeline, needed_from(timeline, self.records()))
+            least = keep_at_least(timeline, self._kept_from(timeline, options))
             plan = self.table.plan_clean(self.config(options), least)
             if plan is None:
                 return None
             with self.table.locked(self.config(options)):
-                needed = needed_from(self.table.timeline(), self.records())
+                needed = self._kept_from(self.table.timeline(), options)
                 if not needed or plan.keeps_from(needed):
                     plan.save()
                     return plan
         raise NotYet("writes have begun while the clean was planned")
+
+    def _kept_from(self, timeline: tl.Timeline, options: Mapping[str, str]) -> str:
+        """The oldest instant whose files, and those that it replaced, stay under any policy.
+
+        Empty when there is none.
+        """
+        late = valid_since(timeline, before(datetime.now(UTC), hours=int(options.get(HOURS, 0))))
+        return min({needed_from(timeline, self.records()), late if HOURS in options else ""} - {""}, default="")
 
     # -- services with a plan ----------------------------------------------------------------------
 
@@ -222,6 +233,15 @@ def needed_from(timeline: tl.Timeline, records: Records) -> str:
     oldest = min(pending, default="")
     overlapping = {i.requested for i in timeline.completed if oldest and i.completion > oldest}
     return min(pending | overlapping, default="")
+
+
+def valid_since(timeline: tl.Timeline, since: str) -> str:
+    """The oldest commit that was requested before that time and has completed since; else empty.
+
+    Until it completed, readers saw the files that it replaced. Hudi takes such a commit for one of
+    before that time, and deletes them (F475).
+    """
+    return min((i.requested for i in timeline.completed if i.requested < since < i.completion), default="")
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:

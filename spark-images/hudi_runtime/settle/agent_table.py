@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 
 from hudi_runtime.table import timeline as tl
@@ -21,6 +22,8 @@ from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
 PARTITION_FILE = ".hoodie_partition_metadata"
+DELETE_PARTITION = "DELETE_PARTITION"
+"""Hudi's name of the operation."""
 
 
 def _private(owner: Any, declared_in: Any, name: str) -> Any:
@@ -281,10 +284,26 @@ class AgentTable(Table):
         """
         path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{partition}")
         storage = self._jvm.org.apache.hudi.storage.HoodieStorageUtils.getStorage(path, self.storage_conf())
-        found = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(
-            storage, path
-        ).readPartitionCreatedCommitTime()
+        metadata = self._jvm.org.apache.hudi.common.model.HoodiePartitionMetadata(storage, path)
+        try:
+            found = metadata.readPartitionCreatedCommitTime()
+        except Py4JJavaError as error:
+            if is_instance_of(
+                self._spark.sparkContext._gateway, error.java_exception, "java.lang.NullPointerException"
+            ):
+                return ""  # the file does not say
+            raise
         return str(found.get()) if found.isPresent() else ""
+
+    def deleted_partitions(self) -> dict[str, str]:
+        """Partitions that commits of the active timeline have deleted, each with the newest one."""
+        commits = tuple(i for i in self.timeline().completed if i.action == "replacecommit")
+        return {
+            partition: instant.requested
+            for instant, info in self.written(tuple(sorted(commits, key=lambda i: i.requested)))
+            if info.operation == DELETE_PARTITION
+            for partition, _ in info.replaced
+        }
 
     def emptied(self, partitions: Iterable[str], instant: str) -> None:
         """Let the partitions begin anew at that instant (F471).
@@ -297,6 +316,8 @@ class AgentTable(Table):
             name = f"{partition}/{PARTITION_FILE}"
             with suppress(Missing):
                 lines = [line for line in self.storage.read(name).splitlines() if not line.startswith("commitTime=")]
+                if not any(line.startswith("partitionDepth=") for line in lines):
+                    continue  # torn, or of a kind that is not known: nothing is known of its age
                 self.storage.write(name, "\n".join([*lines, f"commitTime={instant}", ""]))
 
     def archive(self, config: Any) -> int:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, types
@@ -41,7 +42,7 @@ from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
-from hudi_runtime.writer import deletes, duplicates, overwrite
+from hudi_runtime.writer import deletes, duplicates, overwrite, validations
 from hudi_runtime.writer import schema as sc
 from hudi_runtime.writer.fairness import Fairness
 
@@ -146,22 +147,13 @@ class Committer:
             taken, since = self._rows(batch)
             made = self._transformed(batch, taken)
             frame = partitions.held(made, self._job)
-            fit, schema_base = self._evolved(frame.schema)
+            fit, schema_base = self._evolved(batch, frame)
             options = write_options(
                 self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base
             )
-            rows = values.held(
-                fit.apply(frame),
-                self._job.table,
-                delete=self._job.operation == Operation.DELETE,
-                adds=self._job.adds,
-                kafka=isinstance(self._job.source, KafkaSource),
-            )
             with (
-                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),
-                duplicates.held(self._spark, rows, self._job) as checked,
-                overwrite.held(checked, self._job) as kept,
-                deletes.held(self._spark, kept, self._job) as (given, deleted),
+                self._ready(batch, fit.apply(frame)) as ready,
+                deletes.held(ready, self._job, columns=self._fitted_to) as (given, deleted),
             ):
                 self._save(
                     given,
@@ -170,6 +162,7 @@ class Committer:
                         **batch.options,
                         **deleted,
                         **since,
+                        **validations.options(batch.validations(self._job)),
                         **self._computed_once(made, recomputed),
                         **key_options(fit.schema, self._job.table.record_keys),
                         **duplicates.as_upsert(self._table, self._job),
@@ -182,6 +175,29 @@ class Committer:
             print(f"write failed: {causes[-1].type}: {causes[-1].message[:300]}", file=sys.stderr, flush=True)
             return error
         return None
+
+    @contextmanager
+    def _ready(self, batch: Batch, frame: DataFrame) -> Iterator[DataFrame]:
+        """The rows of the batch, checked, to be written within this context.
+
+        `frame` has the table's columns. Raises the error of the first check that fails.
+        """
+        asked = batch.validations(self._job)
+        delete = self._job.operation == Operation.DELETE
+        rows = values.held(
+            frame,
+            self._job.table,
+            delete=delete,
+            adds=self._job.adds,
+            kafka=isinstance(self._job.source, KafkaSource),
+        )
+        with (
+            self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),
+            duplicates.held(self._spark, rows, self._job, columns=self._fitted_to) as checked,
+            overwrite.held(checked, self._job) as kept,
+            validations.held(kept, asked, self._job.table.path) as valid,
+        ):
+            yield valid
 
     def _transformed(self, batch: Batch, rows: DataFrame) -> DataFrame:
         """The rows after the user's SELECT.
@@ -243,7 +259,7 @@ class Committer:
     def _save(self, frame: DataFrame, options: Mapping[str, str]) -> None:
         frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
 
-    def _evolved(self, batch: types.StructType) -> tuple[sc.Fit, str]:
+    def _evolved(self, batch: Batch, frame: DataFrame) -> tuple[sc.Fit, str]:
         """The fit of the batch to the table, and the schema base of the write.
 
         If necessary, a commit without rows first changes the table's schema.
@@ -254,9 +270,12 @@ class Committer:
         """
         for _ in range(SCHEMA_COMMITS):
             self._fitted_to, schema_base = self._table.columns()
-            fit = sc.fit(batch, self._fitted_to, self._rules)
+            fit = sc.fit(frame.schema, self._fitted_to, self._rules)
             if not fit.evolves:
                 return fit, schema_base
+            if batch.validations(self._job):  # one that is refused leaves no column behind
+                with self._ready(batch, fit.apply(frame)):
+                    pass
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
         raise RuntimeFailure(

@@ -14,19 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, types
 
 from hudi_contract.words import MergeMode, Operation, TableType
 from hudi_runtime.job.job import Job
-from hudi_runtime.table.hudi import SNAPSHOT
 from hudi_runtime.writer import lookup_partitions
 
 IN = "hoodie.write.lock.etcd.deleted_in"
 
 
 @contextmanager
-def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[tuple[DataFrame, Mapping[str, str]]]:
-    """The batch, to be written within this context, and options of the write."""
+def held(
+    frame: DataFrame, job: Job, *, columns: types.StructType | None
+) -> Iterator[tuple[DataFrame, Mapping[str, str]]]:
+    """The batch, to be written within this context, and options of the write.
+
+    `columns`: those that the table has now; None before its first commit.
+    """
     table = job.table
     if job.operation != Operation.DELETE or table.type != TableType.MERGE_ON_READ or not table.ordering:
         yield frame, {}
@@ -34,8 +38,7 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[tuple[Data
     if table.merge.mode != MergeMode.EVENT_TIME:
         yield frame, {}
         return
-    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
-    if not lookup_partitions.may_prune(frame, rows, table.partitions):
+    if not lookup_partitions.may_prune(frame, columns, table.partitions):
         yield frame, {}
         return
     kept = frame.persist()

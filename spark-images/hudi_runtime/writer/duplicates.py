@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions, types
 
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.words import Duplicates, Operation
@@ -31,13 +31,14 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 
 @contextmanager
-def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]:
+def held(spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.StructType | None) -> Iterator[DataFrame]:
     """The batch according to `duplicates`, to be written within this context.
 
     Without the keys of the table, or failing at the first such key. The batch of an operation that
     replaces the rows with its keys is held to itself alone.
 
-    `frame` has the table's columns.
+    `frame` has the table's columns; `columns` are those that the table has now (None before its
+    first commit).
     """
     if not job.adds or job.duplicates == Duplicates.ALLOW or not job.table.record_keys:
         yield frame
@@ -47,15 +48,15 @@ def held(spark: SparkSession, frame: DataFrame, job: Job) -> Iterator[DataFrame]
     if job.overwrites:
         yield _held(batch, table, None, fails=fails)
         return
-    # Loaded before the batch is computed: the commit is compared with all commits that complete
-    # from here on.
-    rows = spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
-    if not lookup_partitions.may_prune(batch, rows, table.partitions):
-        yield _held(batch, table, rows, fails=fails)
+    if not lookup_partitions.may_prune(batch, columns, table.partitions):
+        # Computed within the write, whose instant keeps the files.
+        yield _held(batch, table, _rows(spark, table), fails=fails)
         return
     kept = batch.persist()
     try:
         looked = lookup_partitions.of_batch(kept, table.partitions)
+        # Only now: what is listed before a long batch may be cleaned when it is read (F470).
+        rows = _rows(spark, table)
         yield (
             _held(kept, table, rows, fails=fails)
             if looked is None
@@ -76,6 +77,11 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
         return {}
     print("log files of the table delete rows: the insert is written as an upsert", flush=True)
     return {"hoodie.datasource.write.operation": Operation.UPSERT}
+
+
+def _rows(spark: SparkSession, table: TableSpec) -> DataFrame:
+    """The table's rows. The commit is compared with all commits that complete from here on."""
+    return spark.read.format("hudi").options(**SNAPSHOT).load(table.path)
 
 
 def _held(batch: DataFrame, table: TableSpec, rows: DataFrame | None, *, fails: bool) -> DataFrame:

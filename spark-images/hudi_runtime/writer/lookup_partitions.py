@@ -41,12 +41,15 @@ _YEARS = (1900, 9999)
 """Range of years; earlier dates depend on the calendar."""
 
 
-def may_prune(frame: DataFrame, rows: DataFrame, fields: Sequence[str]) -> bool:
+def may_prune(frame: DataFrame, columns: types.StructType | None, fields: Sequence[str]) -> bool:
     """Whether batch and table have the partition columns.
 
-    Their types must be equal, and a path must preserve them.
+    Their types must be equal, and a path must preserve them. `columns`: those of the table; None
+    before its first commit.
     """
-    here, there = ({field.name: field.dataType for field in of.schema.fields} for of in (frame, rows))
+    here, there = (
+        {field.name: field.dataType for field in of.fields} for of in (frame.schema, columns or types.StructType())
+    )
     return bool(fields) and all(
         name in here and here[name] == there.get(name) and isinstance(here[name], _KINDS) for name in fields
     )

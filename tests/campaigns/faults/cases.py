@@ -143,13 +143,15 @@ CASES = (
     Case(
         7,
         "a person force-deletes the pod of a living driver, or takes its finalizer away, too",
-        "no proof: the finalizer keeps the evidence; without it a person must attest",
+        "no proof by itself: the finalizer keeps the pod until its kubelet has proven the end; without it a person "
+        "must attest",
         "I1, I11",
         (
-            f"{E2E}/test_faults.py::test_force_deletion_is_no_proof",
+            f"{E2E}/test_faults.py::test_a_force_deleted_pod_is_proven_by_its_kubelet",
             f"{COMPONENT}/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
             f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
         ),
+        "that anything waits while the process lives, on pods: the test there looks at the proof alone",
     ),
     Case(
         8,
@@ -173,6 +175,7 @@ CASES = (
         "I3",
         (
             "faults::after-the-drain",
+            "faults::after-the-drain-same-group",
             f"{HUDI}/test_audit.py::test_completed_after_it_was_rolled_back",
             f"{UNIT}/runtime/audit/test_audit.py::test_each_damage_is_found_by_its_check",
         ),
@@ -193,7 +196,7 @@ CASES = (
             f"{UNIT}/plan/fencing/test_revocation.py::test_refused_for_as_long_as_the_cache_is_a_proof",
             f"{UNIT}/plan/fencing/test_revocation.py::test_the_drain_is_as_long_as_the_store_goes_on_with_a_request",
         ),
-        "executors; another store than versitygw",
+        "another store than versitygw; a repetition that commits, on pods (no retry there; the component test has it)",
     ),
     Case(
         11,
@@ -215,6 +218,7 @@ CASES = (
             f"{E2E}/test_pod_executors.py::test_loss_of_an_executor_is_no_fault_of_the_writer",
             f"{UNIT}/plan/test_rules.py::test_the_loss_of_an_executor_is_not_the_end_of_its_driver",
         ),
+        "on pods, that the executor's end is proven: its pod may also be gone when the attempt is settled",
     ),
     Case(
         13,
@@ -240,7 +244,7 @@ CASES = (
             f"{JAVA}/session/QuorumTest.java::theLeaderIsKilled",
             f"{JAVA}/session/QuorumTest.java::theLeaderIsFrozen",
             f"{JAVA}/session/QuorumTest.java::theConnectionsToAMemberAreHalfOpen",
-            f"{JAVA}/session/FailoverTest.java::aSessionSurvivesTheLossOfAnyOneMember",
+            f"{JAVA}/session/FailoverTest.java::aSessionSurvivesTheLossOfTheMemberItIsConnectedTo",
         ),
         "three members on a real cluster",
     ),
@@ -255,7 +259,8 @@ CASES = (
             "faults::quorum-lost",
             f"{UNIT}/plan/test_table_plan.py::test_unknown_is_not_empty",
         ),
-        "an agent that looks at the timeline meanwhile",
+        "an agent that looks at the timeline meanwhile; the noted run of "
+        "`withoutQuorumNothingIsDoneAndItGoesOnByItself` has 6 s, in which no JVM halts",
     ),
     Case(
         16,
@@ -290,7 +295,8 @@ CASES = (
     ),
     Case(
         19,
-        "the operator is killed before and after every write",
+        "the operator is killed: at 4 writes and after 7 steps of settling with a real API server and etcd (3 more "
+        "writes lose their answer, come late or conflict), before and after every action in the simulation",
         "same end state",
         "I6",
         (
@@ -305,7 +311,7 @@ CASES = (
     Case(
         20,
         "frozen watch, stale list, dropped events",
-        "no deletion on a stale view; converges",
+        "converges to the same end state; nothing is deleted by force or without its uid",
         "I11",
         (
             f"{COMPONENT}/test_enumerated_crashes.py::test_whatever_is_seen_late_or_never_the_end_is_the_same",
@@ -379,7 +385,8 @@ CASES = (
     Case(
         26,
         "the rollback fails again and again",
-        "counted and repeated with growing pauses, one failure does not stop the others; the condition says so",
+        "failures that the agent reports are told in the condition; repeated with growing pauses, one failure does not "
+        "stop the others",
         "I6",
         (
             f"{SIMULATED}::test_a_rollback_that_fails_again_and_again_is_told_until_it_succeeds",

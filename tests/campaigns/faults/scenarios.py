@@ -180,7 +180,7 @@ def publication_on_the_wire(side: Side) -> Result:
 
 def arrives_inside_the_drain(side: Side) -> Result:
     """A dies with its completed file on the wire; the file arrives before the drain is over."""
-    return _dead_writer(side, inside=True)
+    return _dead_writer(side, [(50, "b", "B", 2)], inside=True)
 
 
 def arrives_after_the_drain(side: Side) -> Result:
@@ -188,13 +188,25 @@ def arrives_after_the_drain(side: Side) -> Result:
 
     The file arrives after A was settled: the assumption about D is broken.
     """
-    found = _dead_writer(side, inside=False)
+    return _broken_drain(side, [(50, "b", "B", 2)])
+
+
+def arrives_after_the_drain_in_the_same_group(side: Side) -> Result:
+    """A dies with its completed file on the wire. B commits to the same file group after A was
+    settled, and then the file arrives: the assumption about D is broken.
+    """
+    return _broken_drain(side, B)
+
+
+def _broken_drain(side: Side, other: list[Row]) -> Result:
+    found = _dead_writer(side, other, inside=False)
     if side.setup != "stock" and found.checks.get("late") == "violated":
         found.verdict = "reported"
     return found
 
 
-def _dead_writer(side: Side, *, inside: bool) -> Result:
+def _dead_writer(side: Side, other: list[Row], *, inside: bool) -> Result:
+    """A dies while its completed file is held, and B writes `other`."""
     held = side.proxy.hold_next(s3proxy.completed)
     a = side.write("a", A)
     arrive(held, a)
@@ -206,7 +218,6 @@ def _dead_writer(side: Side, *, inside: bool) -> Result:
         held.deliver.set()
         until("the PUT has arrived", held.delivered.is_set)
 
-    other: list[Row] = [(50, "b", "B", 2)]
     if side.table is not None:
         notes.append(f"settled: {side.settle(a, drain=deliver if inside else lambda: None)}")
     elif inside:
@@ -596,6 +607,13 @@ SCENARIOS = (
     Scenario(
         "after-the-drain",
         arrives_after_the_drain,
+        9,
+        "I3",
+        {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
+    ),
+    Scenario(
+        "after-the-drain-same-group",
+        arrives_after_the_drain_in_the_same_group,
         9,
         "I3",
         {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},

@@ -28,6 +28,22 @@ LOOKS = (
         HUDI,
     ),
     mutation(
+        "keys-are-looked-up-before-the-batch-is-computed",
+        "F470",
+        "an insert whose batch takes longer than cleaning keeps files fails at each attempt",
+        a(
+            "writer/duplicates",
+            """        looked = lookup_partitions.of_batch(kept, table.partitions)
+        # Only now: what is listed before a long batch may be cleaned when it is read (F470).
+        rows = _rows(spark, table)
+""",
+            """        rows = _rows(spark, table)
+        looked = lookup_partitions.of_batch(kept, table.partitions)
+""",
+        ),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
         "what-inserts-without-a-word-may-double",
         "F62",
         "a writer that says nothing allows duplicates",

@@ -511,7 +511,7 @@ TRANSACTIONS = (
             "                .absent(keys.fence(me.inc)) // I2\n",
             "",
         ),
-        t("TimelineGuardTest.aFencedSessionWritesNothing"),
+        t("TimelineGuardTest.aFencedSessionCompletesNothing"),
     ),
     mutation(
         "publish-twice",
@@ -642,7 +642,7 @@ TRANSACTIONS = (
         "availability",
         "calls stay with the first member of etcd, also when it is gone",
         j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
-        t("FailoverTest.aSessionSurvivesTheLossOfAnyOneMember"),
+        t("FailoverTest.aSessionSurvivesTheLossOfTheMemberItIsConnectedTo"),
     ),
     mutation(
         "the-dead-go-first",

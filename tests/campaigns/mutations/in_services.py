@@ -19,7 +19,7 @@ TENDING = (
         "a clean is planned without a look at the writes that are pending",
         a(
             "services/service_actions",
-            "least = keep_at_least(timeline, needed_from(timeline, self.records()))\n            plan",
+            "least = keep_at_least(timeline, self._kept_from(timeline, options))\n            plan",
             "least = 0\n            plan",
         ),
         f"{TRIGGERS}::test_a_clean_takes_nothing_that_a_pending_write_has_to_list",
@@ -36,6 +36,45 @@ TENDING = (
         "F464 I13",
         "versions are deleted by the policy alone, which does not look at pending writes",
         j("CleanPlan", "            restrict(plan, other);\n"),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "a-long-commit-is-an-old-one",
+        "F475",
+        "a clean with retainSeconds deletes what a long commit has replaced a minute ago",
+        a("services/service_actions", 'late if HOURS in options else ""', '""'),
+        f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
+    ),
+    mutation(
+        "partitions-are-as-old-as-they-were-listed",
+        "F472 I8",
+        "ttl deletes rows that were committed between its look at the partitions and its begin",
+        a(
+            "services/expiry",
+            "[partition for partition in expired if self._is_old(partition, options, now=now)]",
+            "list(expired)",
+        ),
+        f"{RUNTIME}/services/test_expiry.py::test_what_was_written_since_the_partitions_were_listed_stays",
+    ),
+    mutation(
+        "a-deleted-partition-is-as-old-as-before",
+        "F471 I8",
+        "rows of a partition that was deleted and written to again expire with the old date",
+        a("services/expiry", "            self._begun_anew()\n", "            pass\n"),
+        f"{RUNTIME}/services/test_expiry.py::test_a_partition_that_was_deleted_and_written_again_is_young",
+    ),
+    mutation(
+        "files-are-listed-whenever",
+        "F473 I9",
+        "a clean that was planned while the files are listed hides file groups from a read",
+        j("Relations", "            if (!before.contains(clean)) {", "            if (before.contains(clean)) {"),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "a-program-lists-when-it-likes",
+        "F474 I9",
+        "a read of the own table may list its files late",
+        j("StatementRules", 'rows && options.get(LISTING).exists("lazy"::equalsIgnoreCase)', "false"),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
     ),
     mutation(
@@ -291,7 +330,7 @@ TENDING = (
         "a-day-of-twelve-hours",
         "I8",
         "partitions expire in half of their time",
-        a("services/expiry", "timedelta(days=days)", "timedelta(hours=12 * days)"),
+        a("services/expiry", "timedelta(days=days, hours=hours)", "timedelta(hours=12 * days + hours)"),
         "tests/tiers/unit/runtime/services/test_expiry.py::test_a_day_has_24_hours_however_many_they_are",
     ),
 )

@@ -51,14 +51,14 @@ VALUES = (
             "writer/commit",
             (
                 "rows = values.held(\n"
-                "                fit.apply(frame),\n"
-                "                self._job.table,\n"
-                "                delete=self._job.operation == Operation.DELETE,\n"
-                "                adds=self._job.adds,\n"
-                "                kafka=isinstance(self._job.source, KafkaSource),\n"
-                "            )"
+                "            frame,\n"
+                "            self._job.table,\n"
+                "            delete=delete,\n"
+                "            adds=self._job.adds,\n"
+                "            kafka=isinstance(self._job.source, KafkaSource),\n"
+                "        )"
             ),
-            "rows = fit.apply(frame)",
+            "rows = frame",
         ),
         f"{HUDI}::test_no_file_leaves_the_table",
     ),
@@ -190,8 +190,8 @@ VALUES = (
         "rows of a session that the program has made are left out, and those of the batch before are written twice",
         a(
             "read/sources",
-            '        made = query(session, sql, "transform.sql")\n',
-            '        made = query(SparkSession.builder.getOrCreate(), sql, "transform.sql")\n',
+            "        return query(session, sql, field)\n",
+            "        return query(SparkSession.builder.getOrCreate(), sql, field)\n",
         ),
         f"{FILES}::test_a_frame_of_another_session_is_transformed_itself",
     ),
@@ -199,7 +199,7 @@ VALUES = (
         "the-programs-view-is-replaced",
         "F167",
         "a view `source` of the program is the batch before, and its other rows are never written",
-        a("read/sources", "        if own.isDefined():\n", "        if False:\n"),
+        a("read/sources", "            if view.isDefined():\n", "            if False:\n"),
         f"{FILES}::test_a_view_of_the_program_stays_what_it_is",
     ),
     mutation(
@@ -208,8 +208,8 @@ VALUES = (
         "the next batch takes rows of the program out of the cache, and they are computed anew",
         a(
             "read/sources",
-            "    finally:\n        catalog.dropTempView(VIEW)\n",
-            "    finally:\n        session.catalog.dropTempView(VIEW)\n",
+            "        for name, view in own.items():\n            catalog.dropTempView(name)\n",
+            "        for name, view in own.items():\n            session.catalog.dropTempView(name)\n",
         ),
         f"{FILES}::test_rows_that_the_program_has_cached_stay_cached",
     ),
@@ -353,7 +353,7 @@ VALUES = (
         "kafka-rows-have-no-place",
         "F383",
         "a row of a topic that is refused is not told by topic, partition and offset",
-        a("writer/commit", "                kafka=isinstance(self._job.source, KafkaSource),\n"),
+        a("writer/commit", "            kafka=isinstance(self._job.source, KafkaSource),\n"),
         "tests/tiers/hudi/test_kafka.py::test_a_writer_says_which_record_it_refuses",
     ),
     mutation(
@@ -367,7 +367,7 @@ VALUES = (
         "an-insert-of-deletes",
         "F108",
         "rows that are marked as deletes are inserted",
-        a("writer/commit", "                adds=self._job.adds,\n"),
+        a("writer/commit", "            adds=self._job.adds,\n"),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
     mutation(

@@ -596,7 +596,7 @@ COMMITS = (
         "the session is not told that a read is a look-up of the runtime",
         a(
             "writer/commit",
-            "                self._session.looking_up(deletes=self._job.operation == Operation.DELETE),\n",
+            "            self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),\n",
         ),
         "tests/tiers/unit/runtime/writer/test_scopes.py::test_look_ups_are_the_runtimes",
     ),

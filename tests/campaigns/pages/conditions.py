@@ -147,6 +147,7 @@ CLASSES = {
     FailureClass.HUDI_VERSION_MISMATCH: "the image has another release of Hudi than `spec.hudiVersion`",
     FailureClass.PARTITION_NOT_DECLARED: "a row is of a partition that `spec.partitions` does not name",
     FailureClass.BAD_DATA: "a row that the table cannot hold, or a file that cannot be read",
+    FailureClass.VALIDATION_FAILED: "a batch is not what `spec.validations` expects",
 }
 """In the order of the page. Those that are no FailureClass the operator gives by itself."""
 

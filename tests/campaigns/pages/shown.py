@@ -51,7 +51,7 @@ INVARIANTS = {
         "tests/tiers/e2e/test_pod_executors.py",
     ),
     "I6": (
-        "tests/tiers/e2e/test_faults.py::test_agent_killed_in_the_middle_of_a_rollback_is_replaced",
+        "tests/tiers/e2e/test_faults.py::test_agent_killed_while_it_settles_is_replaced",
         "tests/tiers/e2e/test_lifecycle.py::test_reinstalled_operator_settles_what_was_left",
         "tests/tiers/component/operator/test_enumerated_crashes.py",
     ),
@@ -84,7 +84,7 @@ INVARIANTS = {
     ),
     "I12": (
         "tests/tiers/hudi/test_services.py::test_a_tended_table",
-        "tests/tiers/e2e/test_faults.py::test_agent_killed_in_the_middle_of_a_rollback_is_replaced",
+        "tests/tiers/e2e/test_faults.py::test_agent_killed_while_it_settles_is_replaced",
         "ClaimTest",
         "tests/tiers/e2e/test_pod_agents.py",
     ),

@@ -72,14 +72,14 @@ def batches(spark, context):
 
 
 def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
-    """The first answer of ``probe`` that is not None (or False).
+    """The first answer of ``probe`` that is true: what is empty, or 0, is none.
 
     AssertionError after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while True:
         answer = probe()
-        if answer is not None and answer is not False:
+        if answer:
             return answer
         assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
         time.sleep(every)

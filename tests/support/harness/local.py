@@ -236,15 +236,12 @@ class Table:
         Those that bear an instant when one is named.
         """
         found = []
-        for path in self.folder.rglob("*"):
-            relative = path.relative_to(self.folder)
-            hidden = (
-                relative.parts[0] == ".hoodie"
-                or path.name.endswith(".crc")
-                or path.name.startswith(".hoodie_partition")
-            )
-            if path.is_file() and not hidden and f"_{instant}" in path.name:
-                found.append(str(relative))
+        for root, folders, names in os.walk(self.folder):  # passes over what is deleted meanwhile
+            folders[:] = [name for name in folders if name != ".hoodie"]
+            for name in names:
+                hidden = name.endswith(".crc") or name.startswith(".hoodie_partition")
+                if not hidden and f"_{instant}" in name:
+                    found.append(os.path.relpath(os.path.join(root, name), self.folder))
         return sorted(found)
 
     def heartbeats(self) -> set[str]:
@@ -517,9 +514,9 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
-        kafka, application; operation, duplicates, may_truncate, transform, retries, options, run,
-        priority, streaming (seconds), spark (settings that no HudiWriter may have), environment
-        (what a webhook adds to the pod), applied (another word: applied again).
+        kafka, application; operation, duplicates, may_truncate, validations, transform, retries,
+        options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have),
+        environment (what a webhook adds to the pod), applied (another word: applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
@@ -572,6 +569,7 @@ class World:
             "operation": job.get("operation", "upsert"),
             "duplicates": job.get("duplicates"),
             "mayTruncate": job.get("may_truncate", False),
+            "validations": job.get("validations", []),
             "application": job.get("application"),
             "conflict": {
                 "inProcess": job.get("retries", 3),

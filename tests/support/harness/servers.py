@@ -36,11 +36,11 @@ ENVIRONMENT = {
 
 
 def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0) -> T:
-    """Ask until the answer is neither None nor False; fails after ``seconds``."""
+    """Ask until the answer is true; fails after ``seconds``. What is empty, or 0, is no answer."""
     deadline = time.monotonic() + seconds
     while True:
         found = check()
-        if found is not None and found is not False:
+        if found:
             return found
         if time.monotonic() > deadline:
             raise AssertionError(f"not seen within {seconds:.0f} s: {what}")

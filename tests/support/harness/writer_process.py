@@ -75,7 +75,7 @@ class WriterProcess:
     def writers(self) -> dict[str, JsonDict]:
         """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
 
-        ``halted``: exit code.
+        ``halted``: exit code; ``haltedFor``: why.
         """
         return {writer["name"]: writer for writer in self._last()["writers"]}
 

@@ -223,6 +223,7 @@ class Generator:
             writer["duplicates"] = draw.one(("Fail", "Drop", "Allow"))
         if writer.get("operation") == "InsertOverwrite" and draw.chance(0.5):
             writer["overwrite"] = draw.one(({}, {"scope": "Table"}, {"scope": "Table", "ifEmpty": "Truncate"}))
+        writer |= self._validations()
         if table["partitionFields"] and draw.chance(0.1):
             writer["partitions"] = draw.one((["2026-*"], ["day=2026-01-01", "*"], [draw.text("a")]))
         if draw.chance(0.05):
@@ -230,13 +231,27 @@ class Generator:
         elif draw.chance(0.05) and not {"sql", "python"} & writer["source"].keys():
             writer["streaming"] = draw.fields(0.8, {"intervalSeconds": (1, 60)})
         if draw.chance(0.08):
-            for name in ("source", "transform", "operation", "overwrite", "duplicates", "partitions", "streaming"):
+            for name in (
+                "source", "transform", "operation", "overwrite", "duplicates", "validations", "partitions", "streaming"
+            ):  # fmt: skip
                 writer.pop(name, None)
             program: JsonDict = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
             if draw.chance(0.6):
                 program = {"mainFile": draw.one(PROGRAMS if draw.odd(0.3) else PROGRAMS[:1])}
             writer["application"] = program | draw.fields(0.7, {"arguments": lambda: ["--x", draw.text("a")]})
         return writer
+
+    def _validations(self) -> JsonDict:
+        draw = Draw(self._seed, "validations")
+        kinds: tuple[JsonDict, ...] = (
+            {"sql": draw.text("SELECT * FROM batch"), "expect": "Empty"},
+            {"sql": draw.text("SELECT count(*) FROM table"), "equals": draw.text("0")},
+            {"minRows": 1}, {"maxRows": 10**12}, {"minRows": 2, "maxRows": draw.one((1, 2))},
+            {"notNull": ["id", draw.one(("a.b", draw.text("c")))]},
+        )  # fmt: skip
+        if not draw.chance(0.1):
+            return {}
+        return {"validations": [{"name": f"v{n}", **draw.one(kinds)} for n in range(draw.one((1, 2)))]}
 
     def _retries(self) -> JsonDict:
         draw = Draw(self._seed, "retries")

@@ -30,6 +30,7 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
     assert told is not None or not {"files", "hudi", "kafka", "python", "sql"} & {k for k, v in source.items() if v}
     if spec.get("transform"):
         assert found["transform"]["sql"] == spec["transform"]["sql"]
+    assert found["validations"] == [_validation(each) for each in spec.get("validations") or []]
     if "application" in spec:
         _program(spec["application"], found["application"])
     if source.get("sql"):
@@ -55,6 +56,13 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
     assert [p.rpartition("=")[2] for p in found["partitions"]] == [
         p.rpartition("=")[2] for p in spec.get("partitions") or []
     ]
+
+
+def _validation(said: JsonDict) -> JsonDict:
+    fields = ("name", "sql", "equals", "minRows", "maxRows", "notNull")
+    return {"sql": "", "equals": None, "minRows": None, "maxRows": None, "notNull": []} | {
+        name: said[name] for name in fields if said.get(name) is not None
+    }
 
 
 def _program(said: JsonDict, told: JsonDict) -> None:

@@ -77,7 +77,7 @@ def test_each_kill_is_settled(space: Space) -> None:
 
 
 @pytest.mark.extra
-def test_force_deletion_is_no_proof(space: Space) -> None:
+def test_a_force_deleted_pod_is_proven_by_its_kubelet(space: Space) -> None:
     """The pod object of a living driver is force-deleted: it is settled when the kubelet says that
     its process has ended; the next one writes its rows.
     """
@@ -99,7 +99,7 @@ def test_force_deletion_is_no_proof(space: Space) -> None:
     space.audited("forced", written(batches=1, rows=40))
 
 
-def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> None:
+def test_agent_killed_while_it_settles_is_replaced(space: Space) -> None:
     ready_table(space, "orphaned")
     space.writer("orphan", "orphaned", rows=40, delay=0.5)
     instant, pod = space.wait_inflight("orphan", "orphaned")
@@ -116,6 +116,9 @@ def test_agent_killed_in_the_middle_of_a_rollback_is_replaced(space: Space) -> N
     assert len(agents) == 1
     agent = agents[0]["metadata"]["name"]
     space.signal_all(agent, signal.SIGKILL)
+    record = space.settling(pod)
+    assert record is not None
+    assert not {"Swept", "Settled"} & record.phases.keys(), "it had settled before it was killed"
     space.wait_settled(pod, seconds=300)
     assert_gone(space, "orphaned", instant)
 

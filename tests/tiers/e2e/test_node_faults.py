@@ -104,7 +104,9 @@ def test_api_server_down_while_a_writer_dies(space: Space, proxy: Proxy) -> None
             back = time.time()
         record = scene.settled("API server back", pod, back, seconds=240)
         assert record.outcomes == {instant: "RolledBack"}, record
-        assert all(proof["atMs"] / 1000 > back for proof in scene.record(pod)["proofs"].values()), scene.record(pod)
+        proofs = scene.record(pod)["proofs"]
+        assert proofs, "settled without proof"
+        assert all(proof["atMs"] / 1000 > back for proof in proofs.values()), proofs
         scene.assert_blocked(at, record)
         scene.assert_gone(instant)
         kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")

@@ -26,7 +26,7 @@ def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
     """The container of the first attempt is killed after acquire, the second one's JVM before its
     completed file, the third one's before release.
     """
-    scene = Scene(space, proxy, "points", batches=3)
+    scene = Scene(space, proxy, "points", batches=3, victim={"podHistory": {"limit": 10}})
     points = (
         ("killed after acquire", begun_in_metadata, False, "RolledBack"),
         ("killed before the completed file", completed, False, "RolledBack"),
@@ -50,6 +50,7 @@ def test_killed_at_named_points(space: Space, proxy: Proxy) -> None:
         pods.append(pod)
     scene.finish()
     drivers = space.drivers(scene.victim)
+    assert {driver["metadata"]["name"] for driver in drivers} >= set(pods), "a pod whose process was killed is gone"
     statuses = [status for driver in drivers for status in driver["status"]["containerStatuses"]]
     assert all(status["restartCount"] == 0 for status in statuses), "a container was restarted in its pod"
     incs = {

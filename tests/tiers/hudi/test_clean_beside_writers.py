@@ -39,14 +39,24 @@ import os
 import sys
 import time
 
+from pyspark.sql import DataFrame
+
 from hudi_runtime.api import current_context
 
 current, gate = current_context(), sys.argv[1]
+spark, path = current.spark, current.table_path
 mode = "hoodie.datasource.read.file.index.listing.mode"
-frames = {"spark.read": current.spark.read.format("hudi").load(current.table_path)}
-current.spark.conf.set(mode, "lazy")
+frames = {"spark.read": spark.read.format("hudi").load(path)}
+spark.conf.set(mode, "lazy")
 frames["read_table"] = current.read_table()
-current.spark.conf.unset(mode)
+try:
+    spark.read.format("hudi").load(path)
+except Exception as error:
+    print("SEEN lazy", "HUDIOP-STATEMENT" in str(error) and mode in str(error), flush=True)
+spark.conf.unset(mode)
+# Made before the clean, and named after it: as if the clean had come while the files were listed.
+options = spark._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({"path": path, mode: "eager"})
+made = spark._jvm.org.apache.hudi.DefaultSource().createRelation(spark._jsparkSession.sqlContext(), options)
 open(gate + ".reached", "w").close()
 while not os.path.exists(gate):
     time.sleep(0.1)
@@ -55,6 +65,10 @@ for name, frame in frames.items():
         print("SEEN", name, frame.count(), flush=True)
     except Exception as error:
         print("SEEN", name, "FileNotFoundException" in str(error) or str(error), flush=True)
+try:
+    print("SEEN relation", DataFrame(spark._jsparkSession.baseRelationToDataFrame(made), spark).count(), flush=True)
+except Exception as error:
+    print("SEEN relation", "HUDIOP-SNAPSHOT-MOVED" in str(error) or str(error), flush=True)
 """
 
 
@@ -85,7 +99,8 @@ def clean(table: Table, agent: Process, services: dict[str, Any] = NEWEST) -> st
 def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Process) -> None:
     """F464: two writers change the same keys; the slow one looks its keys up after a clean.
 
-    F466: a program has named the table before.
+    F466: a program has named the table before; F473, F474: no read leaves out file groups. F470: an
+    insert looks its keys up when its batch is computed.
     """
     table = world.table("listed", services=QUIET)
     world.create(table, agent=AGENT, process=agent)
@@ -96,6 +111,9 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     until("it computes its rows", Path(f"{gate}.reached").exists, alive=slow, timeout=WAIT)
     late = program(table, "late", LATE, f"{gate}-late")
     until("it has named the table", Path(f"{gate}-late.reached").exists, alive=late, timeout=WAIT)
+    some = {"rows": rows([5, 20], "a", "insert", 5), "gate": f"{gate}-insert"}
+    insert = table.writer("insert", operation="insert", duplicates="Drop", python={"batches": [some]})
+    until("it computes its rows", Path(f"{gate}-insert.reached").exists, alive=insert, timeout=WAIT)
     save(table, "quick", range(10), "a", "quick", 1)
     clean(table, agent)
     assert first in table.data_files(), "the pending write has not listed it yet"
@@ -108,8 +126,13 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     Path(f"{gate}-late").touch()
     assert late.wait(WAIT) == 0, late.log()[-4000:]
     seen = sorted(line for line in late.log().splitlines() if line.startswith("SEEN"))
-    assert seen == ["SEEN read_table True", "SEEN spark.read True"], "not an empty table"
-    table.audited(rows(range(10), "a", "slow", 9), only=("rows", "origin", "unique", "files", "stray", "metadata"))
+    names = ("lazy", "read_table", "relation", "spark.read")
+    assert seen == [f"SEEN {name} True" for name in names], "not an empty table"
+    Path(f"{gate}-insert").touch()
+    assert insert.wait(WAIT) == 0, insert.log()[-4000:]
+    assert insert.termination()["conflicts"] == 0
+    due = rows(range(10), "a", "slow", 9) + rows([20], "a", "insert", 5)
+    table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
 
 
 @pytest.mark.extra

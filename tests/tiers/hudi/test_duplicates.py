@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.harness.compactions import OFF
-from tests.support.harness.in_its_write import done
+from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, TITLES, Process, Row, Table, World, rows, until
 
 
@@ -60,12 +61,10 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
 
     buckets = "buckets" in spec.get("index", {})
 
-    def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None, **more: str) -> Process:
+    def start(who: str, operation: str, batch: list[Row], duplicates: str | None = None) -> Process:
         if buckets and operation == "bulk_insert":
             operation = "insert"  # the operator does so
-        return table.writer(
-            who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch, **more}]}
-        )
+        return table.writer(who, operation=operation, duplicates=duplicates, python={"batches": [{"rows": batch}]})
 
     refused(
         start("first", "bulk_insert", [*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]),
@@ -93,22 +92,31 @@ def test_fail_drop_and_allow(world: World, agent: Process, name: str, spec: dict
     )
     refused(lone, 3, "part.json: the table has this key already")
 
-    gates = {who: world.folder / f"gate-{name}-{who}" for who in ("fails", "drops")}
-    fails = start("fails", "bulk_insert", rows([20, 21], "a", "fails", 9), gate=str(gates["fails"]))
-    until("the one that fails writes", Path(f"{gates['fails']}.reached").exists, alive=fails)
-    drops = start(
-        "drops",
-        "insert",
-        [*rows([2, 30, 31], "a", "drops", 9), *rows([2], "b", "drops", 9)],
-        "Drop",
-        gate=str(gates["drops"]),
+    # A writer that commits one of their keys after they have looked.
+    first, second = (world.folder / f"after-{name}-{number}" for number in (1, 2))
+    quick = table.writer(
+        "quick",
+        python={
+            "batches": [
+                {"rows": rows([number], "a", "quick", 1), "after": str(after)}
+                for number, after in ((20, first), (30, second))
+            ]
+        },
     )
-    until("the one that drops writes", Path(f"{gates['drops']}.reached").exists, alive=drops)
-    done(start("quick", "upsert", rows([20, 30], "a", "quick", 1)))
-    for gate in gates.values():
-        gate.touch()
+    until("the other writer is ready", Path(f"{first}.reached").exists, alive=quick)
+    fails = start("fails", "bulk_insert", rows([20, 21], "a", "fails", 9))
+    stopped_in_its_write(table, fails)
+    first.touch()
+    until("its key is committed", Path(f"{second}.reached").exists, alive=quick)
+    fails.signal(signal.SIGCONT)
     refused(fails, 20, "the table has this key already")
     assert fails.termination()["conflicts"] == 1
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    drops = start("drops", "insert", [*rows([2, 30, 31], "a", "drops", 9), *rows([2], "b", "drops", 9)], "Drop")
+    stopped_in_its_write(table, drops)
+    second.touch()
+    done(quick, commits=2)
+    drops.signal(signal.SIGCONT)
     done(drops, conflicts=1)
     present += [*rows([20, 30], "a", "quick", 1), *rows([31], "a", "drops", 9), *rows([2], "b", "drops", 9)]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)

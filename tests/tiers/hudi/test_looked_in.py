@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hudi_runtime.job.job import Job
+from hudi_runtime.table.hudi import Table as HudiTable
 from hudi_runtime.writer import duplicates
 from tests.support.harness.local import World
 from tests.support.world.job_json import JOB
@@ -64,6 +65,8 @@ class Held:
             rows.write.format("hudi").options(**options, **{"hoodie.datasource.write.operation": operation}).mode(
                 "append"
             ).save(path)
+        self.columns = HudiTable(self.spark, path).columns()[0]
+        """As the runtime asks for them before it makes the batch."""
 
     def frame(self, ids: Sequence[int], found: Sequence[tuple[Any, ...]]) -> Any:
         return self.spark.createDataFrame(
@@ -73,7 +76,7 @@ class Held:
     def new(self, found: Sequence[tuple[Any, ...]], ids: Sequence[int] = (1, 2)) -> list[tuple[Any, ...]]:
         """What Drop leaves of records with these ids in each of these partitions."""
         job = Job.from_json(self._data | {"duplicates": "Drop"})
-        with duplicates.held(self.spark, self.frame(ids, found), job) as kept:
+        with duplicates.held(self.spark, self.frame(ids, found), job, columns=self.columns) as kept:
             return sorted(((row.id, *(row[field] for field in self.fields)) for row in kept.collect()), key=str)
 
     @contextmanager
@@ -139,7 +142,8 @@ def test_a_source_that_gives_other_rows_the_second_time(world: World) -> None:
     rows = table.spark.createDataFrame(
         table.spark.sparkContext.parallelize([0], 1).mapPartitions(moody), "id int, p string, v string, ts long"
     )
-    with duplicates.held(table.spark, rows, Job.from_json(table._data | {"duplicates": "Drop"})) as kept:
+    job = Job.from_json(table._data | {"duplicates": "Drop"})
+    with duplicates.held(table.spark, rows, job, columns=table.columns) as kept:
         marker.touch()
         assert [(row.id, row.p) for row in kept.collect()] == [(2, "a")], "the batch is computed once"
         rows.unpersist()

@@ -1,5 +1,5 @@
-"""A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning and
-archival, found again after a death.
+"""A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning,
+found again when its record is gone.
 """
 
 from __future__ import annotations

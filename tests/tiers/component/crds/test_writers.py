@@ -128,6 +128,56 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.duplicates", '"Ignore"', '"Fail", "Drop", "Allow"'),
     ),
     (
+        "validations-of-a-program",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "validations": [{"name": "a", "minRows": 1}]},
+        ("spec.validations", "validations cannot be combined with application"),
+    ),
+    (
+        "validation-of-nothing",
+        {"validations": [{"name": "a"}]},
+        ("spec.validations[0]", "validation 'a' must have one of sql, minRows and maxRows, and notNull"),
+    ),
+    (
+        "validation-of-two-kinds",
+        {"validations": [{"name": "a", "minRows": 1, "notNull": ["id"]}]},
+        ("spec.validations[0]", "validation 'a' must have one of sql, minRows and maxRows, and notNull"),
+    ),
+    (
+        "validation-without-a-result",
+        {"validations": [{"name": "a", "sql": "SELECT 1"}]},
+        ("spec.validations[0]", "validation 'a': sql needs one of expect and equals"),
+    ),
+    (
+        "validation-with-two-results",
+        {"validations": [{"name": "a", "sql": "SELECT 1", "expect": "Empty", "equals": "1"}]},
+        ("spec.validations[0]", "validation 'a': sql needs one of expect and equals"),
+    ),
+    (
+        "validation-of-rows-with-a-result",
+        {"validations": [{"name": "a", "maxRows": 1, "equals": "1"}]},
+        ("spec.validations[0]", "the others have neither"),
+    ),
+    (
+        "validation-that-nothing-passes",
+        {"validations": [{"name": "a", "minRows": 2, "maxRows": 1}]},
+        ("spec.validations[0].minRows", "minRows 2 is more than maxRows 1"),
+    ),
+    (
+        "validation-of-two-columns",
+        {"validations": [{"name": "a", "notNull": ["id,v"]}]},
+        ("spec.validations[0].notNull[0]", "'id,v' is not the name of one column"),
+    ),
+    (
+        "validation-without-a-name",
+        {"validations": [{"name": "A", "minRows": 1}]},
+        ("spec.validations[0].name", "'A' is not the name of a validation"),
+    ),
+    (
+        "validations-of-one-name",
+        {"validations": [{"name": "a", "minRows": 1}, {"name": "a", "maxRows": 1}]},
+        ("spec.validations[1]", "Duplicate value"),
+    ),
+    (
         "main-file",
         {"source": None, "application": {"mainFile": "s3a://x/a.py"}},
         ("spec.application.mainFile", "'s3a://x/a.py'", "local:///PATH.py"),
@@ -622,8 +672,21 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
         "restartNonce": "2026-01-01T00:00:00Z",
         "suspend": True,
     }
+    validations = [
+        {"name": "a", "sql": "SELECT id FROM batch WHERE v < 0", "expect": "Empty"},
+        {"name": "b", "sql": "SELECT count(*) FROM table JOIN batch USING (id)", "equals": "0"},
+        {"name": "c", "minRows": 1, "maxRows": 1_000_000_000_000},
+        {"name": "d", "notNull": ["id", "a.b"]},
+    ]
     light_cluster.apply(
-        writer(namespace, "files", transform={"sql": "SELECT * FROM source"}, operation="Upsert", **common),
+        writer(
+            namespace,
+            "files",
+            transform={"sql": "SELECT * FROM source"},
+            operation="Upsert",
+            validations=validations,
+            **common,
+        ),
         writer(namespace, "python", source={"python": {**PYTHON, "arguments": {"from": "2013-01-01"}}}, **common),
         writer(
             namespace,

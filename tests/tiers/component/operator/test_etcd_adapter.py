@@ -337,7 +337,7 @@ def test_a_watch_goes_on_where_it_was_over_a_restart_and_looks_at_everything_aft
     watch.start()
     assert lost.acquire(timeout=10), "once at the start"
     etcd.put(table("report/a"), {})
-    wait_for("event", lambda: seen)
+    wait_for("event", lambda: len(seen) == 1)
     etcd.stop()
     etcd.start()
     wait_for("etcd", lambda: etcd.ctl("root", "put", table("report/b"), "{}").returncode == 0)

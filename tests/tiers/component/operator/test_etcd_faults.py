@@ -182,7 +182,8 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     wait_for(
         "the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values())
     )
-    assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
+    reasons = [w["haltedFor"] for w in writers.writers().values()]
+    assert all("went back from" in reason for reason in reasons), reasons
     assert writers.committed() == committed
     writers.kill()
 

@@ -174,7 +174,9 @@ def test_a_table_says_that_its_etcd_is_too_old(world: World, older: Callable[[Et
     metric = f'hudi_operator_table_condition{{condition="Degraded",namespace="{world.namespace}",table="flights"}} 1.0'
     wait_for("what the alert HudiEtcdDegraded counts", lambda: metric in first.get("/metrics")[1])
     # It is served: the lock of such an etcd may break, but whether to stop is for people to decide.
-    wait_for("a gate and an agent", lambda: world.etcd.read(f"/hudi/control/{table}/gate") and world.pods("agent"))
+    wait_for(
+        "a gate and an agent", lambda: bool(world.etcd.read(f"/hudi/control/{table}/gate") and world.pods("agent"))
+    )
     assert told("Stalled")[0] == "False"
     first.kill()
     world.start_operator(endpoints=[older(world.etcd, "3.5.33").endpoint])

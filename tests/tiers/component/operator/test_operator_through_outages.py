@@ -106,7 +106,8 @@ def test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_loo
         "the writers have ended", lambda: all(w.get("halted") == HEARTBEAT_LOST for w in writers.writers().values())
     )
     assert writers.committed() == committed, "nobody has committed on what etcd forgot"
-    assert all("went back from" in w["error"] for w in writers.writers().values() if w["error"])
+    reasons = [w["haltedFor"] for w in writers.writers().values()]
+    assert all("went back from" in reason for reason in reasons), reasons
     writers.kill()
     assert gate(world, table_id)["state"] == "open", "as it was in the backup"
     world.start_operator()

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import types
 
 from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.job import Validation
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.reports import ReportedCommit
 from hudi_contract.requests import ServiceDone, ServiceRequest
@@ -413,6 +414,12 @@ def test_a_job() -> None:
         transform={"sql": "SELECT * FROM source"},
         operation="Insert",
         duplicates="Drop",
+        validations=[
+            {"name": "a", "sql": "SELECT 1 FROM batch", "expect": "Empty"},
+            {"name": "b", "sql": "SELECT count(*) FROM table", "equals": "0"},
+            {"name": "c", "minRows": 1, "maxRows": 2},
+            {"name": "d", "notNull": ["id"]},
+        ],
         partitions=["day=2026-*"],
         streaming={"intervalSeconds": 9},
         hudiOptions={"hoodie.parquet.max.file.size": "1000"},
@@ -424,6 +431,12 @@ def test_a_job() -> None:
     assert (job.transform, job.operation, job.duplicates, job.interval) == ("SELECT * FROM source", "insert", "Drop", 9)
     assert (job.serialize_after, job.early_detection, job.in_process_retries) == (4, True, 6)
     assert job.options == {"hoodie.parquet.max.file.size": "1000"}
+    assert job.validations == (
+        Validation(name="a", sql="SELECT 1 FROM batch"),
+        Validation(name="b", sql="SELECT count(*) FROM table", equals="0"),
+        Validation(name="c", min_rows=1, max_rows=2),
+        Validation(name="d", not_null=("id",)),
+    )
     assert job.partitions == tuple(configmaps.job(table, of, 2, run=5).to_json()["partitions"]) != ()
     told = job.table
     assert (told.id, told.table, told.name, told.path, told.type) == (

@@ -187,6 +187,36 @@ def test_quick_tiers_run_beside_the_set_up_and_the_others_after_it(runner: Any, 
     assert {name: row[2] for name, row in rows.items()} == {runner.QUICK[0]: 0, "left": 0, "right": 0}, rows
 
 
+def test_programs_are_built_beside_all_other_set_up(
+    runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what needs them."""
+
+    def meet(mine: str, other: str) -> tuple[str, ...]:
+        seen = f"[ -e {tmp_path / other} ]"
+        return (
+            "sh",
+            "-c",
+            f"touch {tmp_path / mine}; for i in $(seq 200); do {seen} && break; sleep 0.05; done; {seen}",
+        )
+
+    pack = ("sh", "-c", f"[ -e {tmp_path / 'second'} ]")
+    monkeypatch.setattr(runner, "BUILD", "env")
+    monkeypatch.setattr(runner, "NEED_PROGRAMS", (pack,))
+    report = ("sh", "-c", f"echo '{REPORT.format(0)}' >{runner.OUT}/$0.xml")
+    quick = runner.Tier(runner.QUICK[0], "", (meet("venv", "first"),), (*report, runner.QUICK[0]), 1)
+    long = runner.Tier(
+        "long",
+        "",
+        (("env", *meet("first", "venv")), ("env", *meet("second", "jars")), pack, meet("jars", "second")),
+        (*report, "long"),
+        1,
+    )
+    rows: dict[str, Any] = {}
+    runner.run_lanes([[quick, long]], rows)
+    assert {name: row[1:] for name, row in rows.items()} == {runner.QUICK[0]: (1, 0), "long": (2, 0)}, rows
+
+
 def test_what_fails_is_told_and_the_others_run(runner: Any) -> None:
     rows: dict[str, Any] = {}
     failing = ("unset", "red", "silent", "green")

@@ -195,8 +195,7 @@ def test_no_containers() -> None:
     assert classify.classify(bare).kind == "Eviction"
 
 
-def test_bad_data_is_not_tried_again() -> None:
+@pytest.mark.parametrize("kind", [FailureClass.BAD_DATA, FailureClass.VALIDATION_FAILED])
+def test_bad_data_is_not_tried_again(kind: FailureClass) -> None:
     """The same rows are refused again (F41)."""
-    assert not classify.Outcome(
-        FailureClass.BAD_DATA, 10, "column p of record id='1' is 'a//b'", TerminationMessage()
-    ).retried
+    assert not classify.Outcome(kind, 10, "column p of record id='1' is 'a//b'", TerminationMessage()).retried

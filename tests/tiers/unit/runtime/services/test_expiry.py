@@ -4,6 +4,8 @@ they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +49,7 @@ def run(
         ),
     )
     table.emptied = lambda some, instant: emptied.append((list(some), instant))
+    table.deleted_partitions = dict
     expiry = Expiry(table, lambda options: configs.append(dict(options)) or options, lambda _: None)
     options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({PATTERN: pattern} if pattern else {})}
     found = expiry._expired({}, options, now=NOW)[:limit]
@@ -90,3 +93,58 @@ def test_pattern_limit_and_what_nothing_is_known_of() -> None:
     assert run(partitions, days=30, pattern="day=.*", limit=1) == ["day=1"]
     assert last_write(["f-0_0-1-0_20260101000000.parquet"]) == "20260101000000999"
     assert before(datetime(2026, 3, 1, tzinfo=UTC), 1) == "20260228000000000"
+
+
+class Listed:
+    """A table in which a partition is written to after it was listed."""
+
+    def __init__(self, *looks: list[str]) -> None:
+        self.looks = list(looks)
+        self.storage = SimpleNamespace(names=lambda _: self.looks.pop(0))
+        self.deleted: list[str] = []
+
+    def partitions(self) -> list[str]:
+        return ["p"]
+
+    def live_partitions(self, _config: object) -> list[str]:
+        return ["p"]
+
+    @contextmanager
+    def client(self, _config: object) -> Iterator[Any]:
+        yield SimpleNamespace(startCommit=lambda _: "100", deletePartitions=self._delete)
+
+    def java_list(self, some: list[str]) -> list[str]:
+        return some
+
+    def _delete(self, partitions: list[str], _instant: str) -> None:
+        self.deleted = partitions
+        raise RuntimeError("enough")
+
+
+def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
+    """F472: Hudi compares with what completes after the begin, and with nothing before it."""
+    options = {DAYS: "30", SINCE: LAST_WRITE, LIMIT: "9"}
+    withdrawn: list[str] = []
+    table: Any = Listed(files(90), [*files(90), *files(0)])
+    expiry = Expiry(table, lambda options: options, withdrawn.append)
+    assert expiry.run(options).result is Result.NOTHING_TO_DO
+    assert (table.deleted, withdrawn) == ([], ["100"])
+    table = Listed(files(90), files(90))
+    with pytest.raises(RuntimeError, match="enough"):
+        Expiry(table, lambda options: options, withdrawn.append).run(options)
+    assert table.deleted == ["p"]
+
+
+def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
+    """F471: nobody has found it empty meanwhile."""
+    created = {"again": ago(90), "since": ago(10), "old": ago(90)}
+    table: Any = SimpleNamespace(
+        partitions=lambda: list(created),
+        live_partitions=lambda _: list(created),
+        partition_created=created.__getitem__,
+        deleted_partitions=lambda: {"again": ago(5), "since": ago(20)},
+        emptied=lambda some, instant: created.update(dict.fromkeys(some, instant)),
+    )
+    expiry = Expiry(table, lambda options: options, lambda _: None)
+    assert expiry._expired({}, {DAYS: "30", SINCE: CREATION}, now=NOW) == ["old"]
+    assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}

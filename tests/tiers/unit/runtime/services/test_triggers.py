@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,16 @@ from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.services import triggers
-from hudi_runtime.services.service_actions import KEEP_MAX, KEEP_MIN, OPTIONS, Actions, floor, keep_at_least, with_least
+from hudi_runtime.services.service_actions import (
+    HOURS,
+    KEEP_MAX,
+    KEEP_MIN,
+    OPTIONS,
+    Actions,
+    floor,
+    keep_at_least,
+    with_least,
+)
 from hudi_runtime.services.triggers import due
 from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
@@ -380,6 +390,20 @@ def test_a_clean_waits_for_its_next_turn_when_writes_begin_meanwhile() -> None:
     with pytest.raises(NotYet, match="while the clean was planned"):
         actions(table).clean({}, mine=frozenset())
     assert not table.saved
+
+
+def test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says() -> None:
+    """F475: requested before the hours that are retained, completed within them."""
+
+    def at(hours: float) -> str:
+        return (datetime.now(UTC) - timedelta(hours=hours)).strftime("%Y%m%d%H%M%S%f")[:17]
+
+    short, long = f"{at(9)}_{at(8.9)}.commit", f"{at(5)}_{at(0.1)}.commit"
+    found = timeline(short, long)
+    for options, planned in (({HOURS: "2"}, 2), ({HOURS: "8"}, 0), ({}, 0)):
+        table: Any = Cleaning(found, found, found, retained=(at(10),))
+        actions(table).clean(options, mine=frozenset())
+        assert table.planned == [planned], options
 
 
 class Compacting:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.job import Validation
 from hudi_contract.words import Operation
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.read.sources import Batch
@@ -62,12 +63,17 @@ def test_the_tries_of_a_batch_are_one_write(monkeypatch: pytest.MonkeyPatch) -> 
 class Written(Committer):
     """A committer whose batch fits the table; it keeps which scopes were open as it was saved."""
 
-    def __init__(self, operation: str, scopes: Scopes) -> None:
+    def __init__(self, operation: str, scopes: Scopes, validations: tuple[Validation, ...] = ()) -> None:
         self.scopes, self.saved = scopes, list[list[str]]()
         self._spark: Any = None
         self._table: Any = None
+        self._fitted_to = None
         self._job: Any = SimpleNamespace(
-            operation=operation, source=None, adds=False, table=SimpleNamespace(record_keys=("id",))
+            operation=operation,
+            source=None,
+            adds=False,
+            validations=validations,
+            table=SimpleNamespace(record_keys=("id",), path="s3a://lake/t"),
         )
         self._session: Any = SimpleNamespace(recomputed=lambda: 0, inc="i", looking_up=scopes.scope("look-up"))
 
@@ -77,7 +83,7 @@ class Written(Committer):
     def _transformed(self, batch: Batch, rows: Any) -> Any:
         return rows
 
-    def _evolved(self, batch: Any) -> Any:
+    def _evolved(self, batch: Batch, frame: Any) -> Any:
         return SimpleNamespace(schema=None, apply=lambda frame: frame), ""
 
     def _computed_once(self, frame: Any, begun: int) -> dict[str, str]:
@@ -87,9 +93,25 @@ class Written(Committer):
         self.saved.append(list(self.scopes.open))
 
 
-@pytest.mark.parametrize(("operation", "deletes"), [(Operation.INSERT, False), (Operation.DELETE, True)])
-def test_look_ups_are_the_runtimes(monkeypatch: pytest.MonkeyPatch, operation: str, deletes: bool) -> None:
-    """F424: from before the keys are looked up until the batch is written."""
+VALIDATED = (Validation(name="v", sql="SELECT 1 FROM table"),)
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked", "deletes"),
+    [
+        (Operation.INSERT, (), False),
+        (Operation.DELETE, (), True),
+        (Operation.DELETE, (Validation(name="v", min_rows=1),), True),
+        (Operation.DELETE, VALIDATED, False),
+    ],
+)
+def test_look_ups_are_the_runtimes(
+    monkeypatch: pytest.MonkeyPatch, operation: str, asked: tuple[Validation, ...], deletes: bool
+) -> None:
+    """F424: from before the keys are looked up until the batch is written.
+
+    A validation that reads the table is more than a look-up of versions to delete (F425).
+    """
     scopes, looked = Scopes(), list[list[str]]()
     monkeypatch.setattr(commit.sp, "interruptible", lambda _: None)
     monkeypatch.setattr(commit.partitions, "held", lambda frame, _: frame)
@@ -100,17 +122,18 @@ def test_look_ups_are_the_runtimes(monkeypatch: pytest.MonkeyPatch, operation: s
 
     def looks(value: Callable[[Any], Any]) -> Callable[..., AbstractContextManager[Any]]:
         @contextmanager
-        def held(_: Any, frame: Any, __: Any) -> Iterator[Any]:
+        def held(*given: Any, **_: Any) -> Iterator[Any]:
             looked.append(list(scopes.open))
-            yield value(frame)
+            yield value(next(one for one in given if one is FRAME))
 
         return held
 
     monkeypatch.setattr(commit.duplicates, "held", looks(lambda frame: frame))
+    monkeypatch.setattr(commit.validations, "held", looks(lambda frame: frame))
     monkeypatch.setattr(commit.deletes, "held", looks(lambda frame: (frame, {})))
-    written = Written(operation, scopes)
+    written = Written(operation, scopes, asked)
     assert written._write(BATCH, base="") is None
     expected = [f"look-up {{'deletes': {deletes}}}"]
-    assert looked == [expected, expected]
+    assert looked == [expected, expected, expected]
     assert written.saved == [expected]
     assert not scopes.open

@@ -85,6 +85,7 @@ public final class OrderedDeletes {
             "hoodie.datasource.query.incremental.format", "latest_state",
             "hoodie.datasource.merge.type", "payload_combine",
             "hoodie.enable.data.skipping", "false",
+            "hoodie.datasource.read.file.index.listing.mode", "eager",
             "ignoreCorruptFiles", "false",
             "ignoreMissingFiles", "false");
 

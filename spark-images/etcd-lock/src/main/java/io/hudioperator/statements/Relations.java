@@ -1,7 +1,15 @@
 package io.hudioperator.statements;
 
 import io.hudioperator.contract.ErrorCode;
+import java.lang.ref.WeakReference;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
+import org.apache.hudi.exception.HoodieWriteConflictException;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -13,7 +21,45 @@ import scala.collection.Iterator;
 
 /** Hudi's relations in a plan: which table each reads, and since when. */
 final class Relations {
+    /** Sources that were found to be listed at once, by identity. */
+    private static final Map<Integer, WeakReference<Object>> LISTED = new ConcurrentHashMap<>();
+
     private Relations() {}
+
+    /**
+     * Refuses a relation that a clean was begun beside. Hudi takes the timeline, and then lists the
+     * files. A clean that was planned between may have deleted what is the newest version of a file
+     * group to that timeline: the group is left out, without an error (F473). A clean that was
+     * planned before has left those versions.
+     *
+     * @param table the table's timeline as the relation has it
+     */
+    static void requireListedAtOnce(Object source, HoodieTableMetaClient table) {
+        int hash = System.identityHashCode(source);
+        WeakReference<Object> known = LISTED.get(hash);
+        if (known != null && known.get() == source) {
+            return;
+        }
+        Set<String> before = cleans(table.getActiveTimeline());
+        HoodieTimeline now = table.getTimelineLayout().getTimelineFactory().createActiveTimeline(table);
+        for (String clean : cleans(now)) {
+            if (!before.contains(clean)) {
+                throw new HoodieWriteConflictException(
+                        ErrorCode.SNAPSHOT_MOVED.message("clean " + clean + " was begun since the timeline of "
+                                + table.getBasePath() + " was read, and its files may have been listed after it;"
+                                + " read the table again"));
+            }
+        }
+        LISTED.values().removeIf(listed -> listed.get() == null);
+        LISTED.put(hash, new WeakReference<>(source));
+    }
+
+    private static Set<String> cleans(HoodieTimeline timeline) {
+        return timeline.getInstantsAsStream()
+                .filter(instant -> instant.getAction().equals(HoodieTimeline.CLEAN_ACTION))
+                .map(HoodieInstant::requestedTime)
+                .collect(Collectors.toSet());
+    }
 
     static HoodieTableMetaClient table(Object source) {
         try {

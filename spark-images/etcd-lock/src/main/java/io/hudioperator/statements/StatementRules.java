@@ -92,6 +92,13 @@ public final class StatementRules {
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String PARTITIONS_TO_DELETE = "hoodie.datasource.write.partitions.to.delete";
     private static final String IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles";
+    private static final String QUERY_TYPE = "hoodie.datasource.query.type";
+    private static final String LISTING = "hoodie.datasource.read.file.index.listing.mode";
+    /** Partitions that the catalog does not have, or files that were replaced meanwhile. */
+    private static final List<String> LISTED_OTHERWISE = List.of(
+            "hoodie.datasource.read.file.index.list.partitions.from.catalog",
+            "hoodie.datasource.read.file.index.optimize.listing.using.path.filter");
+
     private static final String IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles";
 
     private static final String INDEX = "hoodie.index.type";
@@ -369,6 +376,7 @@ public final class StatementRules {
             requireLogFiles(source, table);
             requireMerged(source, table);
             requireAllFiles(options(source));
+            Relations.requireListedAtOnce(source, table);
             TableReads.Base base = TableReads.Base.of(table.getActiveTimeline());
             if (OrderedDeletes.onlyFinds(options(source))) {
                 session.reads().readByDelete(base);
@@ -502,12 +510,25 @@ public final class StatementRules {
         if (skipping.isDefined() && Boolean.parseBoolean(skipping.get())) {
             throw leavesOut(SKIPPING);
         }
+        for (String setting : LISTED_OTHERWISE) {
+            if (options.get(setting).exists(Boolean::parseBoolean)) {
+                throw leavesOut(setting);
+            }
+        }
+        boolean rows = !options.get(QUERY_TYPE).contains("incremental");
+        if (rows && options.get(LISTING).exists("lazy"::equalsIgnoreCase)) {
+            throw leavesOut(LISTING, "lazy", "eager");
+        }
     }
 
     private static RuntimeException leavesOut(String setting) {
+        return leavesOut(setting, "true", "false");
+    }
+
+    private static RuntimeException leavesOut(String setting, String refused, String needed) {
         return Statements.refusal(
-                "a read of the table that this program writes, with " + setting + "=true",
-                setting + "=false, and true only as an option of reads that need it");
+                "a read of the table that this program writes, with " + setting + "=" + refused,
+                setting + "=" + needed + ", and " + refused + " only as an option of reads that need it");
     }
 
     private static scala.collection.immutable.Map<String, String> options(Object source) {

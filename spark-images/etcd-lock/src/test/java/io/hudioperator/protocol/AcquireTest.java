@@ -224,11 +224,12 @@ class AcquireTest {
         assertTrue(table.acquire(a));
         table.faults(a).hold(FaultyEtcd.deletes(table.keys.lock()));
         a.release();
-        assertTrue(table.acquire(a));
+        Session b = table.session("ns.b");
+        assertTrue(table.acquire(b));
         long token = table.lock().createRevision();
         assertFalse(table.faults(a).deliver(table.client));
         assertEquals(token, table.lock().createRevision());
-        a.release();
+        b.release();
     }
 
     @Test

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 class FailoverTest {
 
     @Test
-    void aSessionSurvivesTheLossOfAnyOneMember() throws Exception {
+    void aSessionSurvivesTheLossOfTheMemberItIsConnectedTo() throws Exception {
         try (EtcdServer etcd = EtcdServer.started(3);
                 TestTable shared = new TestTable()) {
             Map<String, String> settings = shared.settings("ns.a");

@@ -19,18 +19,28 @@ import java.util.concurrent.ConcurrentHashMap;
  * {@link Writers} as a process, for tests that are not written in Java. The argument is a JSON file
  * with {@code folder}, {@code pauseMillis} and {@code writers} (name → settings of the session).
  * Several times per second it prints what each writer has done. A writer that would halt its JVM is
- * listed in {@code halts} with the exit code; only that writer ends.
+ * told with the exit code and the reason; only that writer ends.
  */
 final class WriterProcess {
     private static final long REPORT_MILLIS = 100;
 
     private WriterProcess() {}
 
+    private static final class Halted {
+        private final int code;
+        private final String why;
+
+        Halted(int code, String why) {
+            this.code = code;
+            this.why = why;
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         JsonNode job = Json.parse(Files.readString(Path.of(args[0])));
         Path folder = Path.of(job.get("folder").asText());
         Files.createDirectories(folder.resolve(".hoodie/timeline"));
-        Map<String, Integer> halts = new ConcurrentHashMap<>();
+        Map<String, Halted> halts = new ConcurrentHashMap<>();
         Writers writers = new Writers(folder, job.get("pauseMillis").asLong());
         job.get("writers")
                 .fields()
@@ -42,7 +52,7 @@ final class WriterProcess {
         }
     }
 
-    private static Session open(String name, JsonNode given, Path folder, Map<String, Integer> halts) {
+    private static Session open(String name, JsonNode given, Path folder, Map<String, Halted> halts) {
         Map<String, String> settings =
                 new HashMap<>(Map.of("basePath", folder.toUri().toString()));
         given.fields()
@@ -50,10 +60,14 @@ final class WriterProcess {
                         field -> settings.put(field.getKey(), field.getValue().asText()));
         EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
         return OpenSessions.open(
-                settings, Map.of(), new GrpcEtcdClient(etcd), etcd, (code, why) -> halts.put(name, code));
+                settings,
+                Map.of(),
+                new GrpcEtcdClient(etcd),
+                etcd,
+                (code, why) -> halts.put(name, new Halted(code, why)));
     }
 
-    private static ObjectNode report(Writers writers, Map<String, Integer> halts) {
+    private static ObjectNode report(Writers writers, Map<String, Halted> halts) {
         ObjectNode report = Json.object().put("ms", System.currentTimeMillis()).put("together", writers.together.get());
         ArrayNode list = report.putArray("writers");
         for (Writers.Writer writer : writers.writers) {
@@ -63,7 +77,7 @@ final class WriterProcess {
                     .put("state", writer.session.state());
             one.put("acquired", writer.acquired).put("commits", writer.commits).put("error", writer.lastError);
             if (halts.containsKey(writer.name)) {
-                one.put("halted", halts.get(writer.name));
+                one.put("halted", halts.get(writer.name).code).put("haltedFor", halts.get(writer.name).why);
             }
         }
         return report;

@@ -534,7 +534,7 @@ class TimelineGuardTest {
     }
 
     @Test
-    void aFencedSessionWritesNothing() throws IOException {
+    void aFencedSessionCompletesNothing() throws IOException {
         assertTrue(table.acquire(session));
         write(instant + ".commit.requested");
         session.conflictsChecked(instant);
