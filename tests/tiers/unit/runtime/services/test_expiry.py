@@ -62,9 +62,9 @@ def run(
 @pytest.mark.parametrize("days", [1, 24, 25, 49, 50, 60, 100, 365, 36500])
 def test_a_day_has_24_hours_however_many_they_are(days: int) -> None:
     """Hudi 1.2 takes 50 days for seven hours, 60 for ten days, 365 for 17."""
-    assert run({"young": files(days - 0.01)}, days=days) == []
+    assert run({"young": files(days - 0.5)}, days=days) == []
     if days < 36500:
-        assert run({"old": files(days + 0.01), "young": files(days - 0.01)}, days=days) == ["old"]
+        assert run({"old": files(days + 0.01), "young": files(days - 0.5)}, days=days) == ["old"]
 
 
 def test_a_log_file_is_a_write() -> None:
