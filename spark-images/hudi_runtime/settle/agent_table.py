@@ -22,8 +22,6 @@ from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
 PARTITION_FILE = ".hoodie_partition_metadata"
-DELETE_PARTITION = "DELETE_PARTITION"
-"""Hudi's name of the operation."""
 
 
 def _private(owner: Any, declared_in: Any, name: str) -> Any:
@@ -296,13 +294,12 @@ class AgentTable(Table):
         return str(found.get()) if found.isPresent() else ""
 
     def deleted_partitions(self) -> dict[str, str]:
-        """Partitions that commits of the active timeline have deleted, each with the newest one."""
+        """Partitions that commits of the active timeline have emptied, each with the newest one."""
         commits = tuple(i for i in self.timeline().completed if i.action == "replacecommit")
         return {
             partition: instant.requested
             for instant, info in self.written(tuple(sorted(commits, key=lambda i: i.requested)))
-            if info.operation == DELETE_PARTITION
-            for partition, _ in info.replaced
+            for partition in info.emptied
         }
 
     def emptied(self, partitions: Iterable[str], instant: str) -> None:

@@ -82,6 +82,11 @@ class WriteInfo:
         """False for a table service: it only rewrites rows of other commits."""
         return self.operation not in _SERVICES
 
+    @property
+    def emptied(self) -> set[str]:
+        """Partitions of which it has replaced file groups, and in which it has written none."""
+        return {partition for partition, _ in self.replaced} - {partition for (partition, _), _ in self.files}
+
 
 @dataclass(frozen=True)
 class Totals:

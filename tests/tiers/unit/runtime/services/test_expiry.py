@@ -14,6 +14,7 @@ import pytest
 
 from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, PATTERN, SINCE, Expiry, before, last_write
 from hudi_runtime.services.triggers import Result
+from hudi_runtime.table.hudi import write_info
 
 NOW = datetime.now(UTC)
 
@@ -148,3 +149,17 @@ def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
     expiry = Expiry(table, lambda options: options, lambda _: None)
     assert expiry._expired({}, {DAYS: "30", SINCE: CREATION}, now=NOW) == ["old"]
     assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}
+
+
+def test_which_partitions_a_commit_has_emptied() -> None:
+    """Whatever its operation: an overwritten table loses those that the batch has no rows of."""
+    stats = {"kept": [{"partitionPath": "kept", "fileId": "f2", "path": "kept/f2_1.parquet"}]}
+    replaced = {"kept": ["f1"], "gone": ["f1"], "empty": []}
+    found = write_info(
+        {
+            "operationType": "INSERT_OVERWRITE_TABLE",
+            "partitionToWriteStats": stats,
+            "partitionToReplaceFileIds": replaced,
+        }
+    )
+    assert found.emptied == {"gone"}
