@@ -98,12 +98,13 @@ class Expiry:
 
         A partition of unknown age stays.
         """
+        partitions = self.table.partitions()
         if options[SINCE] == CREATION:
-            self._begun_anew()
+            self._begun_anew(partitions)
         pattern = options.get(PATTERN, "")
         old = [
             p
-            for p in self.table.partitions()
+            for p in partitions
             if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)
         ]
         live = set(self.table.live_partitions(config)) if old else set()
@@ -112,14 +113,15 @@ class Expiry:
             self.table.emptied(sorted(set(old) - live), before(now, 0))
         return sorted(set(old) & live)
 
-    def _begun_anew(self) -> None:
-        """Partitions that were deleted are not older than their deletion (F471).
+    def _begun_anew(self, partitions: Iterable[str]) -> None:
+        """Those that were deleted are not older than their deletion (F471).
 
         Whoever deletes one may write to it again before anybody finds it empty.
         """
-        for partition, instant in self.table.deleted_partitions().items():
-            if self.table.partition_created(partition) < instant:
-                self.table.emptied([partition], instant)
+        deleted = self.table.deleted_partitions()
+        for partition in deleted.keys() & set(partitions):
+            if self.table.partition_created(partition) < deleted[partition]:
+                self.table.emptied([partition], deleted[partition])
 
     def _is_old(self, partition: str, options: Mapping[str, str], *, now: datetime) -> bool:
         return "" < self._since(partition, options[SINCE]) < before(now, int(options[DAYS]))

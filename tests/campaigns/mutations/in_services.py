@@ -60,7 +60,7 @@ TENDING = (
         "a-deleted-partition-is-as-old-as-before",
         "F471 I8",
         "rows of a partition that was deleted and written to again expire with the old date",
-        a("services/expiry", "            self._begun_anew()\n", "            pass\n"),
+        a("services/expiry", "            self._begun_anew(partitions)\n", "            pass\n"),
         f"{RUNTIME}/services/test_expiry.py::test_a_partition_that_was_deleted_and_written_again_is_young",
     ),
     mutation(

@@ -143,7 +143,7 @@ def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
         partitions=lambda: list(created),
         live_partitions=lambda _: list(created),
         partition_created=created.__getitem__,
-        deleted_partitions=lambda: {"again": ago(5), "since": ago(20)},
+        deleted_partitions=lambda: {"again": ago(5), "since": ago(20), "folder/gone": ago(5)},
         emptied=lambda some, instant: created.update(dict.fromkeys(some, instant)),
     )
     expiry = Expiry(table, lambda options: options, lambda _: None)
