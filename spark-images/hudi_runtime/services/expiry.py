@@ -102,11 +102,7 @@ class Expiry:
         if options[SINCE] == CREATION:
             self._begun_anew(partitions)
         pattern = options.get(PATTERN, "")
-        old = [
-            p
-            for p in partitions
-            if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)
-        ]
+        old = [p for p in partitions if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)]
         live = set(self.table.live_partitions(config)) if old else set()
         if options[SINCE] == CREATION:
             # Deleted by a program, or by a run that did not come to the end.
