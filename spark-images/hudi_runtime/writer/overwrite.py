@@ -2,7 +2,8 @@
 
 Hudi does this in one commit: it writes new file groups and names those that they replace. A commit
 of another writer to one of those partitions meanwhile is a conflict
-(`FencedConflictResolutionStrategy.java`), so that the partition never has rows of both.
+(`FencedConflictResolutionStrategy.java`), so that what it has written is replaced, too. What is
+inserted afterwards stays.
 """
 
 from __future__ import annotations
