@@ -24,7 +24,11 @@ LOOKS = (
         "inserts-look-no-key-up",
         "F62",
         "a key that is in the table already is inserted once more",
-        a("writer/duplicates", "    if not job.looks_up or not job.table.record_keys:\n", "    if job.inserts:\n"),
+        a(
+            "writer/duplicates",
+            "    if not job.adds or job.duplicates == Duplicates.ALLOW or not job.table.record_keys:\n",
+            "    if job.inserts:\n",
+        ),
         HUDI,
     ),
     mutation(

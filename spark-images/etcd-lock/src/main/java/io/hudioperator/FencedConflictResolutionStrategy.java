@@ -233,8 +233,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     /**
      * Partitions that this operation replaces and the other has written to. Hudi compares only file
      * groups: those that were written, and those that an overwriting insert found when it began.
-     * Without this check a deletion would remove what was committed to the partition meanwhile (lost
-     * update), and an overwritten partition would have the rows of both.
+     * Without this check a deletion would remove what was committed to the partition meanwhile
+     * (lost update), and an overwritten partition would have the rows of both.
      */
     private static Set<String> writtenAndReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
         boolean service = other.getOperationType() == WriteOperationType.COMPACT;
