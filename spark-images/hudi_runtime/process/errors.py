@@ -219,11 +219,24 @@ def java_causes(error: BaseException) -> list[JavaCause]:
     causes: list[JavaCause] = []
     try:
         while throwable is not None and len(causes) < 20:
-            causes.append(JavaCause(throwable.getClass().getName(), str(throwable.getMessage() or "")))
+            kind = str(throwable.getClass().getName())
+            causes.append(JavaCause(kind, _told(kind, str(throwable.getMessage() or ""))))
             throwable = throwable.getCause()
     except Exception as gone:  # the gateway may die during the calls
         causes.append(JavaCause("py4j", type(gone).__name__))
     return causes
+
+
+_ANALYSIS = re.compile(r"(?:Analysis|Parse)Exception$")
+
+
+def _told(kind: str, message: str) -> str:
+    """The message of a throwable, without the plan that Spark's analysis prints behind it.
+
+    A plan has the texts of the checks of `table.values`, with their codes: a query of the user that
+    names no column would be bad data (F476).
+    """
+    return message.strip().partition(";\n")[0] if _ANALYSIS.search(kind) else message.strip()
 
 
 def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:

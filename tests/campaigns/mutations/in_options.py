@@ -92,6 +92,13 @@ OPTIONS = (
         "tests/tiers/unit/runtime/process/test_errors.py::test_files_of_mounted_secrets_are_hidden_as_they_are_now",
     ),
     mutation(
+        "a-plan-is-a-message",
+        "F476",
+        "an unknown column in a user's query ends as BadData, with a part of Spark's plan",
+        a("process/errors", 'return message.strip().partition(";\\n")[0] if', "return message if"),
+        "tests/tiers/unit/runtime/process/test_errors.py::test_a_plan_is_no_message",
+    ),
+    mutation(
         "processes-do-not-know-their-secrets",
         "F192",
         "the runtime is not told where Secrets are mounted",

@@ -254,21 +254,43 @@ def test_user_code_is_to_blame_unless_something_below_failed() -> None:
 class Refused(Exception):
     """As py4j raises what a JVM has thrown: it is the throwable as well."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(
+        self,
+        what: str,
+        name: str = "io.hudioperator.contract.TimelineRefusedException",
+        message: str = "[HUDIOP-CLOCK-AHEAD] the wall clock of host h",
+    ) -> None:
         super().__init__(what)
         self.java_exception = self
+        self.name, self.message = name, message
 
     def getClass(self) -> Refused:
         return self
 
     def getName(self) -> str:
-        return "io.hudioperator.contract.TimelineRefusedException"
+        return self.name
 
     def getMessage(self) -> str:
-        return "[HUDIOP-CLOCK-AHEAD] the wall clock of host h"
+        return self.message
 
     def getCause(self) -> None:
         return None
+
+
+def test_a_plan_is_no_message() -> None:
+    """F476: it has the texts of our own checks, with their codes."""
+    spark = "org.apache.spark.sql"
+    unknown = "[UNRESOLVED_COLUMN] no column `nothing`; line 1 pos 7;\n'Project\n+- raise_error([HUDIOP-BAD-DATA] id)"
+    for name, message, told in (
+        ("catalyst.ExtendedAnalysisException", unknown, "[UNRESOLVED_COLUMN] no column `nothing`; line 1 pos 7"),
+        ("catalyst.parser.ParseException", "\n[PARSE_SYNTAX_ERROR] at 'x'", "[PARSE_SYNTAX_ERROR] at 'x'"),
+    ):
+        found = errors.user_error(Refused("o1.sql", f"{spark}.{name}", message), "transform.sql")
+        assert isinstance(found, errors.RuntimeFailure)
+        assert (found.failure, str(found)) == (
+            FailureClass.USER_ERROR,
+            f"transform.sql: {name.rpartition('.')[2]}: {told}",
+        )
 
 
 def test_a_program_is_not_to_blame_for_its_hosts_clock() -> None:
