@@ -26,6 +26,8 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
+ISOLATION = f"{_OPTION}isolation"
+"""The write option that says with which commits since then a commit is compared."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Base:
         return {
             f"{_OPTION}base": self.completion,
             f"{_OPTION}floor": self.floor,
-            f"{_OPTION}isolation": isolation,
+            ISOLATION: isolation,
             **named,
         }
 

@@ -157,8 +157,10 @@ class Actions:
 
         Empty when there is none.
         """
-        late = valid_since(timeline, before(datetime.now(UTC), hours=int(options.get(HOURS, 0))))
-        return min({needed_from(timeline, self.records()), late if HOURS in options else ""} - {""}, default="")
+        kept = {needed_from(timeline, self.records())}
+        if HOURS in options:
+            kept.add(valid_since(timeline, before(datetime.now(UTC), hours=int(options[HOURS]))))
+        return min(kept - {""}, default="")
 
     # -- services with a plan ----------------------------------------------------------------------
 

@@ -23,12 +23,11 @@ from hudi_contract.job import Validation
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, user_error
 from hudi_runtime.read.sources import over
-from hudi_runtime.read.update import plain
+from hudi_runtime.read.update import ISOLATION, plain
 from hudi_runtime.table.hudi import SNAPSHOT
 
 BATCH, TABLE = "batch", "table"
 """The views of a query."""
-ISOLATION = "hoodie.write.lock.etcd.snapshot_isolation"
 SHOWN = 80
 """Characters of a value in a message."""
 COLUMNS = 5
