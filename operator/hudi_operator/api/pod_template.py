@@ -209,6 +209,8 @@ def _of_volumes(spec: JsonDict) -> Iterator[str]:
                 if not isinstance(each, Mapping) or not set(each) <= _PROJECTED:
                     yield f"{at}.projected: only {', '.join(sorted(_PROJECTED))}: no token of an account"
         claim = _object(_object(source, "volumeClaimTemplate"), "spec")
+        if kind == "ephemeral" and not claim:
+            yield f"{at}.ephemeral: needs volumeClaimTemplate.spec, an object that says what volume is asked for"
         for field, told in _OF_SOMEBODY_ELSE.items():
             if field in claim:
                 yield f"{at}.ephemeral: {field} would {told} of somebody else"

@@ -107,6 +107,7 @@ def _volume(volume: JsonDict) -> None:
         assert not [part for part in volume[kind]["sources"] if part.keys() - {"secret", "configMap", "downwardAPI"}]
     if kind == "ephemeral":
         claim = volume[kind]["volumeClaimTemplate"]["spec"]
+        assert claim, volume
         assert not claim.keys() & {"volumeName", "selector", "dataSource", "dataSourceRef"}, claim
 
 

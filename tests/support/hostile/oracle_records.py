@@ -31,7 +31,7 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
     if spec.get("transform"):
         assert found["transform"]["sql"] == spec["transform"]["sql"]
     assert found["validations"] == [_validation(each) for each in spec.get("validations") or []]
-    if "application" in spec:
+    if spec.get("application"):
         _program(spec["application"], found["application"])
     if source.get("sql"):
         assert told["sql"]["query"] == source["sql"]["query"]

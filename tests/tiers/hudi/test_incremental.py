@@ -135,10 +135,8 @@ def test_a_function_is_asked_anew_in_each_run(world: World) -> None:
     )
 
     def given(run: str, done: Progress) -> list[list[Row]]:
-        return [
-            found_rows(batch.frame)
-            for batch in sources._python_batches(world.spark(), source, context, run=run, done=done)
-        ]
+        job = SimpleNamespace(run=run, overwrites=False)
+        return [found_rows(batch.frame) for batch in sources._python_batches(world.spark(), source, context, job, done)]
 
     everything = [rows([1], "a", "one", 1), rows([2], "a", "two", 1)]
     assert given(1, Progress()) == everything

@@ -84,6 +84,11 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         {"name": "c", "ephemeral": {"volumeClaimTemplate": {"spec": {**CLAIM, "selector": {}}}}},
         "spec.volumes[c].ephemeral: selector would bind",
     ),
+    "a volume without a claim": (
+        "spec.volumes.",
+        {"name": "c", "ephemeral": {"volumeClaimTemplate": {"spec": None}}},
+        "spec.volumes[c].ephemeral: needs volumeClaimTemplate.spec",
+    ),
     "two names in one": (
         "spec.volumes.",
         {"name": "s", "secret": {"secretName": "mine,of-others", "optional": True}},
