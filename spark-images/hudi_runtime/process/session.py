@@ -80,6 +80,14 @@ class Session:
         """
         return bool(self._java.abandon(instant))
 
+    def give_up_left_writes(self, spark: SparkSession) -> None:
+        """From now on, what writes of a program leave pending is given up.
+
+        Each instant as soon as its write has ended and none of its tasks runs any more (F477).
+        """
+        context: Any = spark.sparkContext
+        self._java.giveUpLeftWrites(context._jsc.sc())
+
     def quiet(self, seconds: float = QUIET_SECONDS) -> bool:
         """Wait until no publication is unknown and the lock is released; False on timeout."""
         return bool(self._java.awaitQuiet(int(seconds * 1000)))

@@ -145,6 +145,7 @@ class Attempt:
         base = last.completion if last else "0"
         context.set_current(context.make(self._job, self._session, self._spark, {}))
         self._reporter.stage(Stage.WRITING)
+        self._session.give_up_left_writes(self._spark)
         try:
             application.run(self._spark, program)
         finally:

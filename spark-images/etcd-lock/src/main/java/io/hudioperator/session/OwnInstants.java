@@ -51,6 +51,7 @@ public final class OwnInstants {
 
     private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
     private final LostExecutors lostExecutors = new LostExecutors();
+    private final LeftWrites left;
 
     /** @param held the lock that this process holds now, or null */
     OwnInstants(
@@ -66,6 +67,7 @@ public final class OwnInstants {
         this.protocol = protocol;
         this.held = held;
         this.reads = reads;
+        this.left = new LeftWrites(this, liveness);
     }
 
     private HeldLock requireLock(String what) throws TimelineRefusedException {
@@ -138,6 +140,7 @@ public final class OwnInstants {
                         .add(instant);
             }
             pending.add(instant);
+            left.begun(instant);
         }
     }
 
@@ -305,9 +308,20 @@ public final class OwnInstants {
         return lostExecutors.untouched(completed);
     }
 
+    /** No lost executor can have written for this instant so far. */
+    boolean isUntouched(String instant) {
+        return !untouched(List.of(instant)).isEmpty();
+    }
+
+    /** What the writes of a program leave pending. */
+    LeftWrites left() {
+        return left;
+    }
+
     /** These instants are completed, and the lock under which they were completed is released. */
     void released(List<String> completed) {
         lostExecutors.forget(completed);
+        left.forget(completed);
         pending.removeAll(completed);
         savepoints.keySet().removeAll(completed);
     }

@@ -35,6 +35,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.hudi.exception.HoodieException;
+import org.apache.spark.SparkContext;
 
 /**
  * One incarnation at one table: its registration, its heartbeat, the lock while it is held, and its
@@ -417,6 +418,15 @@ public final class Session {
      */
     public boolean abandon(String instant) {
         return instants.abandon(instant);
+    }
+
+    /**
+     * From now on, what a write leaves pending is given up once it is over and none of its tasks
+     * runs any more ({@link LeftWrites}). For the driver of a program; the runtime gives up what it
+     * has begun by itself.
+     */
+    public void giveUpLeftWrites(SparkContext context) {
+        instants.left().watch(context, "hudi-operator-left-writes-" + tableId);
     }
 
     /**
