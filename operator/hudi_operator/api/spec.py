@@ -500,8 +500,8 @@ class WriterSpec:
     overwrite: Overwrite = record(Overwrite)
     """What ``InsertOverwrite`` replaces."""
     duplicates: str = text(unset="Fail", choices=("Fail", "Drop", "Allow"))
-    """How ``Insert`` and ``BulkInsert`` handle an existing key, and these and ``InsertOverwrite`` a
-    key that the batch has twice.
+    """How ``Insert``, ``BulkInsert`` and programs handle an existing key, and these and
+    ``InsertOverwrite`` a key that the batch has twice.
     """
     validations: tuple[Validation, ...] = records(Validation, at_most=16)
     """What must be true of each batch before it is written."""

@@ -41,7 +41,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     name = writer.driver_pod(number)
     labels = naming.driver_labels(table=table.ref.name, writer=writer.ref.name, number=number, driver_pod=name)
     data = {
-        "hudi-defaults.conf": hudi_conf.properties(hudi_conf.hudi_defaults(table)),
+        "hudi-defaults.conf": hudi_conf.properties(hudi_conf.hudi_defaults(table, keys_once=_keys_once(table, writer))),
         "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
@@ -57,6 +57,12 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     _hold(config_map)
     config_map["metadata"]["ownerReferences"] = [pods.owner(naming.WRITER_KIND, writer.ref)]
     return config_map
+
+
+def _keys_once(table: TableSpec, writer: WriterSpec) -> bool:
+    """Whether code of the user writes to a table with record keys, and may write no key twice."""
+    code = writer.application is not None or writer.python is not None
+    return code and writer.duplicates != "Allow" and bool(table.record_key_fields)
 
 
 def agent_config(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:

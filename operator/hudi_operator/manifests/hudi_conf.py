@@ -84,14 +84,19 @@ def common_defaults() -> dict[str, str]:
     }
 
 
-def hudi_defaults(table: TableSpec) -> dict[str, str]:
+def hudi_defaults(table: TableSpec, *, keys_once: bool = False) -> dict[str, str]:
     """Every option of ``hudi-defaults.conf``.
 
     Parallelism, then the table's ``hudiOptions``, then options owned by the operator.
+
+    ``keys_once``: for code of a user that may write no key twice (F478).
     """
     options = {
         f"hoodie.{kind}.shuffle.parallelism": _PARALLELISM for kind in ("upsert", "insert", "bulkinsert", "delete")
     }
+    if keys_once:
+        # Hudi's default for an overwrite keeps both rows of a key.
+        options["hoodie.combine.before.insert"] = "true"
     options.update(table.hudi_options)
     options.update(common_defaults())
     options.update(_lock(table))

@@ -73,9 +73,11 @@ def _duplicates(job: Job) -> dict[str, str]:
     The runtime does the lookup; only with Allow, rows packed into small files do not merge with
     rows of equal key.
     """
-    if not job.inserts:
+    if not job.adds:
         return {}
     return {
+        # The batch has each key once, or may have it twice: nothing is left for Hudi to do.
+        "hoodie.combine.before.insert": job.options.get("hoodie.combine.before.insert", "false"),
         "hoodie.merge.allow.duplicate.on.inserts": str(job.duplicates == "Allow").lower(),
         "hoodie.datasource.insert.dup.policy": "none",
         "hoodie.datasource.write.insert.drop.duplicates": "false",

@@ -64,8 +64,8 @@ LOOKS = (
         "a writer that allows duplicates is not shown at the table",
         Edit(
             "operator/hudi_operator/plan/writers/duplicates.py",
-            'if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow"',
-            'if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Drop"',
+            'and w.spec.duplicates == "Allow"',
+            'and w.spec.duplicates == "Drop"',
         ),
         "tests/tiers/unit/plan/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
     ),

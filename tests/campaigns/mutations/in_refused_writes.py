@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_gateway import _GO, g
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 _BOUNDS = "tests/tiers/unit/plan/test_status_bounds.py"
 _PATHS = "tests/tiers/unit/adapters/test_names_in_paths.py"
+_LEFT = "tests/tiers/hudi/test_left_writes.py::test_what_a_write_leaves_is_rolled_back_while_its_program_runs"
 _NODE = "tests/tiers/unit/contract/test_records.py::test_a_node_has_a_name_of_kubernetes"
 _LOOP = "tests/tiers/unit/control/test_loop.py"
 _ONE = f"{_LOOP}::test_a_refused_write_stops_only_what_depends_on_its_object"
@@ -29,6 +32,56 @@ _CLASSIFY = "tests/tiers/unit/model/test_classify.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
 REFUSED_WRITES = (
+    mutation(
+        "a-program-keeps-what-it-was-refused",
+        "F477",
+        "what a program was refused stays pending for as long as it runs",
+        a("writer/attempt", "        self._session.give_up_left_writes(self._spark)\n", ""),
+        _LEFT,
+    ),
+    mutation(
+        "given-up-while-a-task-runs",
+        "F477 F4",
+        "the instant of a write that was cancelled is given up while a task of it may still write",
+        j("LeftWrites", "!hasTasksBefore(write.nextJob) && ", ""),
+        _LEFT,
+    ),
+    mutation(
+        "a-program-inserts-what-is-there",
+        "F478 I13",
+        "a program inserts keys that the table has, and is not told",
+        j("WriteOptions", "if (keysOnce && props", "if (false && props"),
+        t("WriteOptionsTest.aProgramWritesNoKeyTwice"),
+    ),
+    mutation(
+        "every-program-inserts",
+        "F478 I13",
+        "every program may insert keys that the table has, whatever its HudiWriter says",
+        j(
+            "WriteOptions",
+            "return new WriteOptions(rendered, hasKeysOnce(told));",
+            "return new WriteOptions(rendered, false);",
+        ),
+        t("WriteOptionsTest.codeOfAUserWritesNoKeyTwiceUnlessItMay"),
+    ),
+    mutation(
+        "a-program-overwrites-with-a-key-twice",
+        "F478 I13",
+        "an overwrite of a program keeps both rows of a key",
+        o("manifests/hudi_conf", '        options["hoodie.combine.before.insert"] = "true"\n', "        pass\n"),
+        "tests/tiers/unit/manifests/test_manifests.py::test_code_of_a_user_writes_no_key_twice",
+    ),
+    mutation(
+        "a-program-that-inserts-is-not-shown",
+        "F478",
+        "a program may write keys twice, and the table says that nobody allows it",
+        o(
+            "plan/writers/duplicates",
+            "(w.spec.application is not None or w.spec.operation in _INSERTS)",
+            "w.spec.operation in _INSERTS",
+        ),
+        "tests/tiers/unit/plan/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",
+    ),
     mutation(
         "sixteen-conditions",
         "F428",

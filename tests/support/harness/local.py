@@ -586,8 +586,15 @@ class World:
             **job.get("spark", {}),
         }
         folder = self.folder / "pods" / pod
+        code = data["application"] is not None or "python" in (source or {})
+        keys_once = code and data["duplicates"] != "Allow" and bool(spec.record_key_fields)
         env = self._environment(
-            folder, name=pod, spark=spark, hudi=hudi_conf.hudi_defaults(spec) | table.below, job=data, image=spec.image
+            folder,
+            name=pod,
+            spark=spark,
+            hudi=hudi_conf.hudi_defaults(spec, keys_once=keys_once) | table.below,
+            job=data,
+            image=spec.image,
         )
         env |= {
             "HUDI_OPERATOR_TABLE_ID": table.id,

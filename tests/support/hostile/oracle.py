@@ -159,7 +159,7 @@ def _check(table: JsonDict, writer: JsonDict) -> None:
     assert data["log4j2.properties"] == plain.data["log4j2.properties"]
     _spark(table, writer["spec"], properties(data["spark-defaults.conf"]), plain.spark)
     hudi = hudi_file(data["hudi-defaults.conf"])
-    _hudi(table, hudi, plain.hudi)
+    _hudi(table, writer["spec"], hudi, plain.hudi)
     oracle_records.job(table, writer, json.loads(data["job.json"]))
     driver = pods.driver_pod(target, spec, 1, CONFIG)
     asked = {each.object.name for each in (*references.of_table(target), *references.of_writer(spec))}
@@ -215,7 +215,7 @@ def _agent(table: JsonDict, pulled: set[str]) -> None:
         if _pod(executor, plain.agent_executor, wanted, "", secrets | own | pulled, asked | own):
             _executors(data, executor, target.image or CONFIG.spark_image)
     record = oracle_records.assignment(table, target)
-    _hudi(table, record["hudiProps"], plain.hudi)
+    _hudi(table, {}, record["hudiProps"], plain.hudi)
 
 
 _NO_WRITER = WriterSpec.from_object(
@@ -298,8 +298,17 @@ def _spark(table: JsonDict, writer: JsonDict, found: dict[str, str], plain: dict
         assert found["spark.hadoop.fs.s3a.endpoint"].rstrip("/") == ENDPOINT
 
 
-def _hudi(table: JsonDict, found: dict[str, str], plain: dict[str, str]) -> None:
+_COMBINES = "hoodie.combine.before.insert"
+
+
+def _hudi(table: JsonDict, writer: JsonDict, found: dict[str, str], plain: dict[str, str]) -> None:
     given = table["spec"].get("hudiOptions") or {}
+    if _COMBINES not in given:
+        code = writer.get("application") or (writer.get("source") or {}).get("python")
+        once = bool(code) and writer.get("duplicates") != "Allow" and bool(table["spec"].get("recordKeyFields"))
+        found = dict(found)
+        assert found.pop(_COMBINES, None) == ("true" if once else None)
+    plain = {key: value for key, value in plain.items() if key != _COMBINES}
     for key, value in found.items():
         if key in given:
             assert value.strip(BLANKS) == given[key].strip(BLANKS), (key, value)

@@ -67,7 +67,9 @@ def test_a_statement_does_what_it_says_or_nothing(world: World, agent: Process, 
     table = world.table(name, **TABLES[kind])
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"{name}.json"
-    program = table.writer("program", application=arguments(results, seed, late=late, **how_it_merges(kind)))
+    program = table.writer(
+        "program", application=arguments(results, seed, late=late, **how_it_merges(kind)), duplicates="Allow"
+    )
     told = told_by(program, results, seed)
     # Nothing is shown by a program whose statements are all refused.
     assert "merge" in told["succeeded"], told
@@ -107,7 +109,9 @@ def two_programs(world: World, agent: Process, table: Table, kind: str) -> None:
     for number, prefix in enumerate(("x", "y")):
         results = world.folder / f"{table.spec.ref.name}-{prefix}.json"
         how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, **how_it_merges(kind))
-        programs.append((table.writer(f"program-{prefix}", application=how), results, seed + number))
+        programs.append(
+            (table.writer(f"program-{prefix}", application=how, duplicates="Allow"), results, seed + number)
+        )
     told = [told_by(*one) for one in programs]
     for one in told:
         assert {"update", "save upsert"} & set(one["succeeded"]), one
@@ -129,7 +133,7 @@ def test_so_it_is_after_a_restore(world: World, agent: Process, kind: str) -> No
     def told(number: int, prefix: str) -> dict[str, Any]:
         results = world.folder / f"{name}-{number}.json"
         how = arguments(results, seed + number, prefix=prefix, alone=False, late=True, **how_it_merges(kind))
-        return told_by(table.writer(f"program-{number}", application=how), results, seed + number)
+        return told_by(table.writer(f"program-{number}", application=how, duplicates="Allow"), results, seed + number)
 
     first = told(0, "x")
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)

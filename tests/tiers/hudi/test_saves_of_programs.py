@@ -112,7 +112,7 @@ def test_no_two_records_of_a_program_are_one(world: World, agent: Process) -> No
     """
     table = world.table("confused-keys", recordKeyFields=["id", "v", "d"], orderingFields=[], services=OFF)
     world.create(table, agent=AGENT, process=agent)
-    program = Told(table, "program")
+    program = Told(table, "program", duplicates="Allow")
 
     def save(id: str, v: str, d: str, p: str, operation: str) -> str:
         return saved(program, f"SELECT '{id}' AS id, '{v}' AS v, CAST('{d}' AS DOUBLE) AS d, {p} AS p", operation)
@@ -143,7 +143,7 @@ def test_no_row_of_a_bucket_is_left_out(world: World, agent: Process) -> None:
     """F375: each new row whose bucket had a file was left out, and the save succeeded."""
     table = world.table("bucket-saves", services=OFF, index={"type": "Bucket", "buckets": 1})
     world.create(table, agent=AGENT, process=agent)
-    program = Told(table, "program")
+    program = Told(table, "program", duplicates="Allow")
     assert saved(program, select("1, 3")) == ""
     for name, value in (
         ("hoodie.datasource.write.insert.drop.duplicates", "true"),
@@ -154,3 +154,39 @@ def test_no_row_of_a_bucket_is_left_out(world: World, agent: Process) -> None:
     assert set(ids_of(world, table)) == {1, 2, 3, 4}
     program.end()
     table.audited([], only=ALL)
+
+
+def test_a_program_writes_no_key_twice(world: World, agent: Process) -> None:
+    """F478: inserts look no key up, and an overwrite keeps both rows of a key that it has twice."""
+    table = world.table("keys-of-programs", services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+    program, allowed = Told(table, "program"), Told(table, "allowed", duplicates="Allow")
+    assert saved(program, select("1, 3")) == ""
+    for operation in ("insert", "bulk_insert"):
+        said = saved(program, select("2, 4"), operation)
+        assert f"hoodie.datasource.write.operation = '{operation}': a key that the table has already would" in said
+        assert "use upsert, or set duplicates: Allow in the HudiWriter" in said
+    assert not program.run(NAMED)
+    row = "INSERT INTO t SELECT 2 AS id, 'y' AS v, 2 AS ts, named_struct('a', 2) AS s, 'a' AS p"
+    assert not program.run("spark.conf.set('hoodie.spark.sql.insert.into.operation', 'insert')")
+    assert "hoodie.datasource.write.operation = 'insert': a key that the table has" in program.sql(row)
+    assert not program.run("spark.conf.unset('hoodie.spark.sql.insert.into.operation')")
+    assert set(ids_of(world, table)) == {1, 2}
+    assert not program.sql(row)
+    assert {id: row.ts for id, row in ids_of(world, table).items()} == {1: 1, 2: 2}
+
+    twice = f"{select('5, 6')} UNION ALL {select('5, 6', ts='CAST(7 AS INT)')}"
+    combines = "hoodie.combine.before.insert"
+    said = saved(program, twice, "insert_overwrite", **{combines: "false"})
+    assert f"{combines} = 'false': a key that the rows have twice would exist twice: it must be true" in said
+    assert saved(program, twice, "insert_overwrite") == ""
+    assert {id: row.ts for id, row in ids_of(world, table).items()} == {5: 7}
+
+    # The HudiWriter allows it, and is told so (DuplicatesAllowed).
+    assert saved(allowed, select("5, 7"), "insert") == ""
+    assert saved(allowed, select("6, 7"), "bulk_insert") == ""
+    found = [row.id for row in world.spark().read.format("hudi").load(table.path).select("id").collect()]
+    assert sorted(found) == [5, 5, 6, 6]
+    for each in (program, allowed):
+        each.end()
+    table.audited([], only=[name for name in ALL if name != "unique"])

@@ -94,6 +94,7 @@ def test_no_statement_loses_a_row(world: World, agent: Process, mode: str) -> No
     program = table.writer(
         "program",
         application={"mainFile": str(code / APP.name), "arguments": arguments},
+        duplicates="Allow",
         spark=EXECUTORS if mode == "executors" else {},
     )
     until("all have read", (folder / "raced.reached").exists, alive=program, timeout=900)

@@ -155,7 +155,9 @@ def test_a_program_inserts_no_delete_and_one_calendar(world: World, agent: Proce
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"inserts-{type}.json"
     main = Path(__file__).with_name("apps") / "inserts_app.py"
-    program = table.writer("program", application={"mainFile": str(main), "arguments": [str(results)]})
+    program = table.writer(
+        "program", application={"mainFile": str(main), "arguments": [str(results)]}, duplicates="Allow"
+    )
     program.wait()
     assert results.exists(), program.log()[-6000:]
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
@@ -182,7 +184,9 @@ def _program_of_rows(world: World, agent: Process, type: str, kind: str, **spec:
     world.create(table, agent=AGENT, process=agent)
     results = world.folder / f"rows-{kind}-{type}.json"
     main = Path(__file__).with_name("apps") / "rows_app.py"
-    program = table.writer("program", application={"mainFile": str(main), "arguments": [kind, str(results)]})
+    program = table.writer(
+        "program", application={"mainFile": str(main), "arguments": [kind, str(results)]}, duplicates="Allow"
+    )
     assert program.wait() == 0, program.log()[-6000:]
     until("what was refused is rolled back", lambda: not table.pending(), alive=agent)
     told: dict[str, str] = json.loads(results.read_text())

@@ -21,7 +21,9 @@ def allowed(view: View) -> Condition:
     names = sorted(
         w.name
         for w in view.writers
-        if w.spec is not None and w.spec.operation in _INSERTS and w.spec.duplicates == "Allow"
+        if w.spec is not None
+        and w.spec.duplicates == "Allow"
+        and (w.spec.application is not None or w.spec.operation in _INSERTS)
     )
     if names:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

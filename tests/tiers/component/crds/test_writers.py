@@ -115,12 +115,15 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "duplicates-of-a-program",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Drop"},
-        ("spec.duplicates", "duplicates Drop needs source, and operation Insert, BulkInsert or InsertOverwrite"),
+        ("spec.duplicates", "duplicates Drop cannot be combined with application"),
     ),
     (
         "duplicates-of-upserts",
         {"duplicates": "Fail"},
-        ("spec.duplicates", "duplicates Fail needs source, and operation Insert, BulkInsert or InsertOverwrite"),
+        (
+            "spec.duplicates",
+            "duplicates Fail needs application, or source and operation Insert, BulkInsert or InsertOverwrite",
+        ),
     ),
     (
         "duplicates-word",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -126,3 +127,15 @@ def test_lines_of_java_are_short() -> None:
 def test_a_long_line_of_java_is_found(line: str) -> None:
     assert too_long(f"{'x' * 120}\n// {'x' * 97}\n/** x */\n{line}\n{'x' * 120}\n")
     assert not too_long(f"/** x */\n{'x' * 120}\n/*\n * {'x' * 97}\n */\n{'x' * 120}\n")
+
+
+PROGRAMS = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04", b"!<ar")
+"""How programs of Linux, classes, archives with them, and libraries begin."""
+
+
+def test_no_compiled_program_is_in_the_tree() -> None:
+    """Everything is built from its sources on the machine that runs it."""
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    names = [name for name in found.split("\0") if name and (ROOT / name).is_file()]
+    assert len(names) > 1000
+    assert [name for name in names if (ROOT / name).read_bytes()[:4].startswith(PROGRAMS)] == []

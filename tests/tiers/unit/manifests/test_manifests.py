@@ -271,6 +271,30 @@ def test_an_overwrite_is_hudis_operation_for_its_scope(
     assert (job["operation"], job["mayTruncate"]) == (operation, truncates)
 
 
+@pytest.mark.parametrize(
+    ("code", "duplicates", "keys", "once"),
+    [
+        ("application", "Fail", ["id"], True),
+        ("application", "Allow", ["id"], False),
+        ("application", "Fail", None, False),
+        ("python", "Drop", ["id"], True),
+        ("", "Fail", ["id"], False),
+    ],
+)
+def test_code_of_a_user_writes_no_key_twice(code: str, duplicates: str, keys: list[str] | None, once: bool) -> None:
+    """F478: an overwrite of a program combines rows with one key."""
+    sources: dict[str, dict[str, Any]] = {
+        "application": {"source": None, "application": {"mainFile": "local:///a.py"}},
+        "python": {"source": {"python": {"configMapKeyRef": {"name": "code", "key": "a.py"}, "function": "f"}}},
+        "": {},
+    }
+    found = writer(**sources[code], duplicates=duplicates)
+    config = configmaps.attempt_config(table(recordKeyFields=keys), found, 1, CONFIG, run=1)["data"]
+    lines = config["hudi-defaults.conf"].splitlines()
+    assert ("hoodie.combine.before.insert=true" in lines) is once
+    assert json.loads(config["job.json"])["duplicates"] == duplicates
+
+
 def test_the_removal_of_doubled_keys_has_no_source() -> None:
     spec = dataclasses.replace(writer(operation="RemoveDuplicates"), files=None)
     job = configmaps.job(table(), spec, 1, run=1).to_json()

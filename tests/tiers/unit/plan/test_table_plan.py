@@ -65,6 +65,16 @@ def test_a_spec_that_cannot_be_read() -> None:
             ("True", "AllowedByWriter", "in HudiWriter a: a key"),
         ),
         (
+            {"a": {"source": None, "application": {"mainFile": "local:///a.py"}}},
+            {},
+            ("False", "NobodyAllows", ""),
+        ),
+        (
+            {"a": {"source": None, "application": {"mainFile": "local:///a.py"}, "duplicates": "Allow"}},
+            {},
+            ("True", "AllowedByWriter", "in HudiWriter a: a key"),
+        ),
+        (
             {},
             {"insertConflicts": "Ignore"},
             ("True", "InsertConflictsIgnored", "concurrency.insertConflicts is Ignore"),

@@ -57,6 +57,10 @@ public final class WriteOptions {
     private static final String RECORD_KEY = "hoodie.datasource.write.recordkey.field";
     private static final String SCHEMA = "hoodie.avro.schema";
     private static final String OPERATION = "hoodie.datasource.write.operation";
+    private static final String COMBINES = "hoodie.combine.before.insert";
+    /** The runtime's own writes have it. They look their keys up before. */
+    private static final String OF_RUNTIME = OURS + "progress_writer";
+
     private static final String PAYLOAD = "hoodie.datasource.write.payload.class";
     private static final Set<String> OF_PAYLOADS =
             Set.of(PAYLOAD, "hoodie.compaction.payload.class", "_hoodie.merger.payload.class");
@@ -67,6 +71,8 @@ public final class WriteOptions {
     private static final Map<String, Rule> RULES = load();
 
     private final Map<String, Set<String>> rendered;
+    /** Whether a program writes no key twice (F478). */
+    private final boolean keysOnce;
 
     /** The rule for one option. */
     private static final class Rule {
@@ -106,6 +112,15 @@ public final class WriteOptions {
 
     /** @param rendered names and values of options that the operator rendered for this writer */
     WriteOptions(Map<String, Set<String>> rendered) {
+        this(rendered, false);
+    }
+
+    /**
+     * @param keysOnce whether this driver runs code of a user for a table with record keys, and its
+     *     HudiWriter does not allow duplicates
+     */
+    WriteOptions(Map<String, Set<String>> rendered, boolean keysOnce) {
+        this.keysOnce = keysOnce;
         this.rendered = new HashMap<>();
         rendered.forEach((name, values) -> this.rendered
                 .computeIfAbsent(canonical(name), k -> new HashSet<>())
@@ -128,19 +143,23 @@ public final class WriteOptions {
                 }
             }
             String job = env.getOrDefault("HUDI_OPERATOR_JOB", "");
-            JsonNode options = job.isEmpty()
-                    ? null
-                    : Json.parse(Files.readString(Path.of(job))).get("hudiOptions");
-            if (options != null) {
-                options.fields()
-                        .forEachRemaining(f -> rendered.computeIfAbsent(f.getKey(), k -> new HashSet<>())
-                                .add(f.getValue().asText()));
-            }
+            JsonNode told = job.isEmpty() ? MissingNode.getInstance() : Json.parse(Files.readString(Path.of(job)));
+            told.path("hudiOptions")
+                    .fields()
+                    .forEachRemaining(f -> rendered.computeIfAbsent(f.getKey(), k -> new HashSet<>())
+                            .add(f.getValue().asText()));
+            return new WriteOptions(rendered, hasKeysOnce(told));
         } catch (IOException e) {
             throw ErrorCode.OPTION.exception(
                     "cannot read the options that the operator rendered for this writer: " + e.getMessage(), e);
         }
-        return new WriteOptions(rendered);
+    }
+
+    private static boolean hasKeysOnce(JsonNode job) {
+        boolean ofUser = job.hasNonNull("application") || job.path("source").hasNonNull("python");
+        return ofUser
+                && !"Allow".equals(Json.text(job, "duplicates"))
+                && !job.path("table").path("recordKeyFields").isEmpty();
     }
 
     private static Map<String, Rule> load() {
@@ -249,7 +268,29 @@ public final class WriteOptions {
                             + "': for a table with a timestamp in its key it must be false; Hudi would generate"
                             + " different keys");
         }
+        if (keysOnce && props.getProperty(OF_RUNTIME, "").isEmpty()) {
+            requireKeysOnce(props, problems);
+        }
         return new ArrayList<>(problems.values());
+    }
+
+    /** Hudi's inserts look no key up, and keep by default both rows of a key in one batch. */
+    private static void requireKeysOnce(Properties props, Map<String, String> problems) {
+        String operation = props.getProperty(OPERATION, "").strip();
+        if ("insert".equalsIgnoreCase(operation) || "bulk_insert".equalsIgnoreCase(operation)) {
+            problems.put(
+                    OPERATION,
+                    OPERATION + " = '" + operation + "': a key that the table has already would exist twice: use"
+                            + " upsert, or set duplicates: Allow in the HudiWriter");
+        }
+        boolean overwrites =
+                "insert_overwrite".equalsIgnoreCase(operation) || "insert_overwrite_table".equalsIgnoreCase(operation);
+        if (overwrites && !"true".equalsIgnoreCase(props.getProperty(COMBINES, "false"))) {
+            problems.put(
+                    COMBINES,
+                    COMBINES + " = '" + props.getProperty(COMBINES, "false") + "': a key that the rows have twice"
+                            + " would exist twice: it must be true, or set duplicates: Allow in the HudiWriter");
+        }
     }
 
     /** Determined from the JSON schema of the write; without one the answer is not known. */

@@ -179,6 +179,58 @@ class WriteOptionsTest {
                 ofBuckets.problems(properties(Map.of("hoodie.storage.layout.type", "BUCKET")), new Properties()));
     }
 
+    /** An insert looks no key up, and an overwrite keeps both rows of a key (F478). */
+    @Test
+    void aProgramWritesNoKeyTwice() throws Exception {
+        WriteOptions once = new WriteOptions(Map.of(), true);
+        String operation = "hoodie.datasource.write.operation";
+        for (String inserts : List.of("insert", "bulk_insert", "INSERT")) {
+            List<String> told = once.problems(properties(Map.of(operation, inserts)), new Properties());
+            assertEquals(1, told.size());
+            assertTrue(told.get(0).contains("use upsert, or set duplicates: Allow"), told.get(0));
+        }
+        for (String overwrites : List.of("insert_overwrite", "insert_overwrite_table")) {
+            List<String> told = once.problems(properties(Map.of(operation, overwrites)), new Properties());
+            assertEquals(1, told.size());
+            assertTrue(told.get(0).contains("it must be true, or set duplicates: Allow"), told.get(0));
+            Map<String, String> combined = Map.of(operation, overwrites, "hoodie.combine.before.insert", "true");
+            assertEquals(List.of(), once.problems(properties(combined), new Properties()));
+        }
+        for (String others : List.of("upsert", "delete", "delete_partition")) {
+            assertEquals(List.of(), once.problems(properties(Map.of(operation, others)), new Properties()));
+        }
+        Map<String, String> ofRuntime = Map.of(operation, "insert", "hoodie.write.lock.etcd.progress_writer", "w");
+        assertEquals(List.of(), once.problems(properties(ofRuntime), new Properties()));
+        passes(operation, "insert");
+    }
+
+    /** Which jobs these are. */
+    @Test
+    void codeOfAUserWritesNoKeyTwiceUnlessItMay(@TempDir Path folder) throws Exception {
+        Files.writeString(folder.resolve("hudi-defaults.conf"), "");
+        Properties insert = properties(Map.of("hoodie.datasource.write.operation", "insert"));
+        String program = "'application': {'mainFile': '/a.py'}";
+        String python = "'source': {'python': {'file': '/a.py'}}";
+        for (String[] job : new String[][] {
+            {"1", program, "'Fail'", "['id']"},
+            {"1", program, "null", "['id']"},
+            {"1", python, "'Drop'", "['id']"},
+            {"0", program, "'Allow'", "['id']"},
+            {"0", program, "'Fail'", "[]"},
+            {"0", "'application': null, 'source': {'files': {}, 'python': null}", "'Fail'", "['id']"},
+        }) {
+            String text =
+                    "{" + job[1] + ", 'duplicates': " + job[2] + ", 'table': {'recordKeyFields': " + job[3] + "}}";
+            Path file = Files.writeString(folder.resolve("job.json"), text.replace('\'', '"'));
+            WriteOptions found =
+                    WriteOptions.of(Map.of("HUDI_CONF_DIR", folder.toString(), "HUDI_OPERATOR_JOB", file.toString()));
+            assertEquals(
+                    Integer.parseInt(job[0]),
+                    found.problems(insert, new Properties()).size(),
+                    text);
+        }
+    }
+
     /**
      * Hudi's bulk insert puts rows of an existing bucket into a second file group. Every later
      * writer that looks up the bucket fails (F75).
