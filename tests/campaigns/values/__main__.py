@@ -47,8 +47,8 @@ def campaign(only: str, *, again: bool, minutes: float) -> None:
                 break
             run = Run(world, agent, AGENT, case, kind, f"values-{number}")
             before = page.earlier(case.name, kind)
-            seen = run.run(partial(page.keep, case.name, kind, run.seen, whole=False, earlier=before))
-            page.keep(case.name, kind, seen, whole=True, earlier=before)
+            seen = run.run(partial(page.keep, case, kind, run.seen, whole=False, earlier=before))
+            page.keep(case, kind, seen, whole=True, earlier=before)
             wrong = {
                 reading: {name: what for name, what in found.items() if what != HELD} for reading, found in seen.items()
             }

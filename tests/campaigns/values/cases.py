@@ -4,6 +4,8 @@ that a run costs one writer, not one each.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,6 +153,14 @@ class Case:
     """Operation of the first batch."""
     table: Mapping[str, Any] = field(default_factory=dict)
     """More of the HudiTable."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of everything that decides what a run of this case writes: a result has it."""
+        said = json.dumps(
+            [self.columns, self.keys, self.partitions, self.ordering, self.first, self.table], sort_keys=True
+        )
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     @property
     def size(self) -> int:

@@ -88,9 +88,15 @@ def _changed() -> Iterator[dict[str, Any]]:
         RESULTS.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
 
+def _current(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of the cases as they are now. A case that was changed since has none."""
+    known = {f"{case.name}/{kind}": case.fingerprint for case in CASES for kind in case.kinds}
+    return {name: found for name, found in results.items() if found.get("case") == known.get(name, "")}
+
+
 def fresh(case: str, kind: str) -> bool:
     """Whether this commit has a result of a case, with every step."""
-    found = load()["cases"].get(f"{case}/{kind}", {})
+    found = _current(load()["cases"]).get(f"{case}/{kind}", {})
     return bool(found.get("commit") == commit() and found.get("whole"))
 
 
@@ -115,11 +121,12 @@ def earlier(case: str, kind: str) -> list[dict[str, str]]:
 
 
 def keep(
-    case: str, kind: str, seen: Mapping[str, Any], *, whole: bool, earlier: Sequence[Mapping[str, str]] = ()
+    case: Case, kind: str, seen: Mapping[str, Any], *, whole: bool, earlier: Sequence[Mapping[str, str]] = ()
 ) -> None:
     """Write down what was seen; `whole`: in every step. `earlier`: what this run replaces."""
     with _changed() as found:
-        found["cases"][f"{case}/{kind}"] = {
+        found["cases"][f"{case.name}/{kind}"] = {
+            "case": case.fingerprint,
             "commit": commit(),
             "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
             "whole": whole,
@@ -150,15 +157,16 @@ def damaged() -> int:
 def page() -> str:
     """The whole page."""
     found = load()
+    cases = _current(found["cases"])
     parts = [
         HEAD,
-        _evidence(found["cases"]),
+        _evidence(cases),
         "",
-        *([] if found["cases"] else [NOTHING]),
-        *(_case(case, found["cases"]) for case in CASES),
+        *([] if cases else [NOTHING]),
+        *(_case(case, cases) for case in CASES),
         RULES,
         _refused(found["refused"]),
-        _not_run(found["cases"]),
+        _not_run(cases),
     ]
     return "\n".join(parts)
 
@@ -170,11 +178,7 @@ def write() -> Path:
 
 
 def _evidence(cases: Mapping[str, Any]) -> str:
-    known = [
-        result
-        for name, result in cases.items()
-        if name in {f"{case.name}/{kind}" for case in CASES for kind in case.kinds}
-    ]
+    known = list(cases.values())
     whole = sum(bool(result.get("whole")) for result in known)
     return str(
         Evidence.of(
@@ -245,10 +249,7 @@ def _not_run(results: Mapping[str, Any]) -> str:
         f"* {', '.join(missing)}" if missing else "* No case is missing.",
     ]
     lines += [
-        (
-            "* Other storages than S3, other indexes than the default one, operations other than Upsert and "
-            "BulkInsert, tables of mode NonBlocking,"
-        )
+        "* Other storages than S3, other indexes than the default one and Bucket, operations other than Upsert and",
+        f"  BulkInsert, more than {len(PATHS)} partitions in a table, and executors other than the driver.",
     ]
-    lines += [f"  more than {len(PATHS)} partitions in a table, and executors other than the driver."]
     return "\n".join([*lines, ""])

@@ -13,7 +13,7 @@ ASLEEP = """
 def asleep():
     threads = spark.sparkContext._jsc.sc().getExecutorThreadDump("driver").get()
     workers = [thread for thread in threads if thread.threadName().startswith("Executor task launch worker")]
-    return any("Thread.sleep" in thread.stackTrace().mkString(" ") for thread in workers)
+    return any("Thread.sleep" in thread.toString() for thread in workers)
 """
 SLOW = """
 import threading
@@ -50,7 +50,7 @@ def rolled_back(table: Table, instant: str, agent: Process, program: Told) -> No
 def test_what_a_write_leaves_is_rolled_back_while_its_program_runs(world: World, agent: Process) -> None:
     """F477: of a write that is refused, and of one that is cancelled while a task of it goes on.
 
-    A task that was told to end may still write a file (F4): nothing is given up before it has ended.
+    A task that was told to end may still write a file (F4): nothing is given up before its end.
     """
     table = world.table("left-writes", services=OFF)
     world.create(table, agent=AGENT, process=agent)

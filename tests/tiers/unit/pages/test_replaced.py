@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +73,33 @@ def test_values_count_runs_and_not_their_steps(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(values, "RESULTS", tmp_path / "values.json")
     monkeypatch.setattr(values, "LOCK", tmp_path / "lock")
     monkeypatch.setattr(values, "commit", lambda: "abc")
-    case, kind = values.CASES[0].name, values.CASES[0].kinds[0]
+    case, kind = values.CASES[0], values.CASES[0].kinds[0]
     runs = ([{"a": "lost"}], [{"a": HELD}, {"a": HELD}], [{"a": HELD}])
     for number, steps in enumerate(runs):
-        before = values.earlier(case, kind)
+        before = values.earlier(case.name, kind)
         for step in steps:
             values.keep(case, kind, {"written: Spark": step}, whole=False, earlier=before)
         if number != 1:
             values.keep(case, kind, {"written: Spark": steps[-1]}, whole=True, earlier=before)
-    found = json.loads((tmp_path / "values.json").read_text())["cases"][f"{case}/{kind}"]
+    found = json.loads((tmp_path / "values.json").read_text())["cases"][f"{case.name}/{kind}"]
     assert verdicts(found) == ["damaged", "not whole"]
-    assert "results that newer ones have replaced (2, 2 of them not" in values._evidence({f"{case}/{kind}": found})
+    assert "results that newer ones have replaced (2, 2 of them not" in values._evidence({f"{case.name}/{kind}": found})
+
+
+def test_a_case_that_was_changed_has_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was run had other columns than the page lists."""
+    monkeypatch.setattr(values, "RESULTS", tmp_path / "values.json")
+    monkeypatch.setattr(values, "LOCK", tmp_path / "lock")
+    monkeypatch.setattr(values, "commit", lambda: "abc")
+    case, kind = values.CASES[0], values.CASES[0].kinds[0]
+    values.keep(case, kind, {"written: Spark": {"": HELD}}, whole=True)
+    assert values.fresh(case.name, kind)
+    assert "Runs: 1 of " in values.page()
+    changed = replace(case, columns={**case.columns, "more": ("int", ("1",))})
+    monkeypatch.setattr(values, "CASES", (changed, *values.CASES[1:]))
+    assert not values.fresh(case.name, kind)
+    assert f"* {case.name} ({kind}), " in values.page()
+    assert "written: Spark" not in values.page()
 
 
 def test_a_result_of_before_has_none_and_counts_itself_when_it_is_replaced() -> None:

@@ -294,8 +294,8 @@ class TlsTest {
         issue("stranger", "foreign", extensions);
         Path trusted = folder.resolve("trusted.crt");
         Files.copy(folder.resolve("ca.crt"), trusted);
-        Server server = server("server", 0);
-        int port = server.getPort();
+        int port = EtcdServer.freePort(); // nobody may take it between two servers
+        Server server = server("server", port);
         Map<String, String> settings =
                 Map.of("ca", trusted.toString(), "endpoints", "https://127.0.0.1:" + port, "rpcTimeoutSeconds", "2");
         try (GrpcEtcdClient client = new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()))) {
