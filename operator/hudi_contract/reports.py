@@ -71,6 +71,8 @@ class BucketSettings(Record):
 
     harmful: tuple[str, ...] = ()
     """Settings that damage tables, one sentence each."""
+    costly: tuple[str, ...] = ()
+    """What stays in the bucket although nobody needs it, one sentence each."""
     unknown: tuple[str, ...] = ()
     """Settings that the store did not disclose."""
 

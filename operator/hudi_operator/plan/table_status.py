@@ -483,17 +483,13 @@ def _bucket(view: View) -> list[Condition]:
             else []
         )
     told = report.bucket
-    unknown = f"not known: {', '.join(told.unknown)}" if told.unknown else ""
+    notes = [*told.costly, *([f"not known: {', '.join(told.unknown)}"] if told.unknown else [])]
     if told.harmful:
-        return [
-            condition(
-                "BucketSafe", False, "HarmfulSettings", "; ".join([*told.harmful, *([unknown] if unknown else [])])
-            )
-        ]
+        return [condition("BucketSafe", False, "HarmfulSettings", "; ".join([*told.harmful, *notes]))]
     return [
-        Condition("BucketSafe", "Unknown", "NotTold", unknown)
-        if unknown
-        else condition("BucketSafe", True, "NothingHarmful")
+        Condition("BucketSafe", "Unknown", "NotTold", "; ".join(notes))
+        if told.unknown
+        else condition("BucketSafe", True, "NothingHarmful", "; ".join(notes))
     ]
 
 

@@ -40,6 +40,10 @@ class Rule:
     name: str
     prefix: str
     days: int | None
+    ends_uploads: bool = False
+    """It removes multipart uploads that nobody finishes."""
+    ends_versions: bool = False
+    """It removes old versions of objects."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Settings:
     retention: str | None = None
     """Retention by Object Lock for every new object; empty: none."""
     replicas: tuple[str, ...] | None = None
+    versioned: bool | None = None
+    """Whether the bucket keeps every version of an object."""
 
 
 def harmful(settings: Settings, prefix: str) -> list[str]:
@@ -79,9 +85,28 @@ def harmful(settings: Settings, prefix: str) -> list[str]:
     return found
 
 
+def costly(settings: Settings, prefix: str) -> list[str]:
+    """One sentence for what stays in the bucket although nobody needs it; it damages nothing."""
+    if settings.rules is None:
+        return []
+    folder = f"{prefix.strip('/')}/"
+    over = [rule for rule in settings.rules if folder.startswith(rule.prefix)]
+    found = []
+    if not any(rule.ends_uploads for rule in over):
+        found.append("no lifecycle rule removes unfinished multipart uploads: those of killed writers stay")
+    if settings.versioned and not any(rule.ends_versions for rule in over):
+        found.append("the bucket is versioned, and no lifecycle rule removes old versions: every deleted file stays")
+    return found
+
+
 def unknown(settings: Settings) -> list[str]:
     """Names of the settings that are unknown."""
-    asked = {"lifecycle rules": settings.rules, "Object Lock": settings.retention, "replication": settings.replicas}
+    asked = {
+        "lifecycle rules": settings.rules,
+        "Object Lock": settings.retention,
+        "replication": settings.replicas,
+        "versioning": settings.versioned,
+    }
     return [name for name, answer in asked.items() if answer is None]
 
 
@@ -102,7 +127,11 @@ class Bucket:
             prefix = self._path.partition("://")[2].partition("/")[2]
             self._found = None
             if settings is not None:
-                self._found = BucketSettings(harmful=tuple(harmful(settings, prefix)), unknown=tuple(unknown(settings)))
+                self._found = BucketSettings(
+                    harmful=tuple(harmful(settings, prefix)),
+                    costly=tuple(costly(settings, prefix)),
+                    unknown=tuple(unknown(settings)),
+                )
         return self._found
 
 
@@ -124,6 +153,7 @@ def ask(spark: SparkSession, path: str) -> Settings | None:
             lambda: retention(client.getObjectLockConfiguration(request).getObjectLockConfiguration()), ""
         ),
         replicas=_answer(lambda: replicas(client.getBucketReplicationConfiguration(bucket)), no_replicas),
+        versioned=_answer(lambda: str(client.getBucketVersioningConfiguration(bucket).getStatus()) == "Enabled", False),
     )
 
 
@@ -155,7 +185,9 @@ def rules(configuration: Any) -> tuple[Rule, ...]:
         if str(rule.getStatus()) == "Enabled" and "LifecycleTagPredicate" not in kinds:
             named = kinds.get("LifecyclePrefixPredicate")
             prefix = named.getPrefix() if named is not None else rule.getPrefix()
-            found.append(Rule(str(rule.getId() or ""), str(prefix or ""), _days(rule)))
+            old = rule.getNoncurrentVersionExpirationInDays() > 0 or rule.getNoncurrentVersionExpiration() is not None
+            uploads = rule.getAbortIncompleteMultipartUpload() is not None
+            found.append(Rule(str(rule.getId() or ""), str(prefix or ""), _days(rule), uploads, old))
     return tuple(found)
 
 

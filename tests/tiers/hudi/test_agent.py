@@ -170,7 +170,7 @@ def test_a_fenced_writer_halts_by_itself(world: World) -> None:
     assert writer.termination()["class"] == "Fenced"
     assert table.fence(writer) == inc
     assert until("swept", lambda: table.outcomes(inc), alive=process) == {victim: "RolledBack"}
-    assert table.report()["bucket"] == {"harmful": [], "unknown": ["lifecycle rules", "replication"]}, (
+    assert table.report()["bucket"] == {"harmful": [], "costly": [], "unknown": ["lifecycle rules", "replication"]}, (
         "what versitygw tells"
     )
     table.audited(rows(range(5), "a", "seed", 1))

@@ -61,7 +61,9 @@ def test_settings_of_a_bucket(world: World) -> None:
     spark = world.spark()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     model: Any = spark.sparkContext._jvm.com.amazonaws.services.s3.model
-    assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(rules=None, retention="", replicas=None)
+    assert bucket.ask(spark, "s3a://lake/settings") == bucket.Settings(
+        rules=None, retention="", replicas=None, versioned=False
+    )
     client = (
         spark.sparkContext._jvm.org.apache.hadoop.fs.Path("s3a://lake/")
         .getFileSystem(hadoop)
@@ -95,6 +97,7 @@ def test_settings_of_a_bucket(world: World) -> None:
         .withStatus("Enabled")
         .withFilter(prefix)
         .withAbortIncompleteMultipartUpload(uploads),
+        made_rule().withId("versions").withStatus("Enabled").withPrefix("").withNoncurrentVersionExpirationInDays(5),
         made_rule().withId("tagged").withStatus("Enabled").withFilter(tagged).withExpirationInDays(1),
         made_rule().withId("off").withStatus("Disabled").withFilter(prefix).withExpirationInDays(1),
     ]
@@ -103,7 +106,8 @@ def test_settings_of_a_bucket(world: World) -> None:
     assert bucket.rules(model.BucketLifecycleConfiguration(made)) == (
         bucket.Rule("expires", "settings/", 30),
         bucket.Rule("archives", "", 9),
-        bucket.Rule("uploads", "settings/", None),
+        bucket.Rule("uploads", "settings/", None, ends_uploads=True),
+        bucket.Rule("versions", "", None, ends_versions=True),
     )
 
 

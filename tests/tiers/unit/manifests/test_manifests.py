@@ -272,16 +272,15 @@ def test_an_overwrite_is_hudis_operation_for_its_scope(
 
 
 @pytest.mark.parametrize(
-    ("code", "duplicates", "keys", "once"),
+    ("code", "duplicates", "once"),
     [
-        ("application", "Fail", ["id"], True),
-        ("application", "Allow", ["id"], False),
-        ("application", "Fail", None, False),
-        ("python", "Drop", ["id"], True),
-        ("", "Fail", ["id"], False),
+        ("application", "Fail", True),
+        ("application", "Allow", False),
+        ("python", "Drop", True),
+        ("", "Fail", False),
     ],
 )
-def test_code_of_a_user_writes_no_key_twice(code: str, duplicates: str, keys: list[str] | None, once: bool) -> None:
+def test_code_of_a_user_writes_no_key_twice(code: str, duplicates: str, once: bool) -> None:
     """F478: an overwrite of a program combines rows with one key."""
     sources: dict[str, dict[str, Any]] = {
         "application": {"source": None, "application": {"mainFile": "local:///a.py"}},
@@ -289,7 +288,7 @@ def test_code_of_a_user_writes_no_key_twice(code: str, duplicates: str, keys: li
         "": {},
     }
     found = writer(**sources[code], duplicates=duplicates)
-    config = configmaps.attempt_config(table(recordKeyFields=keys), found, 1, CONFIG, run=1)["data"]
+    config = configmaps.attempt_config(table(), found, 1, CONFIG, run=1)["data"]
     lines = config["hudi-defaults.conf"].splitlines()
     assert ("hoodie.combine.before.insert=true" in lines) is once
     assert json.loads(config["job.json"])["duplicates"] == duplicates

@@ -32,3 +32,6 @@ def test_a_rule_is_named_until_it_is_gone() -> None:
     assert (found["status"], found["message"]) == ("Unknown", "not known: replication"), "silence is no consent"
     told(world, bucket={"harmful": [], "unknown": []})
     assert world.condition(world.table, "BucketSafe")["status"] == "True"
+    told(world, bucket={"harmful": [], "costly": ["old versions stay"], "unknown": []})
+    found = world.condition(world.table, "BucketSafe")
+    assert (found["status"], found["message"]) == ("True", "old versions stay"), "it costs, and damages nothing"

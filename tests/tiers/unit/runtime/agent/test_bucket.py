@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_runtime.agent.bucket import Rule, Settings, harmful, unknown
+from hudi_runtime.agent.bucket import Rule, Settings, costly, harmful, unknown
 
 
 @pytest.mark.parametrize("prefix", ["", "flights", "flights/", "flights/.hoodie/", "flights/month=2/part"])
@@ -36,5 +36,28 @@ def test_object_lock_and_replication_are_named() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     assert harmful(Settings(), "flights") == []
-    assert unknown(Settings(rules=(), retention="")) == ["replication"]
-    assert unknown(Settings(rules=(), retention="", replicas=())) == []
+    assert unknown(Settings(rules=(), retention="")) == ["replication", "versioning"]
+    assert unknown(Settings(rules=(), retention="", replicas=(), versioned=False)) == []
+
+
+def test_what_nobody_removes_is_told() -> None:
+    """It damages nothing. Without the rules nothing can be said."""
+    uploads, versions = (
+        "no lifecycle rule removes unfinished multipart uploads",
+        "no lifecycle rule removes old versions",
+    )
+    for rules, versioned, told in (
+        ((), True, [uploads, versions]),
+        ((), False, [uploads]),
+        ((Rule("u", "", None, ends_uploads=True),), True, [versions]),
+        ((Rule("v", "flights/", None, ends_versions=True),), True, [uploads]),
+        ((Rule("of others", "landing/", None, True, True),), True, [uploads, versions]),
+        ((Rule("of a part of it", "flights/.hoodie/", None, True, True),), True, [uploads, versions]),
+        ((Rule("both", "fl", None, True, True),), True, []),
+    ):
+        settings = Settings(rules=rules, versioned=versioned)
+        found = costly(settings, "flights")
+        assert len(found) == len(told)
+        assert all(part in sentence for part, sentence in zip(told, found, strict=True)), found
+        assert harmful(settings, "flights") == []
+    assert costly(Settings(versioned=True), "flights") == []
