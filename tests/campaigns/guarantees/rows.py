@@ -45,6 +45,7 @@ class Row:
 
 
 _INDEX = "tests/tiers/hudi/test_index.py::test_an_index_that_is_allowed"
+_ANY = "tests/tiers/hudi/test_index.py::test_any_two_inserts_into_one_partition_conflict"
 _WRITER = "tests/tiers/hudi/test_writer.py::test_two_writers_rewrite_one_file_group"
 _UPDATE = "tests/tiers/hudi/test_updates.py::test_an_update_is_asked_again"
 _ELSEWHERE = "tests/tiers/hudi/test_updates.py::test_another_file_group_is_no_conflict_unless_it_is_serializable"
@@ -105,10 +106,22 @@ ROWS = (
         Cell("none: the later commit to a file group is refused", f"{_WRITER}[MergeOnRead-0]"),
         reader=Cell(_DUE, "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys[MergeOnRead]"),
     ),
-    Row("Upsert", OPTIMISTIC, "Bloom", COW, Cell(_ONE, f"{_INDEX}[bloom-spec2-1-1]")),
-    Row("Upsert", OPTIMISTIC, "Bloom", MOR, Cell(_ONE, f"{_INDEX}[bloom-merge-spec3-1-1]")),
-    Row("Upsert", OPTIMISTIC, "Bucket", COW, Cell(_ONE, f"{_INDEX}[bucket-spec5-1-1]")),
-    Row("Upsert", OPTIMISTIC, "Bucket", MOR, Cell(_ONE, f"{_INDEX}[bucket-merge-spec6-1-1]")),
+    *(
+        Row(
+            "Upsert",
+            OPTIMISTIC,
+            index,
+            kind,
+            Cell(_ONE, f"{_INDEX}[{case}-1-1]"),
+            Cell(_REPEATED, f"{_WRITER}[{kind}-{index}]"),
+        )
+        for index, kind, case in (
+            ("Bloom", COW, "bloom-spec2"),
+            ("Bloom", MOR, "bloom-merge-spec3"),
+            ("Bucket", COW, "bucket-spec5"),
+            ("Bucket", MOR, "bucket-merge-spec6"),
+        )
+    ),
     Row(
         "Upsert",
         NON_BLOCKING,
@@ -124,8 +137,16 @@ ROWS = (
         COW,
         Cell("possible: one new key brought twice at once is two records", f"{_INDEX}[ignored-spec4-0-2]"),
     ),
-    Row("Upsert, `insertConflicts: Partition`", OPTIMISTIC, "Simple", COW),
-    Row("Upsert, `insertConflicts: Partition`", OPTIMISTIC, "Simple", MOR),
+    *(
+        Row(
+            "Upsert, `insertConflicts: Partition`",
+            OPTIMISTIC,
+            "Simple",
+            kind,
+            Cell("none: of two commits that insert into one partition the later one is repeated", f"{_ANY}[{kind}]"),
+        )
+        for kind in (COW, MOR)
+    ),
     *(
         Row(
             "Insert (a BulkInsert is one)" if index == "Bucket" else "Insert, BulkInsert",

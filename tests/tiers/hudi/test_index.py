@@ -110,6 +110,26 @@ def test_an_index_that_is_allowed(
         )
 
 
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
+def test_any_two_inserts_into_one_partition_conflict(world: World, agent: Process, kind: str) -> None:
+    """`insertConflicts: Partition`: whatever their keys are; into two partitions they do not."""
+    table = world.table(f"partition-{kind.lower()}", type=kind, concurrency={"insertConflicts": "Partition"})
+    world.create(table, agent=AGENT, process=agent)
+    slow = race(world, table, slow=rows([8], "z", "slow", 3), quick=rows([9], "z", "quick", 2))
+    assert slow.termination()["conflicts"] == 1
+    gate = world.folder / f"gate-elsewhere-{kind}"
+    first = table.writer("first", python={"batches": [{"rows": rows([10], "x", "first", 3), "gate": str(gate)}]})
+    until("the first write is under way", Path(f"{gate}.reached").exists, alive=first)
+    second = table.writer("second", python={"batches": [{"rows": rows([11], "y", "second", 3)}]})
+    assert second.wait() == 0, second.log()[-4000:]
+    gate.touch()
+    assert first.wait() == 0, first.log()[-4000:]
+    assert first.termination()["conflicts"] == 0
+    until("nothing is left pending", lambda: not table.pending(), alive=agent)
+    written = [(1, "a", "seed", 1), (8, "z", "slow", 3), (9, "z", "quick", 2), (10, "x", "first", 3)]
+    table.audited([*written, (11, "y", "second", 3)])
+
+
 @pytest.mark.parametrize(
     "options",
     [
