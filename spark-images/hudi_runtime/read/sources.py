@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import shutil
 import sys
 import tempfile
@@ -36,6 +35,7 @@ from hudi_runtime.table.hudi import SNAPSHOT, Table
 VIEW = "source"
 """The view that `transform.sql` reads."""
 ONE_BATCH = "operation InsertOverwrite takes one: the second would replace what the first has written"
+COMMITTED = "the first one is committed"
 
 
 @dataclass(frozen=True)
@@ -297,19 +297,19 @@ def _python_batches(
 ) -> Iterator[Batch]:
     """The batches of the function, without those that this run has already committed.
 
-    Raises UserCodeError when there are several, and a later one would replace an earlier one.
+    Raises UserCodeError when there are several, and a later one would replace an earlier one. A
+    generator is asked for the second one after the commit of the first: what stands behind a
+    `yield` runs when the batch is committed (F485).
     """
     committed = done.count if done.run == job.run else 0
     function = _function(spark, source)
     try:
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
-        first = list(itertools.islice(frames, 2)) if job.overwrites else []
     except Exception as error:
         raise user_error(error, source.function) from error
-    if len(first) > 1:
+    if job.overwrites and isinstance(answer, (list, tuple)) and len(answer) > 1:
         raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}")
-    frames = itertools.chain(first, frames)
     for number in range(1, sys.maxsize):
         try:
             frame = next(frames)
@@ -317,6 +317,8 @@ def _python_batches(
             return
         except Exception as error:
             raise user_error(error, f"{source.function}, batch {number}") from error
+        if job.overwrites and number > 1:
+            raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}; {COMMITTED}")
         if not isinstance(frame, (DataFrame, Update)):
             raise UserCodeError(
                 f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}"

@@ -16,6 +16,7 @@ DONE = """    if done.run == job.run:
     with looking_up():
         rows ="""
 OVERWRITE = "tests/tiers/hudi/test_overwrite.py"
+BATCHES = "tests/tiers/unit/runtime/read/test_batches_of_functions.py"
 REFUSED = "tests/tiers/unit/plan/writers/test_replacing.py"
 OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
 
@@ -146,8 +147,22 @@ REPLACING = (
         "a-batch-replaces-the-one-before-it",
         "I8",
         "of several batches of one run only the last one stays",
-        a("read/sources", "    if len(first) > 1:\n", "    if False:\n"),
+        a("read/sources", "        if job.overwrites and number > 1:\n", "        if False:\n"),
+        f"{BATCHES}::test_a_second_batch_of_an_overwrite_is_refused",
         f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "code-behind-a-yield-runs-before-the-commit",
+        "F485 I8",
+        "a function is asked for a second batch, and may delete its input, before the first one is written",
+        a(
+            "read/sources",
+            "        base = context.base_of_batch()\n        if number > committed:\n",
+            "        base = context.base_of_batch()\n"
+            "        frames = iter([*frames]) if job.overwrites else frames\n"
+            "        if number > committed:\n",
+        ),
+        f"{BATCHES}::test_what_stands_behind_a_yield_runs_after_the_commit",
     ),
     mutation(
         "an-overwrite-doubles-a-key-of-its-batch",

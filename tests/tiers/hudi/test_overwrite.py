@@ -86,14 +86,14 @@ def test_a_batch_replaces_the_table(world: World, agent: Process) -> None:
     """Any commit meanwhile is a conflict, and a batch without rows replaces nothing unasked."""
     table = made(world, agent, "over-all")
     whole: dict[str, Any] = {"operation": "insert_overwrite_table"}
-    for who, batches, kind, said in (
-        ("nothing", [[]], "BadData", overwrite.NO_ROWS),
-        ("two", [rows([1], "a", "x", 1), rows([2], "a", "x", 1)], "UserError", "more than one batch"),
-        ("doubled", [[*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]], "BadData", "has this key more than once"),
+    for who, batches, kind, commits, said in (
+        ("nothing", [[]], "BadData", 0, overwrite.NO_ROWS),
+        ("two", [rows([1], "a", "x", 1), rows([2], "a", "x", 1)], "UserError", 1, "more than one batch"),
+        ("doubled", [[*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]], "BadData", 0, "has this key more than once"),
     ):
         refused = started(table, who, *batches, **whole)
         assert refused.wait() != 0
-        assert (refused.termination()["class"], refused.termination()["commits"]) == (kind, 0)
+        assert (refused.termination()["class"], refused.termination()["commits"]) == (kind, commits)
         assert said in refused.termination()["message"], refused.termination()
     only = [*rows([1], "c", "only", 1)]
     slow = started(table, "slow", [*rows([1], "c", "less", 0), *only], duplicates="Drop", **whole)
