@@ -124,7 +124,7 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     (
         re.compile(
             r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|"
-            r"HoodieSchemaEvolutionConflictException$"
+            r"HoodieSchemaEvolutionConflictException$|HoodieDeletePartitionPendingTableServiceException$"
         ),
         FailureClass.WRITE_CONFLICT,
     ),
@@ -170,6 +170,9 @@ _EARLY = re.compile(
 of its own error.
 """
 
+_SERVICE = re.compile(r"Instant\(s\) of offending pending table service action: \[(\d+)")
+"""Message of Hudi when partitions are to be deleted that a pending table service rewrites."""
+
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
     """Class of a Java failure, from its cause chain (outermost first)."""
@@ -201,6 +204,11 @@ def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
     """
     found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
     return None if found is None else (found[1], found[2], found[3])
+
+
+def pending_service(causes: Sequence[JavaCause]) -> str:
+    """The pending table service that keeps partitions from being deleted (F486); empty: none."""
+    return next((match[1] for cause in causes if (match := _SERVICE.search(cause.message))), "")
 
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:

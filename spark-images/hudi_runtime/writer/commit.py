@@ -30,6 +30,7 @@ from hudi_runtime.process.errors import (
     concerns_schema,
     early_conflict,
     java_causes,
+    pending_service,
     user_error,
 )
 from hudi_runtime.process.result import Reporter, Tally
@@ -327,6 +328,9 @@ class Committer:
         met = early_conflict(java_causes(error))
         if met is not None:
             return Conflict(met[0], met[1], (met[2],), early=True)
+        if service := pending_service(java_causes(error)):
+            # The next try waits for it: it is pending, and Hudi deletes nothing beside it.
+            return Conflict(abandoned[0] if abandoned else "", service, (), early=True)
         known = self._session.last_conflict()
         if (
             known is not None

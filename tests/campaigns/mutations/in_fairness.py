@@ -14,8 +14,27 @@ YIELDING = f"{RUNTIME}/writer/test_yielding.py"
 WAITS = f"{RUNTIME}/writer/test_fairness.py"
 OUTCOMES = "tests/tiers/unit/plan/writers/test_committed_condition.py"
 OVERLAPS = "tests/tiers/unit/plan/writers/test_overlaps.py"
+LOST_TO = f"{RUNTIME}/writer/test_lost_to.py"
 
 FAIRNESS = (
+    mutation(
+        "a-deletion-fails-beside-a-service",
+        "F486 availability",
+        "partitions that a pending compaction or clustering rewrites are not deleted, and nobody waits for it",
+        a("process/errors", "|HoodieDeletePartitionPendingTableServiceException$", ""),
+        f"{LOST_TO}::test_a_deletion_of_partitions_waits_for_the_service_that_rewrites_them",
+    ),
+    mutation(
+        "a-deletion-does-not-wait-for-a-service",
+        "F486 availability",
+        "a deletion of partitions uses up its tries while a service is at work",
+        a(
+            "writer/commit",
+            "        if service := pending_service(java_causes(error)):\n",
+            "        if service := '':\n",
+        ),
+        f"{LOST_TO}::test_a_deletion_of_partitions_waits_for_the_service_that_rewrites_them",
+    ),
     mutation(
         "gives-way-for-ever",
         "availability",
