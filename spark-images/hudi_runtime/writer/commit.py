@@ -194,7 +194,7 @@ class Committer:
         )
         with (
             self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),
-            duplicates.held(self._spark, rows, self._job, columns=self._fitted_to) as checked,
+            duplicates.held(self._spark, rows, self._job, columns=self._fitted_to, validated=bool(asked)) as checked,
             overwrite.held(checked, self._job) as kept,
             validations.held(kept, asked, self._job.table.path) as valid,
         ):

@@ -57,6 +57,9 @@ def held(batch: DataFrame, validations: Sequence[Validation], path: str) -> Iter
         return
     kept = batch.persist()
     try:
+        if read_the_table(validations):
+            # What is listed before a long batch may be cleaned, or changed, when it is read (F487).
+            kept.count()
         for one in validations:
             if problem := _problem(one, kept, path):
                 raise RuntimeFailure(FailureClass.VALIDATION_FAILED, f"validation {one.name}: {problem}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_agent import RUNTIME, a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import Edit, mutation
@@ -38,15 +38,16 @@ LOOKS = (
         "an insert whose batch takes longer than cleaning keeps files fails at each attempt",
         a(
             "writer/duplicates",
-            """        looked = lookup_partitions.of_batch(kept, table.partitions)
+            """        looked = lookup_partitions.of_batch(kept, table.partitions) if prunes else _computed(kept)
         # Only now: what is listed before a long batch may be cleaned when it is read (F470).
         rows = _rows(spark, table)
 """,
             """        rows = _rows(spark, table)
-        looked = lookup_partitions.of_batch(kept, table.partitions)
+        looked = lookup_partitions.of_batch(kept, table.partitions) if prunes else _computed(kept)
 """,
         ),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+        f"{RUNTIME}/writer/test_validations.py::test_keys_are_looked_up_after_the_batch_is_computed",
     ),
     mutation(
         "what-inserts-without-a-word-may-double",
