@@ -260,7 +260,8 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
 def user_error(error: BaseException, where: str) -> BaseException:
     """The exception to raise when user code raised.
 
-    A user error, unless the session, the store or the JVM failed.
+    A user error, unless the session, the store or the JVM failed, or another writer or a clean came
+    first (F488).
     """
     if isinstance(error, RuntimeFailure):
         return error
@@ -278,6 +279,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
         FailureClass.CLOCK_SKEW,
         FailureClass.STORAGE_UNREACHABLE,
         FailureClass.LOCK_TIMEOUT,
+        FailureClass.WRITE_CONFLICT,
         FailureClass.SCHEMA_MISMATCH,
         FailureClass.BAD_DATA,
     }

@@ -226,6 +226,8 @@ class Committer:
             with self._session.asking():
                 rows = batch.frame.rows(plain(snapshot))
         except Exception as error:
+            if classify_causes(java_causes(error)) is FailureClass.WRITE_CONFLICT:
+                raise  # of a read, beside a clean: the function is called again
             raise user_error(error, "the function of an Update") from error
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")

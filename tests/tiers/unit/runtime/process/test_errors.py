@@ -10,6 +10,7 @@ import pytest
 from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_runtime.process import errors
 from hudi_runtime.process.errors import JavaCause, classify_causes, redact
+from tests.support.world.thrown import MOVED
 
 HUDI = "org.apache.hudi.exception."
 
@@ -249,6 +250,14 @@ def test_user_code_is_to_blame_unless_something_below_failed() -> None:
     assert isinstance(errors.user_error(ConnectionRefusedError(), "f"), ConnectionRefusedError), (
         "the JVM is gone: not the user's fault"
     )
+
+
+def test_a_program_is_not_to_blame_for_a_clean_or_another_writer() -> None:
+    """F488: what is refused because of them is repeated."""
+    found = errors.user_error(MOVED, "main.py")
+    assert isinstance(found, errors.RuntimeFailure)
+    assert found.failure is FailureClass.WRITE_CONFLICT
+    assert str(found).startswith("main.py: [HUDIOP-SNAPSHOT-MOVED] clean 17")
 
 
 class Refused(Exception):

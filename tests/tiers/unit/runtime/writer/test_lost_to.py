@@ -9,33 +9,13 @@ import pytest
 
 from hudi_runtime.process.session import Conflict
 from hudi_runtime.writer.commit import Committer
+from tests.support.world.thrown import Thrown
 
 HUDI = "org.apache.hudi.exception"
 SERVICE = (
     "Failed to drop partitions. Please ensure that there are no pending table service actions (clustering/compaction) "
     "for the partitions to be deleted: [a, b]. Instant(s) of offending pending table service action: [17, 18]"
 )
-
-
-class Thrown(Exception):
-    """As py4j raises what a JVM has thrown: it is the throwable as well."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(message)
-        self.java_exception = self
-        self.name, self.message = name, message
-
-    def getClass(self) -> Thrown:
-        return self
-
-    def getName(self) -> str:
-        return self.name
-
-    def getMessage(self) -> str:
-        return self.message
-
-    def getCause(self) -> None:
-        return None
 
 
 class Refused(Committer):
