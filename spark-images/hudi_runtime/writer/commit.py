@@ -101,6 +101,7 @@ class Committer:
         while retry <= self._job.in_process_retries:
             if self._fairness.wait():
                 break
+            before = self._session.last_conflict()
             with self._session.trying():
                 error = self._write(batch, base=base)
             found = self._find(batch, base=base)
@@ -117,9 +118,9 @@ class Committer:
             abandoned = self.abandon_pending()
             if not self._is_conflict(error):
                 raise batch.blame(error) or error
-            conflict = self._conflict(error, abandoned)
+            conflict = self._conflict(error, abandoned, before)
             self._tally.conflict(conflict)
-            if batch.base is not None:
+            if batch.base is not None and abandoned:
                 message = (
                     "write conflict: the batch was made from rows of the table that were read before; the next "
                     "attempt calls the function again"
@@ -326,7 +327,12 @@ class Committer:
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
-    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+    def _conflict(self, error: Exception, abandoned: list[str], before: Conflict | None) -> Conflict:
+        """What a try has lost to.
+
+        `before`: the last conflict of the session when the try began. A look-up that was refused
+        has met none: no instant was begun (F489).
+        """
         met = early_conflict(java_causes(error))
         if met is not None:
             return Conflict(met[0], met[1], (met[2],), early=True)
@@ -336,6 +342,7 @@ class Committer:
         known = self._session.last_conflict()
         if (
             known is not None
+            and known != before
             and (not abandoned or known.instant in abandoned)
             and not concerns_schema(java_causes(error))
         ):
