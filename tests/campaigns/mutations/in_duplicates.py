@@ -16,6 +16,7 @@ DONE = """    if done.run == job.run:
     with looking_up():
         rows ="""
 OVERWRITE = "tests/tiers/hudi/test_overwrite.py"
+FILES = "tests/tiers/unit/runtime/read/test_files_of_overwrites.py"
 BATCHES = "tests/tiers/unit/runtime/read/test_batches_of_functions.py"
 REFUSED = "tests/tiers/unit/plan/writers/test_replacing.py"
 OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
@@ -151,6 +152,29 @@ REPLACING = (
         a("read/sources", "        if job.overwrites and number > 1:\n", "        if False:\n"),
         f"{BATCHES}::test_a_second_batch_of_an_overwrite_is_refused",
         f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "a-late-file-replaces-those-before-it",
+        "F490 I8",
+        "a partition is replaced by the rows of the files that came since the last run",
+        a(
+            "read/sources",
+            "isinstance(job.source, FilesSource) and job.overwrites:\n",
+            "isinstance(job.source, str):\n",
+        ),
+        f"{FILES}::test_a_run_reads_every_file",
+        f"{OVERWRITE}::test_a_late_file_replaces_nothing_alone",
+    ),
+    mutation(
+        "an-overwrite-of-files-forgets-its-commit",
+        "F490 I9",
+        "an attempt reads all files again although the one before it has committed them",
+        a(
+            "writer/attempt",
+            "isinstance(self._job.source, job_file.FilesSource) and not self._job.overwrites\n",
+            "isinstance(self._job.source, job_file.FilesSource)\n",
+        ),
+        f"{OVERWRITE}::test_a_late_file_replaces_nothing_alone",
     ),
     mutation(
         "code-behind-a-yield-runs-before-the-commit",

@@ -6,6 +6,7 @@ Whoever commits to them meanwhile makes it write again, and no row is lost or th
 
 from __future__ import annotations
 
+import json
 import signal
 from typing import Any
 
@@ -131,6 +132,32 @@ def test_partitions_are_deleted_by_name(world: World, agent: Process, kind: str)
     done(slow, conflicts=1)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([*kept, *rows([2], "a", "updated", 8)])
+
+
+@pytest.mark.extra
+def test_a_late_file_replaces_nothing_alone(world: World, agent: Process) -> None:
+    """F490: each run reads all files of its paths, and each run commits once."""
+    table = made(world, agent, "over-files")
+    folder = world.lake / "landing" / "late"
+    folder.mkdir(parents=True)
+    first, late = rows([1, 2], "a", "first", 5), rows([7], "a", "late", 5)
+
+    def arrives(name: str, batch: list[Row]) -> None:
+        lines = [json.dumps(dict(zip(("id", "p", "v", "ts"), row, strict=True))) for row in batch]
+        (folder / name).write_text("\n".join(lines))
+
+    job: dict[str, Any] = {
+        "operation": "insert_overwrite",
+        "files": {"format": "json", "paths": [f"{world.url(folder)}/*.json"], "options": {}},
+        "transform": "SELECT int(id) AS id, p, v, ts FROM source",
+    }
+    arrives("1.json", first)
+    done(table.writer("files", **job))
+    table.audited([*first, *SEED])
+    arrives("2.json", late)
+    done(table.writer("files", **job), commits=0)  # the next attempt of a run that has committed
+    done(table.writer("files", run=2, **job))
+    table.audited([*first, *late, *SEED])
 
 
 def test_a_name_that_hudi_reads_as_others_is_refused(world: World) -> None:
