@@ -58,7 +58,7 @@ def held(
         return
     kept = batch.persist()
     try:
-        looked = lookup_partitions.of_batch(kept, table.partitions) if prunes else _computed(kept)
+        looked = _looked_in(kept, table.partitions, prunes=prunes)
         # Only now: what is listed before a long batch may be cleaned when it is read (F470).
         rows = _rows(spark, table)
         yield (
@@ -83,8 +83,12 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
     return {"hoodie.datasource.write.operation": Operation.UPSERT}
 
 
-def _computed(kept: DataFrame) -> None:
+def _looked_in(kept: DataFrame, fields: Sequence[str], *, prunes: bool) -> Column | None:
+    """Where the table may have a key of the batch; None: anywhere. Computes the batch."""
+    if prunes:
+        return lookup_partitions.of_batch(kept, fields)
     kept.count()
+    return None
 
 
 def _rows(spark: SparkSession, table: TableSpec) -> DataFrame:

@@ -39,12 +39,12 @@ LOOKS = (
         "an insert whose batch takes longer than cleaning keeps files fails at each attempt",
         a(
             "writer/duplicates",
-            """        looked = lookup_partitions.of_batch(kept, table.partitions) if prunes else _computed(kept)
+            """        looked = _looked_in(kept, table.partitions, prunes=prunes)
         # Only now: what is listed before a long batch may be cleaned when it is read (F470).
         rows = _rows(spark, table)
 """,
             """        rows = _rows(spark, table)
-        looked = lookup_partitions.of_batch(kept, table.partitions) if prunes else _computed(kept)
+        looked = _looked_in(kept, table.partitions, prunes=prunes)
 """,
         ),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
