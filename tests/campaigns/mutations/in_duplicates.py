@@ -154,6 +154,29 @@ REPLACING = (
         f"{OVERWRITE}::test_a_batch_replaces_the_table",
     ),
     mutation(
+        "nobody-waits-for-a-pending-overwrite",
+        "F491 availability",
+        "a pending overwrite has to repeat, however important, when others commit to its partitions",
+        j(
+            "FencedConflictResolutionStrategy",
+            "return completed ? Set.of() : writtenAndReplaced",
+            "return true ? Set.of() : writtenAndReplaced",
+        ),
+        t("ConflictTest.whoeverIsAboutToReplaceAPartitionIsInTheWay"),
+        f"{OVERWRITE}::test_a_pending_overwrite_says_what_it_replaces",
+    ),
+    mutation(
+        "a-clustering-plans-what-is-about-to-be-replaced",
+        "F491 availability",
+        "a partition that a pending overwrite replaces is planned again at once",
+        a(
+            "services/partition_backoff",
+            "return frozenset(written | replaced | whole)",
+            "return frozenset(written | replaced)",
+        ),
+        "tests/tiers/unit/runtime/services/test_partition_backoff.py::test_a_pending_overwrite_changes_whole_partitions",
+    ),
+    mutation(
         "a-late-file-replaces-those-before-it",
         "F490 I8",
         "a partition is replaced by the rows of the files that came since the last run",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 from typing import Any
+from urllib.parse import urlparse
 
 import pytest
 
@@ -16,6 +17,7 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import UserCodeError
 from hudi_runtime.read import delete_partition
 from hudi_runtime.writer import overwrite
+from tests.support.harness import s3proxy
 from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
 
@@ -132,6 +134,36 @@ def test_partitions_are_deleted_by_name(world: World, agent: Process, kind: str)
     done(slow, conflicts=1)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([*kept, *rows([2], "a", "updated", 8)])
+
+
+@pytest.mark.extra
+def test_a_pending_overwrite_says_what_it_replaces(world: World) -> None:
+    """F491: a commit of lower priority to its partition waits for it; one to another does not."""
+    server = urlparse(world.start_s3())
+    proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
+    spec = world.table("over-ahead", endpoint=proxy.url)
+    agent = world.agent(AGENT, storage=spec)
+    world.create(spec, agent=AGENT, process=agent)
+    done(started(spec, "seed", [*rows(range(6), "a", "seed", 2), *SEED], operation="upsert"))
+    held = proxy.hold_next(s3proxy.data_file)
+    live = started(spec, "live", rows([1, 2], "a", "live", 3), priority=10, retries=0)
+    until("it writes its data file", held.arrived.is_set, alive=live)
+    (inflight,) = spec.pending()
+    new = rows([20], "a", "backfill", 9)
+    backfill = started(spec, "backfill", new, operation="upsert", options=APART, retries=0)
+    report = f"report/attempt/{backfill.name}"
+    until("backfill gives way", lambda: (spec.get(report) or {}).get("stage") == "Yielding", alive=backfill)
+    done(started(spec, "elsewhere", rows([30], "b", "aside", 9), operation="upsert", options=APART, priority=-10))
+    held.deliver.set()
+    done(live, conflicts=0)
+    assert backfill.wait() == 0, backfill.log()[-4000:]
+    (conflict,) = (spec.get(report) or {})["conflicts"]
+    assert (conflict["with"], conflict["yielded"], conflict["fileGroups"]) == (inflight, True, ["p=a/*"])
+    until("nothing is left pending", lambda: not spec.pending(), alive=agent)
+    spec.audited([*rows([1, 2], "a", "live", 3), *new, *rows([30], "b", "aside", 9), *SEED])
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
+    proxy.stop()
 
 
 @pytest.mark.extra
