@@ -249,10 +249,17 @@ REPLACING = (
         f"{OVERWRITE}::test_partitions_are_deleted_by_name",
     ),
     mutation(
+        "a-coded-star-is-a-letter",
+        "F492 I8",
+        "rows of partitions that nobody named are deleted with one whose name has %2A",
+        a("read/delete_partition", '(",", "*", "%2A")', '(",", "*")'),
+        "tests/tiers/unit/runtime/read/test_delete_partition.py::test_a_name_that_hudi_takes_for_others_is_refused",
+    ),
+    mutation(
         "a-name-with-a-comma-is-two",
         "I8",
         "a partition whose name has a comma is deleted as two others",
-        a("read/delete_partition", "if any(char in name for char in _MEANS_OTHERS):", "if False:"),
+        a("read/delete_partition", "if any(text in name for text in _MEANS_OTHERS):", "if False:"),
         NAMES,
     ),
     mutation(
