@@ -117,6 +117,8 @@ _SETTING = re.compile(r"""\s*["']?([\w.-]+)["']?\s*[=:]\s*["']?(.*?)["']?\s*,?\s
 """A line of a file of properties, of INI or of YAML."""
 _SHORTEST = 6
 """Characters of the shortest secret: anything shorter would blank out ordinary words."""
+CUT = "…"
+"""Stands at the end of a value that is too long for a message."""
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
@@ -368,11 +370,25 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
-    """`text` without known secret values and without text that looks like a secret."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    """`text` without known secret values and without text that looks like a secret.
+
+    A value that was cut may end within a secret (F493).
+    """
+    known = sorted(secrets, key=len, reverse=True)
+    for secret in known:
         text = text.replace(secret, "<redacted>")
+    text = CUT.join(_without_beginnings(part, known) for part in text.split(CUT)) if CUT in text else text
     for pattern, replacement in _REDACTIONS:
         text = pattern.sub(replacement, text)
+    return text
+
+
+def _without_beginnings(text: str, secrets: Sequence[str]) -> str:
+    """A part of a text before a cut, without the beginning of a secret at its end."""
+    for secret in secrets:
+        for length in range(min(len(secret) - 1, len(text)), _SHORTEST - 1, -1):
+            if text.endswith(secret[:length]):
+                return f"{text[:-length]}<redacted>"
     return text
 
 

@@ -55,6 +55,20 @@ VALIDATIONS = (
         f"{SCOPES}::test_look_ups_are_the_runtimes",
     ),
     mutation(
+        "a-value-is-cut-before-its-secret-is-known",
+        "F493",
+        "the first characters of a long secret stay in the message of a validation",
+        a("writer/validations", "redact(text, secrets=environment_secrets()))", "text)"),
+        f"{UNIT}::test_a_secret_is_left_out_before_a_value_is_cut",
+    ),
+    mutation(
+        "a-cut-secret-is-none",
+        "F493",
+        "the first characters of a long secret stay in the message of a check of rows",
+        a("process/errors", '                return f"{text[:-length]}<redacted>"\n', "                return text\n"),
+        "tests/tiers/unit/runtime/process/test_errors.py::test_redaction_of_values_that_were_cut",
+    ),
+    mutation(
         "validations-are-compared-by-file-group",
         "I9",
         "a commit that changes what a validation has read is no conflict when it is of another file group",

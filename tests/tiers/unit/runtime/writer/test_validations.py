@@ -63,6 +63,16 @@ def test_a_message_is_bounded() -> None:
     assert said[0].endswith(", …")
 
 
+def test_a_secret_is_left_out_before_a_value_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F493: the beginning of a long one would stay."""
+    token = "t0ken" * 40
+    monkeypatch.setenv("SESSION_TOKEN", token)
+    for value in (token, f"Bearer {token}", f"{'x' * 70} {token}"):
+        said = validations.one_value([(value,)], "0")
+        assert "t0ken" not in said, said
+        assert "<redac" in said
+
+
 def test_a_query_without_the_word_has_no_view_of_the_table() -> None:
     def reads(sql: str) -> bool:
         return validations.read_the_table([Validation(name="v", min_rows=1), Validation(name="q", sql=sql)])
