@@ -102,8 +102,7 @@ class ConflictTest {
         metadata.addWriteStat(replaced, stat);
         ConcurrentOperation overwrite =
                 new ConcurrentOperation(instant(state, "replacecommit", TestTable.time(1)), metadata);
-        ConcurrentOperation writer =
-                operation(HoodieInstant.State.INFLIGHT, "commit", TestTable.time(0), mine, "new");
+        ConcurrentOperation writer = operation(HoodieInstant.State.INFLIGHT, "commit", TestTable.time(0), mine, "new");
         assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(writer, overwrite));
     }
 
