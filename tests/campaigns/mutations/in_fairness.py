@@ -23,6 +23,7 @@ FAIRNESS = (
         "partitions that a pending compaction or clustering rewrites are not deleted, and nobody waits for it",
         a("process/errors", "|HoodieDeletePartitionPendingTableServiceException$", ""),
         f"{LOST_TO}::test_a_deletion_of_partitions_waits_for_the_service_that_rewrites_them",
+        "tests/tiers/hudi/test_clustering.py::test_a_deletion_of_partitions_waits_for_a_clustering",
     ),
     mutation(
         "a-refused-look-up-has-lost-the-last-race",
