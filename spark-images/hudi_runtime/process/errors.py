@@ -117,6 +117,8 @@ _SETTING = re.compile(r"""\s*["']?([\w.-]+)["']?\s*[=:]\s*["']?(.*?)["']?\s*,?\s
 """A line of a file of properties, of INI or of YAML."""
 _SHORTEST = 6
 """Characters of the shortest secret: anything shorter would blank out ordinary words."""
+CUT = "…"
+"""Stands at the end of a value that is too long for a message."""
 _GATEWAY = re.compile(r"^Py4J(Network)?Error$|^Connection(Refused|Reset)Error$")
 _CODE = re.compile(r"\[(HUDIOP-[A-Z-]+)\]")
 
@@ -124,7 +126,7 @@ _TYPES: Sequence[tuple[re.Pattern[str], FailureClass]] = (
     (
         re.compile(
             r"HoodieWriteConflictException$|HoodieEarlyConflictDetectionException$|"
-            r"HoodieSchemaEvolutionConflictException$"
+            r"HoodieSchemaEvolutionConflictException$|HoodieDeletePartitionPendingTableServiceException$"
         ),
         FailureClass.WRITE_CONFLICT,
     ),
@@ -170,6 +172,9 @@ _EARLY = re.compile(
 of its own error.
 """
 
+_SERVICE = re.compile(r"Instant\(s\) of offending pending table service action: \[(\d+)")
+"""Message of Hudi when partitions are to be deleted that a pending table service rewrites."""
+
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
     """Class of a Java failure, from its cause chain (outermost first)."""
@@ -201,6 +206,11 @@ def early_conflict(causes: Sequence[JavaCause]) -> tuple[str, str, str] | None:
     """
     found = next((match for cause in causes if (match := _EARLY.search(cause.message))), None)
     return None if found is None else (found[1], found[2], found[3])
+
+
+def pending_service(causes: Sequence[JavaCause]) -> str:
+    """The pending table service that keeps partitions from being deleted (F486); empty: none."""
+    return next((match[1] for cause in causes if (match := _SERVICE.search(cause.message))), "")
 
 
 def concerns_schema(causes: Sequence[JavaCause]) -> bool:
@@ -252,7 +262,8 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
 def user_error(error: BaseException, where: str) -> BaseException:
     """The exception to raise when user code raised.
 
-    A user error, unless the session, the store or the JVM failed.
+    A user error, unless the session, the store or the JVM failed, or another writer or a clean came
+    first (F488).
     """
     if isinstance(error, RuntimeFailure):
         return error
@@ -270,6 +281,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
         FailureClass.CLOCK_SKEW,
         FailureClass.STORAGE_UNREACHABLE,
         FailureClass.LOCK_TIMEOUT,
+        FailureClass.WRITE_CONFLICT,
         FailureClass.SCHEMA_MISMATCH,
         FailureClass.BAD_DATA,
     }
@@ -358,11 +370,25 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def redact(text: str, *, secrets: Iterable[str] = ()) -> str:
-    """`text` without known secret values and without text that looks like a secret."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    """`text` without known secret values and without text that looks like a secret.
+
+    A value that was cut may end within a secret (F493).
+    """
+    known = sorted(secrets, key=len, reverse=True)
+    for secret in known:
         text = text.replace(secret, "<redacted>")
+    text = CUT.join(_without_beginnings(part, known) for part in text.split(CUT)) if CUT in text else text
     for pattern, replacement in _REDACTIONS:
         text = pattern.sub(replacement, text)
+    return text
+
+
+def _without_beginnings(text: str, secrets: Sequence[str]) -> str:
+    """A part of a text before a cut, without the beginning of a secret at its end."""
+    for secret in secrets:
+        for length in range(min(len(secret) - 1, len(text)), _SHORTEST - 1, -1):
+            if text.endswith(secret[:length]):
+                return f"{text[:-length]}<redacted>"
     return text
 
 

@@ -18,8 +18,8 @@ from hudi_runtime.table import partitions
 
 NAMES = "hoodie.datasource.write.partitions.to.delete"
 _PARTITION = "_hoodie_partition_path"
-_MEANS_OTHERS = ",*"
-"""Hudi ends a name at the first, and takes the second for any characters."""
+_MEANS_OTHERS = (",", "*", "%2A")
+"""Hudi ends a name at the first, and takes the others for any characters (F492)."""
 
 
 def found(rows: DataFrame, table: TableSpec, patterns: Sequence[str]) -> list[str]:
@@ -32,9 +32,16 @@ def found(rows: DataFrame, table: TableSpec, patterns: Sequence[str]) -> list[st
         return []
     path = functions.concat_ws("/", *(partitions.value(name) for name in table.partitions))
     matching = rows.where(path.rlike(partitions.expression(patterns)))
-    names = sorted(str(row[0]) for row in matching.select(_PARTITION).distinct().collect())
+    return exact(sorted(str(row[0]) for row in matching.select(_PARTITION).distinct().collect()))
+
+
+def exact(names: list[str]) -> list[str]:
+    """These names. Raises UserCodeError when Hudi would take one for those of others."""
     for name in names:
-        if any(char in name for char in _MEANS_OTHERS):
-            rule = "Hudi takes a comma for the end of a name, and * for any characters; use a program with DELETE FROM"
+        if any(text in name for text in _MEANS_OTHERS):
+            rule = (
+                "Hudi takes a comma for the end of a name, and * or %2A for any characters; use a program with "
+                "DELETE FROM"
+            )
             raise UserCodeError(f"operation DeletePartition: partition {name}: {rule}")
     return names

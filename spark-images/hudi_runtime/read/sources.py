@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import shutil
 import sys
 import tempfile
@@ -36,6 +35,7 @@ from hudi_runtime.table.hudi import SNAPSHOT, Table
 VIEW = "source"
 """The view that `transform.sql` reads."""
 ONE_BATCH = "operation InsertOverwrite takes one: the second would replace what the first has written"
+COMMITTED = "the first one is committed"
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,8 @@ def batches(
         yield from _doubled(spark, job, done, looking_up)
     elif job.operation == Operation.DELETE_PARTITION:
         yield from _partitions(spark, job, done, looking_up)
+    elif isinstance(job.source, FilesSource) and job.overwrites:
+        yield from _every_file(spark, job, job.source, done)
     elif isinstance(job.source, FilesSource):
         yield from _file_batches(spark, job, job.source, table, done)
     elif isinstance(job.source, HudiSource):
@@ -153,21 +155,44 @@ def _file_batches(
     waiting = sum(len(chunk) for chunk in chunks)
     for chunk in chunks:
         waiting -= len(chunk)
-        paths = [item.path for item in chunk]
-        blame = partial(files.blamed, spark, source, paths)
-        try:
-            frame = files.read(spark, source, paths)
-            nothing = files.is_empty(frame, source)
-        except Exception as error:
-            raise blame(error) or error from error
+        frame, blame = _of_files(spark, source, [item.path for item in chunk])
         progress = pg.advance(progress, chunk)
-        if nothing:
+        if frame is None:
             continue  # the progress of the next commit includes its files
         known, manifest = manifests.write(progress.files)
         progress = replace(progress, files=known)
         yield Batch(frame, progress.checkpoint(manifest=manifest), progress.digest, progress, waiting, blame=blame)
         manifests.prune(previous.files, progress.files)
         previous = progress
+
+
+def _every_file(spark: SparkSession, job: Job, source: FilesSource, done: pg.Progress) -> Iterator[Batch]:
+    """The rows of all files in one commit, unless this run has made it; none without a row.
+
+    An overwrite has no memory of files: the rows of a new one alone would replace those of the
+    files before it (F490).
+    """
+    if done.run == job.run:
+        return
+    paths = [item.path for item in files.listed(spark, source.paths)]
+    if not paths:
+        return
+    frame, blame = _of_files(spark, source, paths)
+    if frame is not None:
+        yield replace(_counted(frame, pg.batches_checkpoint(job.run, 1)), blame=blame)
+
+
+def _of_files(
+    spark: SparkSession, source: FilesSource, paths: list[str]
+) -> tuple[DataFrame | None, Callable[[Exception], Exception | None]]:
+    """The rows of these files, None without one, and what finds out which of them is bad."""
+    blame = partial(files.blamed, spark, source, paths)
+    try:
+        frame = files.read(spark, source, paths)
+        nothing = files.is_empty(frame, source)
+    except Exception as error:
+        raise blame(error) or error from error
+    return None if nothing else frame, blame
 
 
 def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) -> Iterator[Batch]:
@@ -297,19 +322,19 @@ def _python_batches(
 ) -> Iterator[Batch]:
     """The batches of the function, without those that this run has already committed.
 
-    Raises UserCodeError when there are several, and a later one would replace an earlier one.
+    Raises UserCodeError when there are several, and a later one would replace an earlier one. A
+    generator is asked for the second one after the commit of the first: what stands behind a
+    `yield` runs when the batch is committed (F485).
     """
     committed = done.count if done.run == job.run else 0
     function = _function(spark, source)
     try:
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
-        first = list(itertools.islice(frames, 2)) if job.overwrites else []
     except Exception as error:
         raise user_error(error, source.function) from error
-    if len(first) > 1:
+    if job.overwrites and isinstance(answer, (list, tuple)) and len(answer) > 1:
         raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}")
-    frames = itertools.chain(first, frames)
     for number in range(1, sys.maxsize):
         try:
             frame = next(frames)
@@ -317,6 +342,8 @@ def _python_batches(
             return
         except Exception as error:
             raise user_error(error, f"{source.function}, batch {number}") from error
+        if job.overwrites and number > 1:
+            raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}; {COMMITTED}")
         if not isinstance(frame, (DataFrame, Update)):
             raise UserCodeError(
                 f"{source.function}, batch {number}: expected a DataFrame or an Update, got {type(frame).__name__}"

@@ -20,12 +20,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hudi_contract.outcomes import ErrorCode
+from hudi_runtime.process.errors import has_code, java_causes
 from hudi_runtime.read import positions
 from hudi_runtime.read.incremental import META_COLUMNS
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
+LOOKS = 5
+"""How often the table is read, when cleans are planned meanwhile."""
 ISOLATION = f"{_OPTION}isolation"
 """The write option that says with which commits since then a commit is compared."""
 
@@ -101,9 +105,18 @@ def take(spark: SparkSession, table: Table) -> tuple[DataFrame, Base]:
     """The table's present rows, and their base.
 
     The timeline is listed first: the rows may contain more commits than the base, never fewer.
+    A read that is refused because a clean was planned while it listed the files is repeated, a
+    bounded number of times (F488). Raises the errors of Spark and of the store's client.
     """
-    base = base_of(positions.stable(table.timeline(), table.timeline()))
-    return spark.read.format("hudi").options(**SNAPSHOT).load(table.path), base
+    look = 1
+    while True:
+        base = base_of(positions.stable(table.timeline(), table.timeline()))
+        try:
+            return spark.read.format("hudi").options(**SNAPSHOT).load(table.path), base
+        except Exception as error:
+            if look == LOOKS or not has_code(java_causes(error), ErrorCode.SNAPSHOT_MOVED):
+                raise
+        look += 1
 
 
 def plain(rows: DataFrame) -> DataFrame:

@@ -31,6 +31,9 @@ MOST_MS = 3_600_000
 LONGEST_MS = 86_400_000
 SHOWN, NAME_LIMIT = 5, 60
 
+WHOLE = ""
+"""Stands for all file groups of a partition."""
+OVERWRITING = ("INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE")
 Group = tuple[str, str]
 """Partition and file group."""
 
@@ -123,13 +126,16 @@ def planned(plan: Mapping[str, Any]) -> frozenset[Group]:
 def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
     """File groups that a write changes, except new ones.
 
-    From the metadata of its commit, or from the plan that it stored before it began to write.
+    From the metadata of its commit, or from the plan that it stored before it began to write. That
+    of an overwriting insert has the partitions of its rows, and replaces them.
     """
-    stats = (
+    stats = [
         (str(partition), stat)
         for partition, found in (metadata.get("partitionToWriteStats") or {}).items()
         for stat in found
-    )
+    ]
+    overwrites = metadata.get("operationType") in OVERWRITING
+    whole = {(partition, WHOLE) for partition, stat in stats if overwrites and stat.get("fileId") == WHOLE}
     written = {
         (partition, str(stat["fileId"]))
         for partition, stat in stats
@@ -140,7 +146,7 @@ def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
         for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items()
         for group in groups
     }
-    return frozenset(written | replaced)
+    return frozenset(written | replaced | whole)
 
 
 def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[Group] | None = None) -> dict[str, int]:
@@ -148,9 +154,10 @@ def newest(changes: Iterable[tuple[frozenset[Group], int]], *, among: frozenset[
 
     `among`: only these file groups count.
     """
+    counted = None if among is None else among | {(partition, WHOLE) for partition, _ in among}
     found: dict[str, int] = {}
     for groups, at_ms in changes:
-        for partition, _ in groups if among is None else groups & among:
+        for partition, _ in groups if counted is None else groups & counted:
             found[partition] = max(found.get(partition, 0), at_ms)
     return found
 

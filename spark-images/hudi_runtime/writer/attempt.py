@@ -122,9 +122,8 @@ class Attempt:
 
     def _batches(self) -> None:
         self._reporter.stage(Stage.READING)
-        done, base = progress.read(
-            self._table, self._job.writer, of_files=isinstance(self._job.source, job_file.FilesSource)
-        )
+        remembers = isinstance(self._job.source, job_file.FilesSource) and not self._job.overwrites
+        done, base = progress.read(self._table, self._job.writer, of_files=remembers)
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
         Run(

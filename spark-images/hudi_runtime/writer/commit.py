@@ -30,6 +30,7 @@ from hudi_runtime.process.errors import (
     concerns_schema,
     early_conflict,
     java_causes,
+    pending_service,
     user_error,
 )
 from hudi_runtime.process.result import Reporter, Tally
@@ -100,6 +101,7 @@ class Committer:
         while retry <= self._job.in_process_retries:
             if self._fairness.wait():
                 break
+            before = self._session.last_conflict()
             with self._session.trying():
                 error = self._write(batch, base=base)
             found = self._find(batch, base=base)
@@ -116,9 +118,9 @@ class Committer:
             abandoned = self.abandon_pending()
             if not self._is_conflict(error):
                 raise batch.blame(error) or error
-            conflict = self._conflict(error, abandoned)
+            conflict = self._conflict(error, abandoned, before)
             self._tally.conflict(conflict)
-            if batch.base is not None:
+            if batch.base is not None and abandoned:
                 message = (
                     "write conflict: the batch was made from rows of the table that were read before; the next "
                     "attempt calls the function again"
@@ -193,7 +195,7 @@ class Committer:
         )
         with (
             self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),
-            duplicates.held(self._spark, rows, self._job, columns=self._fitted_to) as checked,
+            duplicates.held(self._spark, rows, self._job, columns=self._fitted_to, validated=bool(asked)) as checked,
             overwrite.held(checked, self._job) as kept,
             validations.held(kept, asked, self._job.table.path) as valid,
         ):
@@ -225,6 +227,8 @@ class Committer:
             with self._session.asking():
                 rows = batch.frame.rows(plain(snapshot))
         except Exception as error:
+            if classify_causes(java_causes(error)) is FailureClass.WRITE_CONFLICT:
+                raise  # of a read, beside a clean: the function is called again
             raise user_error(error, "the function of an Update") from error
         if not isinstance(rows, DataFrame):
             raise UserCodeError(f"the function of an Update: expected a DataFrame, got {type(rows).__name__}")
@@ -323,13 +327,22 @@ class Committer:
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
-    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+    def _conflict(self, error: Exception, abandoned: list[str], before: Conflict | None) -> Conflict:
+        """What a try has lost to.
+
+        `before`: the last conflict of the session when the try began. A look-up that was refused
+        has met none: no instant was begun (F489).
+        """
         met = early_conflict(java_causes(error))
         if met is not None:
             return Conflict(met[0], met[1], (met[2],), early=True)
+        if service := pending_service(java_causes(error)):
+            # The next try waits for it: it is pending, and Hudi deletes nothing beside it.
+            return Conflict(abandoned[0] if abandoned else "", service, (), early=True)
         known = self._session.last_conflict()
         if (
             known is not None
+            and known != before
             and (not abandoned or known.instant in abandoned)
             and not concerns_schema(java_causes(error))
         ):

@@ -31,14 +31,17 @@ IN_THE_BATCH = "the batch has this key more than once, and duplicates is Fail"
 
 
 @contextmanager
-def held(spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.StructType | None) -> Iterator[DataFrame]:
+def held(
+    spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.StructType | None, validated: bool = False
+) -> Iterator[DataFrame]:
     """The batch according to `duplicates`, to be written within this context.
 
     Without the keys of the table, or failing at the first such key. The batch of an operation that
     replaces the rows with its keys is held to itself alone.
 
     `frame` has the table's columns; `columns` are those that the table has now (None before its
-    first commit).
+    first commit). `validated`: the batch is computed for validations, before the instant of the
+    write begins.
     """
     if not job.adds or job.duplicates == Duplicates.ALLOW or not job.table.record_keys:
         yield frame
@@ -48,13 +51,14 @@ def held(spark: SparkSession, frame: DataFrame, job: Job, *, columns: types.Stru
     if job.overwrites:
         yield _held(batch, table, None, fails=fails)
         return
-    if not lookup_partitions.may_prune(batch, columns, table.partitions):
+    prunes = lookup_partitions.may_prune(batch, columns, table.partitions)
+    if not prunes and not validated:
         # Computed within the write, whose instant keeps the files.
         yield _held(batch, table, _rows(spark, table), fails=fails)
         return
     kept = batch.persist()
     try:
-        looked = lookup_partitions.of_batch(kept, table.partitions)
+        looked = _looked_in(kept, table.partitions, prunes=prunes)
         # Only now: what is listed before a long batch may be cleaned when it is read (F470).
         rows = _rows(spark, table)
         yield (
@@ -77,6 +81,14 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
         return {}
     print("log files of the table delete rows: the insert is written as an upsert", flush=True)
     return {"hoodie.datasource.write.operation": Operation.UPSERT}
+
+
+def _looked_in(kept: DataFrame, fields: Sequence[str], *, prunes: bool) -> Column | None:
+    """Where the table may have a key of the batch; None: anywhere. Computes the batch."""
+    if prunes:
+        return lookup_partitions.of_batch(kept, fields)
+    kept.count()
+    return None
 
 
 def _rows(spark: SparkSession, table: TableSpec) -> DataFrame:

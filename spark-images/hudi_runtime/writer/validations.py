@@ -21,7 +21,14 @@ from pyspark.sql import DataFrame, functions
 
 from hudi_contract.job import Validation
 from hudi_contract.outcomes import FailureClass
-from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, user_error
+from hudi_runtime.process.errors import (
+    CUT,
+    RuntimeFailure,
+    UserCodeError,
+    environment_secrets,
+    redact,
+    user_error,
+)
 from hudi_runtime.read.sources import over
 from hudi_runtime.read.update import ISOLATION, plain
 from hudi_runtime.table.hudi import SNAPSHOT
@@ -57,6 +64,9 @@ def held(batch: DataFrame, validations: Sequence[Validation], path: str) -> Iter
         return
     kept = batch.persist()
     try:
+        if read_the_table(validations):
+            # What is listed before a long batch may be cleaned, or changed, when it is read (F487).
+            kept.count()
         for one in validations:
             if problem := _problem(one, kept, path):
                 raise RuntimeFailure(FailureClass.VALIDATION_FAILED, f"validation {one.name}: {problem}")
@@ -150,6 +160,6 @@ def _quoted(value: str | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text from a row or a query, on one line and truncated."""
-    line = re.sub(r"[\x00-\x1f\x7f]", "?", text)
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+    """A text from a row or a query, on one line, without secrets and truncated."""
+    line = re.sub(r"[\x00-\x1f\x7f]", "?", redact(text, secrets=environment_secrets()))
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}{CUT}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_agent import RUNTIME, a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import Edit, mutation
@@ -16,6 +16,8 @@ DONE = """    if done.run == job.run:
     with looking_up():
         rows ="""
 OVERWRITE = "tests/tiers/hudi/test_overwrite.py"
+FILES = "tests/tiers/unit/runtime/read/test_files_of_overwrites.py"
+BATCHES = "tests/tiers/unit/runtime/read/test_batches_of_functions.py"
 REFUSED = "tests/tiers/unit/plan/writers/test_replacing.py"
 OPTIONS = "tests/tiers/unit/runtime/job/test_runtime_options.py"
 
@@ -37,15 +39,16 @@ LOOKS = (
         "an insert whose batch takes longer than cleaning keeps files fails at each attempt",
         a(
             "writer/duplicates",
-            """        looked = lookup_partitions.of_batch(kept, table.partitions)
+            """        looked = _looked_in(kept, table.partitions, prunes=prunes)
         # Only now: what is listed before a long batch may be cleaned when it is read (F470).
         rows = _rows(spark, table)
 """,
             """        rows = _rows(spark, table)
-        looked = lookup_partitions.of_batch(kept, table.partitions)
+        looked = _looked_in(kept, table.partitions, prunes=prunes)
 """,
         ),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+        f"{RUNTIME}/writer/test_validations.py::test_keys_are_looked_up_after_the_batch_is_computed",
     ),
     mutation(
         "what-inserts-without-a-word-may-double",
@@ -146,8 +149,68 @@ REPLACING = (
         "a-batch-replaces-the-one-before-it",
         "I8",
         "of several batches of one run only the last one stays",
-        a("read/sources", "    if len(first) > 1:\n", "    if False:\n"),
+        a("read/sources", "        if job.overwrites and number > 1:\n", "        if False:\n"),
+        f"{BATCHES}::test_a_second_batch_of_an_overwrite_is_refused",
         f"{OVERWRITE}::test_a_batch_replaces_the_table",
+    ),
+    mutation(
+        "nobody-waits-for-a-pending-overwrite",
+        "F491 availability",
+        "a pending overwrite has to repeat, however important, when others commit to its partitions",
+        j(
+            "FencedConflictResolutionStrategy",
+            "return completed ? Set.of() : writtenAndReplaced",
+            "return true ? Set.of() : writtenAndReplaced",
+        ),
+        t("ConflictTest.whoeverIsAboutToReplaceAPartitionIsInTheWay"),
+        f"{OVERWRITE}::test_a_pending_overwrite_says_what_it_replaces",
+    ),
+    mutation(
+        "a-clustering-plans-what-is-about-to-be-replaced",
+        "F491 availability",
+        "a partition that a pending overwrite replaces is planned again at once",
+        a(
+            "services/partition_backoff",
+            "return frozenset(written | replaced | whole)",
+            "return frozenset(written | replaced)",
+        ),
+        "tests/tiers/unit/runtime/services/test_partition_backoff.py::test_a_pending_overwrite_changes_whole_partitions",
+    ),
+    mutation(
+        "a-late-file-replaces-those-before-it",
+        "F490 I8",
+        "a partition is replaced by the rows of the files that came since the last run",
+        a(
+            "read/sources",
+            "isinstance(job.source, FilesSource) and job.overwrites:\n",
+            "isinstance(job.source, str):\n",
+        ),
+        f"{FILES}::test_a_run_reads_every_file",
+        f"{OVERWRITE}::test_a_late_file_replaces_nothing_alone",
+    ),
+    mutation(
+        "an-overwrite-of-files-forgets-its-commit",
+        "F490 I9",
+        "an attempt reads all files again although the one before it has committed them",
+        a(
+            "writer/attempt",
+            "isinstance(self._job.source, job_file.FilesSource) and not self._job.overwrites\n",
+            "isinstance(self._job.source, job_file.FilesSource)\n",
+        ),
+        f"{OVERWRITE}::test_a_late_file_replaces_nothing_alone",
+    ),
+    mutation(
+        "code-behind-a-yield-runs-before-the-commit",
+        "F485 I8",
+        "a function is asked for a second batch, and may delete its input, before the first one is written",
+        a(
+            "read/sources",
+            "        base = context.base_of_batch()\n        if number > committed:\n",
+            "        base = context.base_of_batch()\n"
+            "        frames = iter([*frames]) if job.overwrites else frames\n"
+            "        if number > committed:\n",
+        ),
+        f"{BATCHES}::test_what_stands_behind_a_yield_runs_after_the_commit",
     ),
     mutation(
         "an-overwrite-doubles-a-key-of-its-batch",
@@ -186,10 +249,17 @@ REPLACING = (
         f"{OVERWRITE}::test_partitions_are_deleted_by_name",
     ),
     mutation(
+        "a-coded-star-is-a-letter",
+        "F492 I8",
+        "rows of partitions that nobody named are deleted with one whose name has %2A",
+        a("read/delete_partition", '(",", "*", "%2A")', '(",", "*")'),
+        "tests/tiers/unit/runtime/read/test_delete_partition.py::test_a_name_that_hudi_takes_for_others_is_refused",
+    ),
+    mutation(
         "a-name-with-a-comma-is-two",
         "I8",
         "a partition whose name has a comma is deleted as two others",
-        a("read/delete_partition", "if any(char in name for char in _MEANS_OTHERS):", "if False:"),
+        a("read/delete_partition", "if any(text in name for text in _MEANS_OTHERS):", "if False:"),
         NAMES,
     ),
     mutation(

@@ -14,8 +14,46 @@ YIELDING = f"{RUNTIME}/writer/test_yielding.py"
 WAITS = f"{RUNTIME}/writer/test_fairness.py"
 OUTCOMES = "tests/tiers/unit/plan/writers/test_committed_condition.py"
 OVERLAPS = "tests/tiers/unit/plan/writers/test_overlaps.py"
+LOST_TO = f"{RUNTIME}/writer/test_lost_to.py"
 
 FAIRNESS = (
+    mutation(
+        "a-deletion-fails-beside-a-service",
+        "F486 availability",
+        "partitions that a pending compaction or clustering rewrites are not deleted, and nobody waits for it",
+        a("process/errors", "|HoodieDeletePartitionPendingTableServiceException$", ""),
+        f"{LOST_TO}::test_a_deletion_of_partitions_waits_for_the_service_that_rewrites_them",
+        "tests/tiers/hudi/test_clustering.py::test_a_deletion_of_partitions_waits_for_a_clustering",
+    ),
+    mutation(
+        "a-refused-look-up-has-lost-the-last-race",
+        "F489",
+        "a look-up that is refused because of a clean is told, and counted, as the conflict of an hour ago",
+        a("writer/commit", "            and known != before\n"),
+        f"{LOST_TO}::test_a_look_up_that_was_refused_has_lost_to_nobody",
+    ),
+    mutation(
+        "a-refused-look-up-ends-the-attempt",
+        "F489 availability",
+        "rows of read_table() are made again although only the look-up of their keys was refused",
+        a(
+            "writer/commit",
+            "            if batch.base is not None and abandoned:\n",
+            "            if batch.base is not None:\n",
+        ),
+        f"{LOST_TO}::test_rows_of_the_table_stay_right_when_a_look_up_is_refused",
+    ),
+    mutation(
+        "a-deletion-does-not-wait-for-a-service",
+        "F486 availability",
+        "a deletion of partitions uses up its tries while a service is at work",
+        a(
+            "writer/commit",
+            "        if service := pending_service(java_causes(error)):\n",
+            "        if service := '':\n",
+        ),
+        f"{LOST_TO}::test_a_deletion_of_partitions_waits_for_the_service_that_rewrites_them",
+    ),
     mutation(
         "gives-way-for-ever",
         "availability",

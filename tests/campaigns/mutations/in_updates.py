@@ -8,7 +8,38 @@ from tests.campaigns.mutations.mutation import mutation
 
 UNIT = "tests/tiers/unit/runtime/read/test_update.py"
 
+ERRORS = "tests/tiers/unit/runtime/process/test_errors.py"
+
 UPDATES = (
+    mutation(
+        "a-read-beside-a-clean-is-the-users-error",
+        "F488 availability",
+        "a program whose read was refused because of a clean is not repeated",
+        a(
+            "process/errors",
+            "        FailureClass.WRITE_CONFLICT,\n        FailureClass.SCHEMA_MISMATCH,\n",
+            "        FailureClass.SCHEMA_MISMATCH,\n",
+        ),
+        f"{ERRORS}::test_a_program_is_not_to_blame_for_a_clean_or_another_writer",
+    ),
+    mutation(
+        "read-table-looks-once",
+        "F488 availability",
+        "read_table() raises as soon as one clean is planned while it lists the files",
+        a("read/update", "            if look == LOOKS or not", "            if look == look or not"),
+        f"{UNIT}::test_a_read_beside_a_clean_is_repeated",
+    ),
+    mutation(
+        "an-update-beside-a-clean-is-the-users-error",
+        "F488 availability",
+        "the function of an Update whose read was refused is not called again in this process",
+        a(
+            "writer/commit",
+            "            if classify_causes(java_causes(error)) is FailureClass.WRITE_CONFLICT:\n",
+            "            if False:\n",
+        ),
+        f"{UNIT}::test_a_function_that_reads_beside_a_clean_is_called_again",
+    ),
     mutation(
         "updates-are-not-compared",
         "I9",

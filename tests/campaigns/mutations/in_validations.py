@@ -7,6 +7,7 @@ from tests.campaigns.mutations.mutation import Edit, mutation
 
 HUDI = "tests/tiers/hudi/test_validations.py"
 UNIT = "tests/tiers/unit/runtime/writer/test_validations.py"
+SCOPES = "tests/tiers/unit/runtime/writer/test_scopes.py"
 READS = f"{HUDI}::test_what_a_validation_has_read_is_compared"
 
 VALIDATIONS = (
@@ -38,6 +39,34 @@ VALIDATIONS = (
         "the batch is computed once more when it is written",
         a("writer/validations", "    kept = batch.persist()\n", "    kept = batch\n"),
         f"{HUDI}::test_the_rows_that_were_validated_are_written",
+    ),
+    mutation(
+        "the-table-is-listed-before-a-validated-batch",
+        "F487",
+        "a validation reads a view of the table that is as old as the computation of its batch",
+        a("writer/validations", "            kept.count()\n", "            pass\n"),
+        f"{UNIT}::test_the_table_is_listed_after_the_batch_is_computed",
+    ),
+    mutation(
+        "keys-are-looked-up-before-a-validated-batch",
+        "F487",
+        "keys of a validated insert are looked up in files that nothing keeps while its batch is computed",
+        a("writer/commit", "validated=bool(asked)", "validated=asked is None"),
+        f"{SCOPES}::test_look_ups_are_the_runtimes",
+    ),
+    mutation(
+        "a-value-is-cut-before-its-secret-is-known",
+        "F493",
+        "the first characters of a long secret stay in the message of a validation",
+        a("writer/validations", "redact(text, secrets=environment_secrets()))", "text)"),
+        f"{UNIT}::test_a_secret_is_left_out_before_a_value_is_cut",
+    ),
+    mutation(
+        "a-cut-secret-is-none",
+        "F493",
+        "the first characters of a long secret stay in the message of a check of rows",
+        a("process/errors", '                return f"{text[:-length]}<redacted>"\n', "                return text\n"),
+        "tests/tiers/unit/runtime/process/test_errors.py::test_redaction_of_values_that_were_cut",
     ),
     mutation(
         "validations-are-compared-by-file-group",

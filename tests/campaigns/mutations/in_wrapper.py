@@ -16,7 +16,8 @@ CONFLICT = (
     "        return !isCompaction(mine, other)\n"
     "                && (super.hasConflict(mine, other)\n"
     f"                        {BUCKETS}\n"
-    "                        || !writtenAndReplaced(mine, other).isEmpty());\n"
+    "                        || !writtenAndReplaced(mine, other).isEmpty()\n"
+    "                        || !aboutToBeReplaced(mine, other).isEmpty());\n"
 )
 NOTED = "tests/tiers/hudi/test_noted_reads.py::test_what_a_write_is_made_from"
 OWN = "        mine.ownStatement = own;\n"
@@ -381,7 +382,7 @@ COMMITS = (
         "partitions-are-deleted-over-writes",
         "I9",
         "a partition is deleted although it was written to meanwhile, as Hudi itself would",
-        j("FencedConflictResolutionStrategy", " || !writtenAndReplaced(mine, other).isEmpty());", ");"),
+        j("FencedConflictResolutionStrategy", "|| !writtenAndReplaced(mine, other).isEmpty()\n", "\n"),
         t("ConflictTest.aPartitionIsNotDeletedOverAWriteToIt"),
     ),
     mutation(

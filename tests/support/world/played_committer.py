@@ -18,11 +18,16 @@ from hudi_runtime.writer.fairness import Fairness
 
 
 class Play(Committer):
-    """A committer whose writes end as `ends` says: `yielded` or `lost` races, then `done`."""
+    """A committer whose writes end as `ends` says: `yielded` or `lost` races, then `done`.
 
-    def __init__(self, monkeypatch: Any, ends: list[str], *, retries: int, stop: bool = False) -> None:
+    `began`: whether a write that is lost had begun its instant.
+    """
+
+    def __init__(
+        self, monkeypatch: Any, ends: list[str], *, retries: int, stop: bool = False, began: bool = True
+    ) -> None:
         self.ends, self.allowed, self.waits = list(ends), list[int](), 0
-        self.pending_for = 2
+        self.pending_for, self.began = 2, began
         self._job: Any = SimpleNamespace(in_process_retries=retries, writer="w")
         self._session: Any = SimpleNamespace(
             may_yield=self.allowed.append,
@@ -30,6 +35,7 @@ class Play(Committer):
             recomputed=lambda: 0,
             batch=nullcontext,
             trying=nullcontext,
+            last_conflict=lambda: None,
         )
         self._tally = Tally()
         self._reporter: Any = SimpleNamespace(stage=lambda _: None, last_stage="Writing", turn=None)
@@ -58,7 +64,7 @@ class Play(Committer):
         )
 
     def abandon_pending(self) -> list[str]:
-        return ["mine"]
+        return ["mine"] if self.began else []
 
-    def _conflict(self, error: Exception, abandoned: list[str]) -> Conflict:
+    def _conflict(self, error: Exception, abandoned: list[str], before: Conflict | None) -> Conflict:
         return Conflict("mine", "other", (), yielded=self.ends.pop(0) == "yielded")

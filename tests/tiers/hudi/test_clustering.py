@@ -173,6 +173,32 @@ def test_updates_beside_clustering(world: World, kind: str) -> None:
     assert second.wait(WAIT) == 0, second.log()[-3000:]
 
 
+@pytest.mark.extra
+@pytest.mark.timeout(3 * WAIT)
+def test_a_deletion_of_partitions_waits_for_a_clustering(world: World) -> None:
+    """F486: Hudi deletes no partition that a pending clustering rewrites."""
+    agent_name = f"{AGENT}-dropped"
+    table = world.table("dropped", hudiOptions=SMALL)
+    agent = world.agent(agent_name, pod=f"{agent_name}-1")
+    world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
+    kept = rows([99], "b", "kept", 1)
+    seed = table.writer("seed", python={"batches": [{"rows": part(0)}, {"rows": part(1)}, {"rows": kept}]})
+    assert seed.wait(WAIT) == 0, seed.log()[-4000:]
+    world.table("dropped", hudiOptions=SMALL, services=SERVICES).assign(agent_name)
+    held = stopped_in_a_clustering(table, agent)
+    drop = table.writer("drop", operation="delete_partition", partitions=["a"], retries=5)
+    report = f"report/attempt/{drop.name}"
+    until("it waits", lambda: (table.get(report) or {}).get("stage") == "Yielding", alive=drop, timeout=WAIT)
+    agent.signal(signal.SIGCONT)
+    assert drop.wait(WAIT) == 0, drop.log()[-4000:]
+    assert drop.termination()["commits"] == 1
+    assert (table.get(report) or {})["conflicts"][0]["with"] == held.requested
+    until("nothing is pending", lambda: not table.pending(), alive=agent, timeout=WAIT)
+    table.audited(kept)
+    agent.terminate()
+    assert agent.wait(WAIT) == 0, agent.log()[-3000:]
+
+
 def merged_by_readers(table: Table) -> dict[str, int] | None:
     """What the agent has counted (R58), once that is everything that is there."""
     logs = sum((table.folder / name).stat().st_size for name in table.data_files() if Path(name).name.startswith("."))

@@ -6,8 +6,10 @@ Whoever commits to them meanwhile makes it write again, and no row is lost or th
 
 from __future__ import annotations
 
+import json
 import signal
 from typing import Any
+from urllib.parse import urlparse
 
 import pytest
 
@@ -15,6 +17,7 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import UserCodeError
 from hudi_runtime.read import delete_partition
 from hudi_runtime.writer import overwrite
+from tests.support.harness import s3proxy
 from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, Process, Row, Table, World, rows, until
 
@@ -86,14 +89,14 @@ def test_a_batch_replaces_the_table(world: World, agent: Process) -> None:
     """Any commit meanwhile is a conflict, and a batch without rows replaces nothing unasked."""
     table = made(world, agent, "over-all")
     whole: dict[str, Any] = {"operation": "insert_overwrite_table"}
-    for who, batches, kind, said in (
-        ("nothing", [[]], "BadData", overwrite.NO_ROWS),
-        ("two", [rows([1], "a", "x", 1), rows([2], "a", "x", 1)], "UserError", "more than one batch"),
-        ("doubled", [[*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]], "BadData", "has this key more than once"),
+    for who, batches, kind, commits, said in (
+        ("nothing", [[]], "BadData", 0, overwrite.NO_ROWS),
+        ("two", [rows([1], "a", "x", 1), rows([2], "a", "x", 1)], "UserError", 1, "more than one batch"),
+        ("doubled", [[*rows([1], "a", "x", 1), *rows([1], "a", "y", 2)]], "BadData", 0, "has this key more than once"),
     ):
         refused = started(table, who, *batches, **whole)
         assert refused.wait() != 0
-        assert (refused.termination()["class"], refused.termination()["commits"]) == (kind, 0)
+        assert (refused.termination()["class"], refused.termination()["commits"]) == (kind, commits)
         assert said in refused.termination()["message"], refused.termination()
     only = [*rows([1], "c", "only", 1)]
     slow = started(table, "slow", [*rows([1], "c", "less", 0), *only], duplicates="Drop", **whole)
@@ -131,6 +134,62 @@ def test_partitions_are_deleted_by_name(world: World, agent: Process, kind: str)
     done(slow, conflicts=1)
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
     table.audited([*kept, *rows([2], "a", "updated", 8)])
+
+
+@pytest.mark.extra
+def test_a_pending_overwrite_says_what_it_replaces(world: World) -> None:
+    """F491: a commit of lower priority to its partition waits for it; one to another does not."""
+    server = urlparse(world.start_s3())
+    proxy = s3proxy.Proxy("127.0.0.1", (str(server.hostname), int(server.port or 80)))
+    spec = world.table("over-ahead", endpoint=proxy.url)
+    agent = world.agent(AGENT, storage=spec)
+    world.create(spec, agent=AGENT, process=agent)
+    done(started(spec, "seed", [*rows(range(6), "a", "seed", 2), *SEED], operation="upsert"))
+    held = proxy.hold_next(s3proxy.data_file)
+    live = started(spec, "live", rows([1, 2], "a", "live", 3), priority=10, retries=0)
+    until("it writes its data file", held.arrived.is_set, alive=live)
+    (inflight,) = spec.pending()
+    new = rows([20], "a", "backfill", 9)
+    backfill = started(spec, "backfill", new, operation="upsert", options=APART, retries=0)
+    report = f"report/attempt/{backfill.name}"
+    until("backfill gives way", lambda: (spec.get(report) or {}).get("stage") == "Yielding", alive=backfill)
+    done(started(spec, "elsewhere", rows([30], "b", "aside", 9), operation="upsert", options=APART, priority=-10))
+    held.deliver.set()
+    done(live, conflicts=0)
+    assert backfill.wait() == 0, backfill.log()[-4000:]
+    (conflict,) = (spec.get(report) or {})["conflicts"]
+    assert (conflict["with"], conflict["yielded"], conflict["fileGroups"]) == (inflight, True, ["p=a/*"])
+    until("nothing is left pending", lambda: not spec.pending(), alive=agent)
+    spec.audited([*rows([1, 2], "a", "live", 3), *new, *rows([30], "b", "aside", 9), *SEED])
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
+    proxy.stop()
+
+
+@pytest.mark.extra
+def test_a_late_file_replaces_nothing_alone(world: World, agent: Process) -> None:
+    """F490: each run reads all files of its paths, and each run commits once."""
+    table = made(world, agent, "over-files")
+    folder = world.lake / "landing" / "late"
+    folder.mkdir(parents=True)
+    first, late = rows([1, 2], "a", "first", 5), rows([7], "a", "late", 5)
+
+    def arrives(name: str, batch: list[Row]) -> None:
+        lines = [json.dumps(dict(zip(("id", "p", "v", "ts"), row, strict=True))) for row in batch]
+        (folder / name).write_text("\n".join(lines))
+
+    job: dict[str, Any] = {
+        "operation": "insert_overwrite",
+        "files": {"format": "json", "paths": [f"{world.url(folder)}/*.json"], "options": {}},
+        "transform": "SELECT int(id) AS id, p, v, ts FROM source",
+    }
+    arrives("1.json", first)
+    done(table.writer("files", **job))
+    table.audited([*first, *SEED])
+    arrives("2.json", late)
+    done(table.writer("files", **job), commits=0)  # the next attempt of a run that has committed
+    done(table.writer("files", run=2, **job))
+    table.audited([*first, *late, *SEED])
 
 
 def test_a_name_that_hudi_reads_as_others_is_refused(world: World) -> None:

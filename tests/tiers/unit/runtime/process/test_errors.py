@@ -10,6 +10,7 @@ import pytest
 from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_runtime.process import errors
 from hudi_runtime.process.errors import JavaCause, classify_causes, redact
+from tests.support.world.thrown import MOVED
 
 HUDI = "org.apache.hudi.exception."
 
@@ -251,6 +252,14 @@ def test_user_code_is_to_blame_unless_something_below_failed() -> None:
     )
 
 
+def test_a_program_is_not_to_blame_for_a_clean_or_another_writer() -> None:
+    """F488: what is refused because of them is repeated."""
+    found = errors.user_error(MOVED, "main.py")
+    assert isinstance(found, errors.RuntimeFailure)
+    assert found.failure is FailureClass.WRITE_CONFLICT
+    assert str(found).startswith("main.py: [HUDIOP-SNAPSHOT-MOVED] clean 17")
+
+
 class Refused(Exception):
     """As py4j raises what a JVM has thrown: it is the throwable as well."""
 
@@ -319,6 +328,15 @@ def test_redaction_of_what_looks_secret(text: str) -> None:
     result = redact(text)
     assert "<redacted>" in result
     assert not any(secret in result for secret in ("hunter22", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI"))
+
+
+def test_redaction_of_values_that_were_cut() -> None:
+    """F493: a check of rows cuts a value where it is computed, before anybody knows secrets."""
+    token, other = "s3ss10n-" * 20, "0ther-" * 20
+    said = f"column v is '{token[:80]}…', w is 'Bearer {other[:70]}…', x is 'plain…', y is '{token}' …"
+    found = redact(said, secrets=[token, other])
+    assert found == "column v is '<redacted>…', w is 'Bearer <redacted>…', x is 'plain…', y is '<redacted>' …"
+    assert redact(f"'{token[:80]}'", secrets=[other]) == f"'{token[:80]}'"
 
 
 def test_redaction_of_known_values() -> None:

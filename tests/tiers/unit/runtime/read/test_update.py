@@ -13,7 +13,7 @@ import pytest
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import Job
 from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
-from hudi_runtime.read import context, sources
+from hudi_runtime.read import context, sources, update
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context
 from hudi_runtime.read.progress import Progress
@@ -22,6 +22,7 @@ from hudi_runtime.table.timeline import parse
 from hudi_runtime.writer import commit
 from hudi_runtime.writer.commit import Committer
 from tests.support.world.job_json import JOB
+from tests.support.world.thrown import MOVED, Thrown
 
 
 def name(requested: int, completed: int | None = None, action: str = "commit") -> str:
@@ -114,6 +115,42 @@ def test_an_application_passes_it_on(reads: list[str]) -> None:
     found = {key.rpartition("_")[2]: value for key, value in options.items() if "snapshot" in key}
     assert found.pop("read")
     assert found == {"base": "5", "floor": "1", "isolation": "snapshot"}
+
+
+def test_a_read_beside_a_clean_is_repeated(monkeypatch: Any) -> None:
+    """F488: a clean that was planned while the files are listed hides none, and ends no attempt."""
+    refused, bases = list[Exception](), iter(range(1, 20))
+
+    def load(_: str) -> Frame:
+        if refused:
+            raise refused.pop()
+        return Frame()
+
+    monkeypatch.setattr(update, "base_of", lambda _: Base(str(next(bases)), "0"))
+    monkeypatch.setattr(update.positions, "stable", lambda *_: None)
+    reader = SimpleNamespace(load=load)
+    spark: Any = SimpleNamespace(read=SimpleNamespace(format=lambda _: SimpleNamespace(options=lambda **_: reader)))
+    table: Any = SimpleNamespace(timeline=lambda: None, path="s3a://lake/t")
+    refused += [MOVED] * (update.LOOKS - 1)
+    assert update.take(spark, table)[1].completion == str(update.LOOKS), "the base is that of the last look"
+    refused += [MOVED] * update.LOOKS
+    with pytest.raises(Thrown):
+        update.take(spark, table)
+    assert not refused
+    refused += [Thrown("java.io.IOException", "broken pipe")] * 2
+    with pytest.raises(Thrown, match="broken pipe"):
+        update.take(spark, table)
+    assert len(refused) == 1
+
+
+def test_a_function_that_reads_beside_a_clean_is_called_again(committer: Rewritten) -> None:
+    """F488: the error of the read, with which the try is repeated, and no error of the user."""
+
+    def reads(_: Any) -> Any:
+        raise MOVED
+
+    with pytest.raises(Thrown):
+        committer._rows(batch(Update(reads)))
 
 
 class Rewritten(Committer):

@@ -129,6 +129,16 @@ def test_changed_file_groups() -> None:
     assert changed({}) == frozenset()
 
 
+def test_a_pending_overwrite_changes_whole_partitions() -> None:
+    """F491: it names them before it writes, and the next clustering leaves them out."""
+    pending = {"operationType": "INSERT_OVERWRITE", "partitionToWriteStats": {"p": stats(**{"": "null"})}}
+    assert changed(pending) == {("p", "")}
+    assert changed(pending | {"operationType": "INSERT"}) == frozenset()
+    plan = frozenset({("p", "f1"), ("q", "f2")})
+    assert newest([(changed(pending), NOW)], among=plan) == {"p": NOW}
+    assert newest([(changed(pending), NOW)], among=frozenset({("q", "f2")})) == {}
+
+
 def test_file_groups_of_a_plan() -> None:
     groups = [
         {"slices": [{"partitionPath": "a,b/c", "fileId": "f1"}, {"partitionPath": "", "fileId": "f2"}]},

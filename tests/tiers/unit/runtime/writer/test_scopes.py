@@ -112,7 +112,7 @@ def test_look_ups_are_the_runtimes(
 
     A validation that reads the table is more than a look-up of versions to delete (F425).
     """
-    scopes, looked = Scopes(), list[list[str]]()
+    scopes, looked, validated = Scopes(), list[list[str]](), list[bool]()
     monkeypatch.setattr(commit.sp, "interruptible", lambda _: None)
     monkeypatch.setattr(commit.partitions, "held", lambda frame, _: frame)
     monkeypatch.setattr(commit.values, "held", lambda frame, *_, **__: frame)
@@ -122,8 +122,9 @@ def test_look_ups_are_the_runtimes(
 
     def looks(value: Callable[[Any], Any]) -> Callable[..., AbstractContextManager[Any]]:
         @contextmanager
-        def held(*given: Any, **_: Any) -> Iterator[Any]:
+        def held(*given: Any, **said: Any) -> Iterator[Any]:
             looked.append(list(scopes.open))
+            validated.extend(value for name, value in said.items() if name == "validated")
             yield value(next(one for one in given if one is FRAME))
 
         return held
@@ -135,5 +136,6 @@ def test_look_ups_are_the_runtimes(
     assert written._write(BATCH, base="") is None
     expected = [f"look-up {{'deletes': {deletes}}}"]
     assert looked == [expected, expected, expected]
+    assert validated == [bool(asked)], "F487: keys are then looked up after the batch is computed"
     assert written.saved == [expected]
     assert not scopes.open

@@ -214,7 +214,18 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         return !isCompaction(mine, other)
                 && (super.hasConflict(mine, other)
                         || (buckets && !sharedBuckets(mine, other).isEmpty())
-                        || !writtenAndReplaced(mine, other).isEmpty());
+                        || !writtenAndReplaced(mine, other).isEmpty()
+                        || !aboutToBeReplaced(mine, other).isEmpty());
+    }
+
+    /**
+     * Partitions that this operation has written to and a pending overwriting insert replaces. Before
+     * it begins to write, such an insert names the partitions of its rows, without file groups
+     * (F491).
+     */
+    private static Set<String> aboutToBeReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
+        boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
+        return completed ? Set.of() : writtenAndReplaced(other, mine);
     }
 
     /**
@@ -339,7 +350,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
         Set<String> names = new TreeSet<>();
         both.forEach(p -> names.add(p.getLeft().isEmpty() ? p.getRight() : p.getLeft() + "/" + p.getRight()));
         if (names.isEmpty()) {
-            writtenAndReplaced(mine, other).forEach(p -> names.add(p.isEmpty() ? "*" : p + "/*"));
+            Stream.of(writtenAndReplaced(mine, other), aboutToBeReplaced(mine, other))
+                    .flatMap(Set::stream)
+                    .forEach(p -> names.add(p.isEmpty() ? "*" : p + "/*"));
         }
         Set<String> first = new TreeSet<>();
         names.stream().limit(MAX_FILE_GROUPS).forEach(first::add);

@@ -74,6 +74,38 @@ class ConflictTest {
         assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(overwrite, completed));
     }
 
+    /**
+     * A pending overwriting insert has named the partitions of its rows, without file groups (F491).
+     * One that is completed has replaced what it found, and a new file group stays beside it.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        "INFLIGHT,  INSERT_OVERWRITE,       UPSERT,  p, true",
+        "INFLIGHT,  INSERT_OVERWRITE,       CLUSTER, p, true",
+        "INFLIGHT,  INSERT_OVERWRITE,       COMPACT, p, false",
+        "INFLIGHT,  INSERT_OVERWRITE,       UPSERT,  q, false",
+        "INFLIGHT,  INSERT_OVERWRITE_TABLE, UPSERT,  q, true",
+        "INFLIGHT,  UPSERT,                 UPSERT,  p, false",
+        "COMPLETED, INSERT_OVERWRITE,       UPSERT,  p, false",
+    })
+    void whoeverIsAboutToReplaceAPartitionIsInTheWay(
+            HoodieInstant.State state,
+            WriteOperationType type,
+            WriteOperationType mine,
+            String replaced,
+            boolean conflict) {
+        HoodieWriteStat stat = new HoodieWriteStat();
+        stat.setPartitionPath(replaced);
+        stat.setFileId("");
+        HoodieReplaceCommitMetadata metadata = new HoodieReplaceCommitMetadata();
+        metadata.setOperationType(type);
+        metadata.addWriteStat(replaced, stat);
+        ConcurrentOperation overwrite =
+                new ConcurrentOperation(instant(state, "replacecommit", TestTable.time(1)), metadata);
+        ConcurrentOperation writer = operation(HoodieInstant.State.INFLIGHT, "commit", TestTable.time(0), mine, "new");
+        assertEquals(conflict, new FencedConflictResolutionStrategy().hasConflict(writer, overwrite));
+    }
+
     @ParameterizedTest
     @CsvSource({
         "deltacommit, commit,        COMPACT, f, false",
