@@ -5,7 +5,7 @@ columns that it takes, and of the audit.
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
-from tests.campaigns.mutations.in_jvm import j
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
@@ -37,6 +37,34 @@ TENDING = (
         "versions are deleted by the policy alone, which does not look at pending writes",
         j("CleanPlan", "            restrict(plan, other);\n"),
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
+    ),
+    mutation(
+        "a-plan-says-nothing-of-what-it-leaves",
+        "F479 I8",
+        "a clean by file versions leaves replaced files, and archival takes them for deleted",
+        j("CleanPlan", "&& (mine == null || bound.", "&& (mine != null && bound."),
+        t("CleanPlanTest.whatIsLeftOutKeepsItsCommits"),
+    ),
+    mutation(
+        "a-plan-has-no-bound",
+        "F479 I8",
+        "a replacement that completes while a clean is planned counts as cleaned",
+        j("CleanPlan", "        if (plan.getEarliestInstantToRetain() == null) {", "        if (plan == null) {"),
+        t("CleanPlanTest.aPlanWithoutBoundGetsOne"),
+    ),
+    mutation(
+        "a-bound-is-later-than-what-was-pending",
+        "F479 I8",
+        "what was pending when a clean was planned counts as cleaned",
+        j("CleanPlan", ".filter(each -> !known.contains(each.requestedTime()))", ".filter(each -> false)"),
+        t("CleanPlanTest.aBoundIsNoLaterThanWhatWasPending"),
+    ),
+    mutation(
+        "replaced-files-are-left-behind",
+        "F479 I8",
+        "a replacement is archived whether or not its replaced files are there",
+        a("services/service_actions", "                since_replaced(timeline, self.gone),\n", ""),
+        f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
     ),
     mutation(
         "a-long-commit-is-an-old-one",
