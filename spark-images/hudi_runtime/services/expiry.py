@@ -100,7 +100,7 @@ class Expiry:
         """
         partitions = self.table.partitions()
         if options[SINCE] == CREATION:
-            self._begun_anew(partitions)
+            self.begun_anew(partitions)
         pattern = options.get(PATTERN, "")
         old = [p for p in partitions if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)]
         live = set(self.table.live_partitions(config)) if old else set()
@@ -109,13 +109,16 @@ class Expiry:
             self.table.emptied(sorted(set(old) - live), before(now, 0))
         return sorted(set(old) & live)
 
-    def _begun_anew(self, partitions: Iterable[str]) -> None:
-        """Those that were deleted are not older than their deletion (F471).
+    def begun_anew(self, partitions: Iterable[str] | None = None) -> None:
+        """Those that were deleted are not older than their deletion (F471); None: all of the table.
 
-        Whoever deletes one may write to it again before anybody finds it empty.
+        Whoever deletes one may write to it again before anybody finds it empty. Only the active
+        timeline names deletions, so this comes before archival, too (F480).
         """
         deleted = self.table.deleted_partitions()
-        for partition in deleted.keys() & set(partitions):
+        if deleted and partitions is None:
+            partitions = self.table.partitions()
+        for partition in deleted.keys() & set(partitions or ()):
             if self.table.partition_created(partition) < deleted[partition]:
                 self.table.emptied([partition], deleted[partition])
 

@@ -88,8 +88,15 @@ TENDING = (
         "a-deleted-partition-is-as-old-as-before",
         "F471 I8",
         "rows of a partition that was deleted and written to again expire with the old date",
-        a("services/expiry", "            self._begun_anew(partitions)\n", "            pass\n"),
+        a("services/expiry", "            self.begun_anew(partitions)\n", "            pass\n"),
         f"{RUNTIME}/services/test_expiry.py::test_a_partition_that_was_deleted_and_written_again_is_young",
+    ),
+    mutation(
+        "archived-deletions-are-forgotten",
+        "F480 I8",
+        "ttl knows nothing of a deletion that was archived before its run, and rows expire with the old date",
+        a("services/services", "                self._actions.expiry.begun_anew()\n", "                pass\n"),
+        f"{SERVICES}::test_a_deletion_is_remembered_before_it_is_archived",
     ),
     mutation(
         "files-are-listed-whenever",

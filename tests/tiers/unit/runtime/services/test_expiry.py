@@ -149,6 +149,9 @@ def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
     expiry = Expiry(table, lambda options: options, lambda _: None)
     assert expiry._expired({}, {DAYS: "30", SINCE: CREATION}, now=NOW) == ["old"]
     assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}
+    created["again"] = ago(90)
+    expiry.begun_anew()
+    assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}, "F480: before archival"
 
 
 def test_which_partitions_a_commit_has_emptied() -> None:
