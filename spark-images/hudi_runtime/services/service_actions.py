@@ -159,10 +159,7 @@ class Actions:
 
         Empty when there is none.
         """
-        kept = {needed_from(timeline, self.records())}
-        if HOURS in options:
-            kept.add(valid_since(timeline, before(datetime.now(UTC), hours=int(options[HOURS]))))
-        return min(kept - {""}, default="")
+        return min({needed_from(timeline, self.records()), _valid_since(timeline, options)} - {""}, default="")
 
     # -- services with a plan ----------------------------------------------------------------------
 
@@ -200,6 +197,8 @@ class Actions:
             timeline = self.table.timeline()
             least = max(
                 keep_at_least(timeline, floor(timeline, self.records())),
+                # A clean has to know of them.
+                keep_at_least(timeline, _valid_since(timeline, options)),
                 since_replaced(timeline, self.gone),
                 commits(timeline) - MAX_ARCHIVED,
             )
@@ -286,6 +285,11 @@ def valid_since(timeline: tl.Timeline, since: str) -> str:
     before that time, and deletes them (F475).
     """
     return min((i.requested for i in timeline.completed if i.requested < since < i.completion), default="")
+
+
+def _valid_since(timeline: tl.Timeline, options: Mapping[str, str]) -> str:
+    """The same with the hours of a clean's options; empty with another policy."""
+    return valid_since(timeline, before(datetime.now(UTC), hours=int(options[HOURS]))) if HOURS in options else ""
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:

@@ -70,7 +70,22 @@ TENDING = (
         "a-long-commit-is-an-old-one",
         "F475",
         "a clean with retainSeconds deletes what a long commit has replaced a minute ago",
-        a("services/service_actions", "        if HOURS in options:\n", "        if False:\n"),
+        a(
+            "services/service_actions",
+            "{needed_from(timeline, self.records()), _valid_since(timeline, options)}",
+            "{needed_from(timeline, self.records())}",
+        ),
+        f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
+    ),
+    mutation(
+        "a-long-commit-is-archived-as-an-old-one",
+        "F481",
+        "a clean with retainSeconds knows nothing of a long commit that was archived at once",
+        a(
+            "services/service_actions",
+            "                keep_at_least(timeline, _valid_since(timeline, options)),\n",
+            "",
+        ),
         f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
     ),
     mutation(

@@ -442,6 +442,12 @@ def test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says() -> None:
         table: Any = Cleaning(found, found, found, retained=(at(10),))
         actions(table).clean(options, mine=frozenset())
         assert table.planned == [planned], options
+    later = [f"{at(0.05 - n / 1000)}_{at(0.0495 - n / 1000)}.commit" for n in range(9)]
+    for options, kept in (({HOURS: "2"}, "11"), ({HOURS: "8"}, "2"), ({}, "2")):
+        table = Archiving(0)
+        table.listing = timeline(short, long, *later)
+        actions(table).archive({KEEP_MIN: "2", KEEP_MAX: "3", **options})
+        assert table.kept[0][0] == kept, "F481: archived, it would be unknown to the next clean"
 
 
 class Compacting:
