@@ -78,6 +78,8 @@ class Expiry:
             try:
                 # Hudi compares with what completes from here on; what has completed since the
                 # partitions were listed is in no comparison (F472).
+                if options[SINCE] == CREATION:
+                    self.begun_anew(expired)
                 expired = [partition for partition in expired if self._is_old(partition, options, now=now)]
                 if not expired:
                     self.withdrawn(instant)

@@ -100,6 +100,13 @@ TENDING = (
         f"{RUNTIME}/services/test_expiry.py::test_what_was_written_since_the_partitions_were_listed_stays",
     ),
     mutation(
+        "ages-are-as-they-were-listed",
+        "F472 I8",
+        "ttl deletes rows of a partition that was deleted and written to again since its look",
+        a("services/expiry", "                    self.begun_anew(expired)\n", "                    pass\n"),
+        f"{RUNTIME}/services/test_expiry.py::test_what_was_deleted_and_written_since_the_partitions_were_listed_stays",
+    ),
+    mutation(
         "a-deleted-partition-is-as-old-as-before",
         "F471 I8",
         "rows of a partition that was deleted and written to again expire with the old date",

@@ -136,6 +136,20 @@ def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
     assert table.deleted == ["p"]
 
 
+def test_what_was_deleted_and_written_since_the_partitions_were_listed_stays() -> None:
+    """F472 with `since: Creation`: both have completed, and nobody has written its new age."""
+    table: Any = Listed()
+    created = {"p": ago(90)}
+    deletions: list[dict[str, str]] = [{}, {"p": ago(0)}]
+    table.deleted_partitions = lambda: deletions.pop(0)
+    table.partition_created = created.__getitem__
+    table.emptied = lambda some, instant: created.update(dict.fromkeys(some, instant))
+    withdrawn: list[str] = []
+    done = Expiry(table, lambda options: options, withdrawn.append).run({DAYS: "30", SINCE: CREATION, LIMIT: "9"})
+    assert (done.result, table.deleted, withdrawn) == (Result.NOTHING_TO_DO, [], ["100"])
+    assert not deletions
+
+
 def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
     """F471: nobody has found it empty meanwhile."""
     created = {"again": ago(90), "since": ago(10), "old": ago(90)}
