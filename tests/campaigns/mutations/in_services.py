@@ -114,6 +114,13 @@ TENDING = (
         f"{RUNTIME}/services/test_expiry.py::test_a_partition_that_was_deleted_and_written_again_is_young",
     ),
     mutation(
+        "a-clustering-without-rows-deletes-its-partition",
+        "F480",
+        "a partition is as young as a clustering of file groups without rows, and never expires",
+        a("table/hudi", "        if not self.carries_rows:\n            return set()\n", ""),
+        f"{RUNTIME}/services/test_expiry.py::test_which_partitions_a_commit_has_emptied",
+    ),
+    mutation(
         "archived-deletions-are-forgotten",
         "F480 I8",
         "ttl knows nothing of a deletion that was archived before its run, and rows expire with the old date",

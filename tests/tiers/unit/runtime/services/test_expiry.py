@@ -172,11 +172,6 @@ def test_which_partitions_a_commit_has_emptied() -> None:
     """Whatever its operation: an overwritten table loses those that the batch has no rows of."""
     stats = {"kept": [{"partitionPath": "kept", "fileId": "f2", "path": "kept/f2_1.parquet"}]}
     replaced = {"kept": ["f1"], "gone": ["f1"], "empty": []}
-    found = write_info(
-        {
-            "operationType": "INSERT_OVERWRITE_TABLE",
-            "partitionToWriteStats": stats,
-            "partitionToReplaceFileIds": replaced,
-        }
-    )
-    assert found.emptied == {"gone"}
+    metadata = {"partitionToWriteStats": stats, "partitionToReplaceFileIds": replaced}
+    assert write_info({"operationType": "INSERT_OVERWRITE_TABLE", **metadata}).emptied == {"gone"}
+    assert write_info({"operationType": "CLUSTER", **metadata}).emptied == set(), "F480: others have rows"
