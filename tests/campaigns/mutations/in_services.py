@@ -89,6 +89,17 @@ TENDING = (
         f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
     ),
     mutation(
+        "hours-without-commits-are-never-cleaned",
+        "F482",
+        "a clean with retainSeconds deletes nothing when no commit was requested within them",
+        j(
+            "CleanPlan",
+            "if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS",
+            "if (config == null",
+        ),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_hours_without_a_commit_are_cleaned",
+    ),
+    mutation(
         "partitions-are-as-old-as-they-were-listed",
         "F472 I8",
         "ttl deletes rows that were committed between its look at the partitions and its begin",

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from hudi_runtime.settle.agent_table import AgentTable, _private
+from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 WAIT = 300.0
@@ -227,3 +229,23 @@ def test_a_clean_leaves_the_folder_of_an_emptied_partition(world: World, agent: 
     save(table, "again", range(3), "a", "again", 1)
     due = rows(range(10, 20), "b", "seed", 0) + rows(range(3), "a", "again", 1)
     table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
+
+
+def test_hours_without_a_commit_are_cleaned(world: World) -> None:
+    """F482: what the newest commit has replaced stays, and so does what a pending write needs."""
+    spark, path = world.spark(), world.url(world.lake / "hours")
+    options = OPTIONS | {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    for number in range(4):
+        frame = spark.createDataFrame([(1, "a", f"v{number}", number)], "id int, p string, v string, ts long")
+        frame.write.format("hudi").options(**options).mode("append").save(path)
+    table = AgentTable(spark, path)
+    versions = sorted(i.requested for i in table.timeline().completed)
+    for hours, commits, deleted in ((0, 0, versions[:2]), (0, 2, versions[:1]), (0, 4, []), (1, 0, [])):
+        found = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(hours)}
+        plan = table.plan_clean(table.write_config("hours", {**options, **found}), commits)
+        files = []
+        if plan is not None:
+            said = _private(plan.plan, plan.plan.getClass(), "plan")
+            files = [str(info.getFilePath()) for info in said.getFilePathsToBeDeletedPerPartition()["a"]]
+            assert said.getPolicy() == found["hoodie.clean.policy"]
+        assert sorted(file.split("_")[-1].split(".")[0] for file in files) == deleted, (hours, commits)

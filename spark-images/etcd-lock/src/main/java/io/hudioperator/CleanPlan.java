@@ -22,6 +22,7 @@ import org.apache.hudi.common.util.Option;
 import org.apache.hudi.config.HoodieCleanConfig;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.table.HoodieTable;
+import org.apache.hudi.table.action.clean.CleanPlanner;
 
 /**
  * The plan of a clean that takes nothing from a pending write (F464), and no folder (F465). Hudi's
@@ -52,15 +53,29 @@ public final class CleanPlan {
      */
     public static CleanPlan of(
             HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine, HoodieWriteConfig config, int commits) {
+        String policy = config.getCleanerPolicy().name();
         boolean byCommits = config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_COMMITS;
         if (byCommits) {
             config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
         }
-        if (!policyOfLast(table).equals(config.getCleanerPolicy().name())) {
+        if (!policyOfLast(table).equals(policy)) {
             // What the other policy has left in partitions that were not written since.
             config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
         }
+        if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS
+                && !new CleanPlanner<>(engine, table, config)
+                        .getEarliestCommitToRetain()
+                        .isPresent()) {
+            // Hudi has no bound, and plans nothing, when no commit was requested within the hours
+            // (F482): what was replaced before the newest one is older than they are.
+            config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
+            config.setValue(COMMITS, String.valueOf(Math.max(commits, 1)));
+            byCommits = true;
+        }
         HoodieCleanerPlan plan = planned(table, engine);
+        if (plan != null) {
+            plan.setPolicy(policy);
+        }
         HoodieActionInstant retained = byCommits && plan != null ? plan.getEarliestInstantToRetain() : null;
         if (plan != null && commits > 0 && !byCommits) {
             config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
