@@ -118,6 +118,13 @@ TENDING = (
         f"{RUNTIME}/services/test_expiry.py::test_what_was_deleted_and_written_since_the_partitions_were_listed_stays",
     ),
     mutation(
+        "one-partition-keeps-all",
+        "F483 availability",
+        "a partition that is always written keeps ttl from deleting any",
+        a("services/expiry", "- self._written(since)) if lost else []", "- self._written(since)) if not lost else []"),
+        f"{RUNTIME}/services/test_expiry.py::test_what_others_write_to_is_left_for_the_next_run",
+    ),
+    mutation(
         "a-deleted-partition-is-as-old-as-before",
         "F471 I8",
         "rows of a partition that was deleted and written to again expire with the old date",

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, PATTERN, SINCE, Expiry, before, last_write
 from hudi_runtime.services.triggers import Result
+from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import write_info
 
 NOW = datetime.now(UTC)
@@ -101,14 +104,23 @@ class Listed:
 
     def __init__(self, *looks: list[str]) -> None:
         self.looks = list(looks)
-        self.storage = SimpleNamespace(names=lambda _: self.looks.pop(0))
+        self.names = ["p"]
+        self.storage = SimpleNamespace(names=lambda _: self.looks.pop(0) if self.looks else files(90))
         self.deleted: list[str] = []
+        self.errors: list[Exception] = [RuntimeError("enough")]
+        self.others: list[dict[str, Any]] = []
+
+    def timeline(self) -> tl.Timeline:
+        return tl.Timeline()
+
+    def writes(self, _instants: object) -> Iterator[tuple[None, dict[str, Any]]]:
+        return ((None, metadata) for metadata in self.others)
 
     def partitions(self) -> list[str]:
-        return ["p"]
+        return self.names
 
     def live_partitions(self, _config: object) -> list[str]:
-        return ["p"]
+        return self.names
 
     @contextmanager
     def client(self, _config: object) -> Iterator[Any]:
@@ -119,7 +131,7 @@ class Listed:
 
     def _delete(self, partitions: list[str], _instant: str) -> None:
         self.deleted = partitions
-        raise RuntimeError("enough")
+        raise self.errors.pop(0)
 
 
 def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
@@ -134,6 +146,25 @@ def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
     with pytest.raises(RuntimeError, match="enough"):
         Expiry(table, lambda options: options, withdrawn.append).run(options)
     assert table.deleted == ["p"]
+
+
+def test_what_others_write_to_is_left_for_the_next_run() -> None:
+    """F483: all is one commit, and a partition that is always written would keep the others."""
+    options = {DAYS: "30", SINCE: LAST_WRITE, LIMIT: "9"}
+    written, replaced = {"partitionToWriteStats": {"b": [{}]}}, {"partitionToReplaceFileIds": {"c": ["f"]}}
+    for others, deleted, left in (
+        ([written, replaced], ["a"], 0),
+        ([], ["a", "b", "c"], 1),
+        ([{"partitionToWriteStats": dict.fromkeys("abc")}], ["a", "b", "c"], 1),
+    ):
+        table: Any = Listed()
+        withdrawn: list[str] = []
+        table.names, table.others = ["a", "b", "c"], others
+        table.errors.insert(0, RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"))
+        with pytest.raises((RuntimeError, RuntimeFailure)):
+            Expiry(table, lambda options: options, withdrawn.append).run(options)
+        assert (table.deleted, len(table.errors)) == (deleted, left)
+        assert withdrawn == ["100"] * (2 - left)
 
 
 def test_what_was_deleted_and_written_since_the_partitions_were_listed_stays() -> None:
