@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Result
-from hudi_runtime.services.rewriting import Config, require_completed
+from hudi_runtime.process.errors import classify
+from hudi_runtime.services.rewriting import Config, others_since, require_completed
 from hudi_runtime.services.triggers import Done
 from hudi_runtime.settle.agent_table import AgentTable
 
@@ -65,7 +67,9 @@ class Expiry:
     def run(self, options: Mapping[str, str]) -> Done:
         """Find the expired partitions, and delete them in one commit.
 
-        Raises the error of a lost conflict; the instant is abandoned then.
+        After a lost conflict it begins once more, without the partitions that others write to:
+        they are left for the next run. Raises the error when that leaves none, or all; the instant
+        is abandoned then.
         """
         known = {key: value for key, value in options.items() if key != PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
@@ -73,11 +77,26 @@ class Expiry:
         expired = self._expired(config, options, now=now)[: int(options[LIMIT])]
         if not expired:
             return Done(Result.NOTHING_TO_DO, message="no partition has expired")
+        since = self.table.timeline().maximum
+        try:
+            return self._commit(config, options, expired, now=now)
+        except Exception as error:
+            # One partition that is written all the time would keep all others (F483).
+            lost = classify(error).kind is FailureClass.WRITE_CONFLICT
+            rest = sorted(set(expired) - self._written(since)) if lost else []
+            if not 0 < len(rest) < len(expired):
+                raise
+        done = self._commit(config, options, rest, now=now)
+        return replace(done, message=f"{done.message}; {len(expired) - len(rest)} left, others write to them")
+
+    def _commit(self, config: Any, options: Mapping[str, str], expired: list[str], *, now: datetime) -> Done:
         with self.table.client(config) as client:
             instant = str(client.startCommit(ACTION))
             try:
                 # Hudi compares with what completes from here on; what has completed since the
                 # partitions were listed is in no comparison (F472).
+                if options[SINCE] == CREATION:
+                    self.begun_anew(expired)
                 expired = [partition for partition in expired if self._is_old(partition, options, now=now)]
                 if not expired:
                     self.withdrawn(instant)
@@ -100,7 +119,7 @@ class Expiry:
         """
         partitions = self.table.partitions()
         if options[SINCE] == CREATION:
-            self._begun_anew(partitions)
+            self.begun_anew(partitions)
         pattern = options.get(PATTERN, "")
         old = [p for p in partitions if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)]
         live = set(self.table.live_partitions(config)) if old else set()
@@ -109,13 +128,23 @@ class Expiry:
             self.table.emptied(sorted(set(old) - live), before(now, 0))
         return sorted(set(old) & live)
 
-    def _begun_anew(self, partitions: Iterable[str]) -> None:
-        """Those that were deleted are not older than their deletion (F471).
+    def _written(self, since: str) -> set[str]:
+        """Partitions that others have written to since then, or are writing to."""
+        found: set[str] = set()
+        for _, metadata in self.table.writes(others_since(self.table.timeline(), since)):
+            found.update(metadata.get("partitionToWriteStats") or {}, metadata.get("partitionToReplaceFileIds") or {})
+        return found
 
-        Whoever deletes one may write to it again before anybody finds it empty.
+    def begun_anew(self, partitions: Iterable[str] | None = None) -> None:
+        """Those that were deleted are not older than their deletion (F471); None: all of the table.
+
+        Whoever deletes one may write to it again before anybody finds it empty. Only the active
+        timeline names deletions, so this comes before archival, too (F480).
         """
         deleted = self.table.deleted_partitions()
-        for partition in deleted.keys() & set(partitions):
+        if deleted and partitions is None:
+            partitions = self.table.partitions()
+        for partition in deleted.keys() & set(partitions or ()):
             if self.table.partition_created(partition) < deleted[partition]:
                 self.table.emptied([partition], deleted[partition])
 

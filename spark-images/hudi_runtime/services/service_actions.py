@@ -9,7 +9,7 @@ an instant executes it (I12); an instant is done when a fresh timeline shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -72,6 +72,8 @@ class Actions:
     """The partitions in which clusterings of this table have lost, for the lifetime
     of this agent.
     """
+    gone: set[str] = field(default_factory=set)
+    """Commits of which no replaced file was there any more."""
 
     def config(self, options: Mapping[str, str]) -> Any:
         """A write config for a service.
@@ -157,10 +159,7 @@ class Actions:
 
         Empty when there is none.
         """
-        kept = {needed_from(timeline, self.records())}
-        if HOURS in options:
-            kept.add(valid_since(timeline, before(datetime.now(UTC), hours=int(options[HOURS]))))
-        return min(kept - {""}, default="")
+        return min({needed_from(timeline, self.records()), _valid_since(timeline, options)} - {""}, default="")
 
     # -- services with a plan ----------------------------------------------------------------------
 
@@ -191,14 +190,40 @@ class Actions:
         """Archive the oldest instants.
 
         Timeline and records are read under the lock, so the floor cannot move back meanwhile.
+        Replaced files are looked for before: those that are gone do not come back.
         """
+        self._look_for_replaced(options)
         with self.table.locked(self.config(options)):
             timeline = self.table.timeline()
-            least = max(keep_at_least(timeline, floor(timeline, self.records())), commits(timeline) - MAX_ARCHIVED)
+            least = max(
+                keep_at_least(timeline, floor(timeline, self.records())),
+                # A clean has to know of them.
+                keep_at_least(timeline, _valid_since(timeline, options)),
+                since_replaced(timeline, self.gone),
+                commits(timeline) - MAX_ARCHIVED,
+            )
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
             return Done(Result.NOTHING_TO_DO, message="nothing may be archived yet")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
+
+    def _look_for_replaced(self, options: Mapping[str, str]) -> None:
+        """Find out which of the oldest commits have replaced files that are all gone.
+
+        It ends at the first one with a file that is there. Each folder is listed once, because a
+        commit without such files is archived or remembered.
+        """
+        timeline = self.table.timeline()
+        written = sorted(i.requested for i in timeline.completed if i.action in tl.WRITE_ACTIONS)
+        if len(written) <= int(options[KEEP_MAX]):
+            return
+        oldest = written[: min(len(written) - int(options[KEEP_MIN]), MAX_ARCHIVED)]
+        for instant, info in self.table.written(
+            tuple(i for i in replacing(timeline) if i.requested in set(oldest) - self.gone)
+        ):
+            if self.table.any_file_of(info.replaced):
+                return
+            self.gone.add(instant.requested)
 
 
 def floor(timeline: tl.Timeline, records: Records) -> str:
@@ -237,6 +262,22 @@ def needed_from(timeline: tl.Timeline, records: Records) -> str:
     return min(pending | overlapping, default="")
 
 
+def replacing(timeline: tl.Timeline) -> list[tl.Instant]:
+    """Completed commits that may have replaced file groups, oldest first."""
+    return sorted(i for i in timeline.completed if i.action == "replacecommit")
+
+
+def since_replaced(timeline: tl.Timeline, gone: Collection[str]) -> int:
+    """Number of newest completed commits from the first one whose replaced files are there.
+
+    `gone` are those without such files. Only the active timeline says that they are replaced:
+    without it their rows are back (F479). Hudi keeps such a commit by what the last clean says of
+    itself.
+    """
+    first = next((i.requested for i in replacing(timeline) if i.requested not in gone), "")
+    return keep_at_least(timeline, first) - 1 if first else 0
+
+
 def valid_since(timeline: tl.Timeline, since: str) -> str:
     """The oldest commit that was requested before that time and has completed since; else empty.
 
@@ -244,6 +285,11 @@ def valid_since(timeline: tl.Timeline, since: str) -> str:
     before that time, and deletes them (F475).
     """
     return min((i.requested for i in timeline.completed if i.requested < since < i.completion), default="")
+
+
+def _valid_since(timeline: tl.Timeline, options: Mapping[str, str]) -> str:
+    """The same with the hours of a clean's options; empty with another policy."""
+    return valid_since(timeline, before(datetime.now(UTC), hours=int(options[HOURS]))) if HOURS in options else ""
 
 
 def keep_at_least(timeline: tl.Timeline, oldest: str) -> int:

@@ -27,6 +27,7 @@ from hudi_contract.words import GateState, RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import classify, record_message
 from hudi_runtime.process.etcd import now_ms, read
+from hudi_runtime.services.expiry import CREATION, SINCE
 from hudi_runtime.services.service_actions import Actions, commits
 from hudi_runtime.services.tasks import LongTask, Observation, Slot
 from hudi_runtime.services.triggers import (
@@ -222,6 +223,8 @@ class Services(LongTask):
             return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
         if kind is Service.ARCHIVE:
             self._count()
+            if Service.TTL in self._wanted and self._wanted[Service.TTL].options.get(SINCE) == CREATION:
+                self._actions.expiry.begun_anew()
             return self._actions.archive(options)
         if kind is Service.TTL:
             return self._actions.expiry.run(options)

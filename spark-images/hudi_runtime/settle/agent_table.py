@@ -317,6 +317,18 @@ class AgentTable(Table):
                     continue  # torn, or of a kind that is not known: nothing is known of its age
                 self.storage.write(name, "\n".join([*lines, f"commitTime={instant}", ""]))
 
+    def any_file_of(self, groups: Iterable[tuple[str, str]]) -> bool:
+        """Whether a file of these (partition, file group) is there; one listing for each folder."""
+        by_partition: dict[str, set[str]] = {}
+        for partition, group in groups:
+            by_partition.setdefault(partition, set()).add(group)
+        for partition, wanted in sorted(by_partition.items()):
+            with suppress(Missing):
+                # <group>_<token>_<instant>.parquet, .<group>_<instant>.log.<version>_<token>
+                if any(name.lstrip(".").split("_")[0] in wanted for name in self.storage.names(partition)):
+                    return True
+        return False
+
     def archive(self, config: Any) -> int:
         """Archive instants as the config allows; the caller holds the lock.
 

@@ -84,7 +84,13 @@ class WriteInfo:
 
     @property
     def emptied(self) -> set[str]:
-        """Partitions of which it has replaced file groups, and in which it has written none."""
+        """Partitions of which it has replaced file groups, and in which it has written none.
+
+        None for a table service: other file groups of the partition have rows. One that clusters
+        file groups whose rows were all deleted writes nothing.
+        """
+        if not self.carries_rows:
+            return set()
         return {partition for partition, _ in self.replaced} - {partition for (partition, _), _ in self.files}
 
 

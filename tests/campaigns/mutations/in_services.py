@@ -5,7 +5,7 @@ columns that it takes, and of the audit.
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
-from tests.campaigns.mutations.in_jvm import j
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
@@ -39,11 +39,65 @@ TENDING = (
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
     ),
     mutation(
+        "a-plan-says-nothing-of-what-it-leaves",
+        "F479 I8",
+        "a clean by file versions leaves replaced files, and archival takes them for deleted",
+        j("CleanPlan", "&& (mine == null || bound.", "&& (mine != null && bound."),
+        t("CleanPlanTest.whatIsLeftOutKeepsItsCommits"),
+    ),
+    mutation(
+        "a-plan-has-no-bound",
+        "F479 I8",
+        "a replacement that completes while a clean is planned counts as cleaned",
+        j("CleanPlan", "        if (plan.getEarliestInstantToRetain() == null) {", "        if (plan == null) {"),
+        t("CleanPlanTest.aPlanWithoutBoundGetsOne"),
+    ),
+    mutation(
+        "a-bound-is-later-than-what-was-pending",
+        "F479 I8",
+        "what was pending when a clean was planned counts as cleaned",
+        j("CleanPlan", ".filter(each -> !known.contains(each.requestedTime()))", ".filter(each -> false)"),
+        t("CleanPlanTest.aBoundIsNoLaterThanWhatWasPending"),
+    ),
+    mutation(
+        "replaced-files-are-left-behind",
+        "F479 I8",
+        "a replacement is archived whether or not its replaced files are there",
+        a("services/service_actions", "                since_replaced(timeline, self.gone),\n", ""),
+        f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
+    ),
+    mutation(
         "a-long-commit-is-an-old-one",
         "F475",
         "a clean with retainSeconds deletes what a long commit has replaced a minute ago",
-        a("services/service_actions", "        if HOURS in options:\n", "        if False:\n"),
+        a(
+            "services/service_actions",
+            "{needed_from(timeline, self.records()), _valid_since(timeline, options)}",
+            "{needed_from(timeline, self.records())}",
+        ),
         f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
+    ),
+    mutation(
+        "a-long-commit-is-archived-as-an-old-one",
+        "F481",
+        "a clean with retainSeconds knows nothing of a long commit that was archived at once",
+        a(
+            "services/service_actions",
+            "                keep_at_least(timeline, _valid_since(timeline, options)),\n",
+            "",
+        ),
+        f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
+    ),
+    mutation(
+        "hours-without-commits-are-never-cleaned",
+        "F482",
+        "a clean with retainSeconds deletes nothing when no commit was requested within them",
+        j(
+            "CleanPlan",
+            "if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS",
+            "if (config == null",
+        ),
+        "tests/tiers/hudi/test_clean_beside_writers.py::test_hours_without_a_commit_are_cleaned",
     ),
     mutation(
         "partitions-are-as-old-as-they-were-listed",
@@ -57,11 +111,39 @@ TENDING = (
         f"{RUNTIME}/services/test_expiry.py::test_what_was_written_since_the_partitions_were_listed_stays",
     ),
     mutation(
+        "ages-are-as-they-were-listed",
+        "F472 I8",
+        "ttl deletes rows of a partition that was deleted and written to again since its look",
+        a("services/expiry", "                    self.begun_anew(expired)\n", "                    pass\n"),
+        f"{RUNTIME}/services/test_expiry.py::test_what_was_deleted_and_written_since_the_partitions_were_listed_stays",
+    ),
+    mutation(
+        "one-partition-keeps-all",
+        "F483 availability",
+        "a partition that is always written keeps ttl from deleting any",
+        a("services/expiry", "- self._written(since)) if lost else []", "- self._written(since)) if not lost else []"),
+        f"{RUNTIME}/services/test_expiry.py::test_what_others_write_to_is_left_for_the_next_run",
+    ),
+    mutation(
         "a-deleted-partition-is-as-old-as-before",
         "F471 I8",
         "rows of a partition that was deleted and written to again expire with the old date",
-        a("services/expiry", "            self._begun_anew(partitions)\n", "            pass\n"),
+        a("services/expiry", "            self.begun_anew(partitions)\n", "            pass\n"),
         f"{RUNTIME}/services/test_expiry.py::test_a_partition_that_was_deleted_and_written_again_is_young",
+    ),
+    mutation(
+        "a-clustering-without-rows-deletes-its-partition",
+        "F480",
+        "a partition is as young as a clustering of file groups without rows, and never expires",
+        a("table/hudi", "        if not self.carries_rows:\n            return set()\n", ""),
+        f"{RUNTIME}/services/test_expiry.py::test_which_partitions_a_commit_has_emptied",
+    ),
+    mutation(
+        "archived-deletions-are-forgotten",
+        "F480 I8",
+        "ttl knows nothing of a deletion that was archived before its run, and rows expire with the old date",
+        a("services/services", "                self._actions.expiry.begun_anew()\n", "                pass\n"),
+        f"{SERVICES}::test_a_deletion_is_remembered_before_it_is_archived",
     ),
     mutation(
         "files-are-listed-whenever",

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from hudi_runtime.settle.agent_table import AgentTable, _private
+from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 WAIT = 300.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 QUIET: dict[str, Any] = {kind: {"enabled": False} for kind in ("clean", "compaction", "archive")}
+SHORT = QUIET | {"archive": {"afterCommits": 1, "minCommitsToKeep": 2, "maxCommitsToKeep": 3}}
 NEWEST = QUIET | {"clean": {"afterCommits": 1, "retainFileVersions": 1}}
 DROP = """
 from hudi_runtime.api import current_context
@@ -78,22 +81,24 @@ def program(table: Table, name: str, code: str, *arguments: str) -> Process:
     return table.writer(name, application={"mainFile": str(file), "arguments": list(arguments)})
 
 
-def save(table: Table, name: str, ids: range, p: str, v: str, ts: int) -> None:
-    writer = table.writer(name, python={"batches": [{"rows": rows(ids, p, v, ts)}]})
+def save(table: Table, name: str, ids: range, p: str, v: str, *ts: int) -> None:
+    """One commit for each `ts`."""
+    writer = table.writer(name, python={"batches": [{"rows": rows(ids, p, v, each)} for each in ts]})
     assert writer.wait(WAIT) == 0, writer.log()[-4000:]
 
 
-def clean(table: Table, agent: Process, services: dict[str, Any] = NEWEST) -> str:
-    """Result of the first clean that has seen the newest commit."""
+def clean(table: Table, agent: Process, services: dict[str, Any] = NEWEST, kind: str = "clean") -> str:
+    """Result of the first clean, or another service, that has seen the newest commit."""
     last = table.timeline().last_completed
     assert last is not None
     table.world.table(table.folder.name, services=services).assign(AGENT)
 
     def ended() -> str | None:
-        record = table.get("done/service-clean") or {}
-        return str(record["result"]) if str(record.get("upTo", "")) >= last.completion else None
+        record = table.get(f"done/service-{kind}") or {}
+        ended = record.get("result") not in {None, "Running"} and str(record.get("upTo", "")) >= last.completion
+        return str(record["result"]) if ended else None
 
-    return until("a clean has ended", ended, alive=agent, timeout=WAIT)
+    return until(f"{kind} has ended", ended, alive=agent, timeout=WAIT)
 
 
 def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Process) -> None:
@@ -133,6 +138,43 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     assert insert.termination()["conflicts"] == 0
     due = rows(range(10), "a", "slow", 9) + rows([20], "a", "insert", 5)
     table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
+
+
+def test_a_commit_is_archived_after_the_files_that_it_replaced(world: World, agent: Process) -> None:
+    """F479: a partition is deleted beside a pending write, so a clean leaves its files. Without the
+    deletion on the active timeline its rows would be back.
+    """
+    table = world.table("replaced", services=QUIET)
+    world.create(table, agent=AGENT, process=agent)
+    save(table, "gone", range(10), "a", "gone", 0)
+    (gone,) = table.data_files()
+    save(table, "seed", range(10, 20), "b", "seed", 0, 1, 2)
+    gate = world.folder / "gate-replaced"
+    slow = table.writer("slow", python={"batches": [{"rows": rows(range(20, 30), "c", "slow", 0), "gate": str(gate)}]})
+    until("it computes its rows", Path(f"{gate}.reached").exists, alive=slow, timeout=WAIT)
+    drop = program(table, "drop", DROP)
+    assert drop.wait(WAIT) == 0, drop.log()[-4000:]
+    deletion = table.timeline().last_completed
+    assert deletion is not None
+    assert deletion.action == "replacecommit"
+    assert clean(table, agent) == "Completed", "an old version of `b` is deleted"
+    assert gone in table.data_files()
+    gate.touch()
+    assert slow.wait(WAIT) == 0, slow.log()[-4000:]
+    # Archival waits for the first compaction of the metadata table, too.
+    save(table, "more", range(10, 20), "b", "more", *range(3, 15))
+    assert clean(table, agent, SHORT, "archive") == "Completed"
+    assert table.timeline().get(deletion.requested) is not None
+    due = rows(range(10, 20), "b", "more", 14) + rows(range(20, 30), "c", "slow", 0)
+    only = ("rows", "origin", "unique", "files", "stray", "metadata")
+    table.audited(due, only=only)
+
+    assert clean(table, agent) == "Completed"
+    assert gone not in table.data_files()
+    save(table, "last", range(10, 20), "b", "more", 15)
+    assert clean(table, agent, SHORT, "archive") == "Completed"
+    assert table.timeline().get(deletion.requested) is None, "nothing holds it any more"
+    table.audited(rows(range(10, 20), "b", "more", 15) + rows(range(20, 30), "c", "slow", 0), only=only)
 
 
 @pytest.mark.extra
@@ -187,3 +229,23 @@ def test_a_clean_leaves_the_folder_of_an_emptied_partition(world: World, agent: 
     save(table, "again", range(3), "a", "again", 1)
     due = rows(range(10, 20), "b", "seed", 0) + rows(range(3), "a", "again", 1)
     table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
+
+
+def test_hours_without_a_commit_are_cleaned(world: World) -> None:
+    """F482: what the newest commit has replaced stays, and so does what a pending write needs."""
+    spark, path = world.spark(), world.url(world.lake / "hours")
+    options = OPTIONS | {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    for number in range(4):
+        frame = spark.createDataFrame([(1, "a", f"v{number}", number)], "id int, p string, v string, ts long")
+        frame.write.format("hudi").options(**options).mode("append").save(path)
+    table = AgentTable(spark, path)
+    versions = sorted(i.requested for i in table.timeline().completed)
+    for hours, commits, deleted in ((0, 0, versions[:2]), (0, 2, versions[:1]), (0, 4, []), (1, 0, [])):
+        found = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(hours)}
+        plan = table.plan_clean(table.write_config("hours", {**options, **found}), commits)
+        files = []
+        if plan is not None:
+            said = _private(plan.plan, plan.plan.getClass(), "plan")
+            files = [str(info.getFilePath()) for info in said.getFilePathsToBeDeletedPerPartition()["a"]]
+            assert said.getPolicy() == found["hoodie.clean.policy"]
+        assert sorted(file.split("_")[-1].split(".")[0] for file in files) == deleted, (hours, commits)

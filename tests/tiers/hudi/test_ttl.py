@@ -15,7 +15,7 @@ from hudi_runtime.table.timeline import State
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 SERVICES = {
-    "ttl": {"afterCommits": 1, "retainSeconds": 86400, "partitionPattern": "old"},
+    "ttl": {"afterCommits": 1, "retainSeconds": 86400, "partitionPattern": "old.*"},
     **{kind: {"enabled": False} for kind in ("compaction", "clean", "archive")},
 }
 WAIT = 600.0
@@ -48,13 +48,14 @@ def ended(table: Table, agent: Process, result: str) -> dict[str, Any]:
 def test_partitions_expire_beside_writers(world: World, agent: Process) -> None:
     """A writer that has begun to write to an expired partition is not made to fail.
 
-    When it has ended, the partition goes, in one commit, and others stay; what is written to it
-    afterwards is there.
+    F483: others go meanwhile. When it has ended, the partition goes, in one commit, and others
+    stay; what is written to it afterwards is there.
     """
     table = world.table("expiring")
     world.create(table, agent=AGENT, process=agent)
     gate = world.folder / "gate-expiring"
-    first = [{"rows": [*rows(range(5), "old", "first", 1), *rows(range(5, 10), "kept", "first", 1)]}]
+    seed = [*rows(range(5), "old", "first", 1), *rows(range(5, 10), "kept", "first", 1)]
+    first = [{"rows": [*seed, *rows(range(10, 15), "older", "first", 1)]}]
     writer = table.writer(
         "writer",
         python={"batches": [*first, {"rows": rows(range(5), "old", "changed", 2), "gate": str(gate)}]},
@@ -64,6 +65,11 @@ def test_partitions_expire_beside_writers(world: World, agent: Process) -> None:
     (pending,) = table.pending()
 
     at_once(world.table("expiring", services=SERVICES)).assign(AGENT)
+
+    def deletions() -> list[str]:
+        return [i.requested for i in table.timeline().completed if i.action == "replacecommit"]
+
+    until("another partition has gone", deletions, alive=agent, timeout=WAIT)
     assert pending in ended(table, agent, "Postponed")["message"]
     until(
         "its instant is rolled back",

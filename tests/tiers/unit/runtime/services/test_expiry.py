@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, PATTERN, SINCE, Expiry, before, last_write
 from hudi_runtime.services.triggers import Result
+from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import write_info
 
 NOW = datetime.now(UTC)
@@ -101,14 +104,23 @@ class Listed:
 
     def __init__(self, *looks: list[str]) -> None:
         self.looks = list(looks)
-        self.storage = SimpleNamespace(names=lambda _: self.looks.pop(0))
+        self.names = ["p"]
+        self.storage = SimpleNamespace(names=lambda _: self.looks.pop(0) if self.looks else files(90))
         self.deleted: list[str] = []
+        self.errors: list[Exception] = [RuntimeError("enough")]
+        self.others: list[dict[str, Any]] = []
+
+    def timeline(self) -> tl.Timeline:
+        return tl.Timeline()
+
+    def writes(self, _instants: object) -> Iterator[tuple[None, dict[str, Any]]]:
+        return ((None, metadata) for metadata in self.others)
 
     def partitions(self) -> list[str]:
-        return ["p"]
+        return self.names
 
     def live_partitions(self, _config: object) -> list[str]:
-        return ["p"]
+        return self.names
 
     @contextmanager
     def client(self, _config: object) -> Iterator[Any]:
@@ -119,7 +131,7 @@ class Listed:
 
     def _delete(self, partitions: list[str], _instant: str) -> None:
         self.deleted = partitions
-        raise RuntimeError("enough")
+        raise self.errors.pop(0)
 
 
 def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
@@ -136,6 +148,39 @@ def test_what_was_written_since_the_partitions_were_listed_stays() -> None:
     assert table.deleted == ["p"]
 
 
+def test_what_others_write_to_is_left_for_the_next_run() -> None:
+    """F483: all is one commit, and a partition that is always written would keep the others."""
+    options = {DAYS: "30", SINCE: LAST_WRITE, LIMIT: "9"}
+    written, replaced = {"partitionToWriteStats": {"b": [{}]}}, {"partitionToReplaceFileIds": {"c": ["f"]}}
+    for others, deleted, left in (
+        ([written, replaced], ["a"], 0),
+        ([], ["a", "b", "c"], 1),
+        ([{"partitionToWriteStats": dict.fromkeys("abc")}], ["a", "b", "c"], 1),
+    ):
+        table: Any = Listed()
+        withdrawn: list[str] = []
+        table.names, table.others = ["a", "b", "c"], others
+        table.errors.insert(0, RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"))
+        with pytest.raises((RuntimeError, RuntimeFailure)):
+            Expiry(table, lambda options: options, withdrawn.append).run(options)
+        assert (table.deleted, len(table.errors)) == (deleted, left)
+        assert withdrawn == ["100"] * (2 - left)
+
+
+def test_what_was_deleted_and_written_since_the_partitions_were_listed_stays() -> None:
+    """F472 with `since: Creation`: both have completed, and nobody has written its new age."""
+    table: Any = Listed()
+    created = {"p": ago(90)}
+    deletions: list[dict[str, str]] = [{}, {"p": ago(0)}]
+    table.deleted_partitions = lambda: deletions.pop(0)
+    table.partition_created = created.__getitem__
+    table.emptied = lambda some, instant: created.update(dict.fromkeys(some, instant))
+    withdrawn: list[str] = []
+    done = Expiry(table, lambda options: options, withdrawn.append).run({DAYS: "30", SINCE: CREATION, LIMIT: "9"})
+    assert (done.result, table.deleted, withdrawn) == (Result.NOTHING_TO_DO, [], ["100"])
+    assert not deletions
+
+
 def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
     """F471: nobody has found it empty meanwhile."""
     created = {"again": ago(90), "since": ago(10), "old": ago(90)}
@@ -149,17 +194,15 @@ def test_a_partition_that_was_deleted_and_written_again_is_young() -> None:
     expiry = Expiry(table, lambda options: options, lambda _: None)
     assert expiry._expired({}, {DAYS: "30", SINCE: CREATION}, now=NOW) == ["old"]
     assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}
+    created["again"] = ago(90)
+    expiry.begun_anew()
+    assert created == {"again": ago(5), "since": ago(10), "old": ago(90)}, "F480: before archival"
 
 
 def test_which_partitions_a_commit_has_emptied() -> None:
     """Whatever its operation: an overwritten table loses those that the batch has no rows of."""
     stats = {"kept": [{"partitionPath": "kept", "fileId": "f2", "path": "kept/f2_1.parquet"}]}
     replaced = {"kept": ["f1"], "gone": ["f1"], "empty": []}
-    found = write_info(
-        {
-            "operationType": "INSERT_OVERWRITE_TABLE",
-            "partitionToWriteStats": stats,
-            "partitionToReplaceFileIds": replaced,
-        }
-    )
-    assert found.emptied == {"gone"}
+    metadata = {"partitionToWriteStats": stats, "partitionToReplaceFileIds": replaced}
+    assert write_info({"operationType": "INSERT_OVERWRITE_TABLE", **metadata}).emptied == {"gone"}
+    assert write_info({"operationType": "CLUSTER", **metadata}).emptied == set(), "F480: others have rows"

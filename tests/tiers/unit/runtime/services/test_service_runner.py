@@ -18,6 +18,7 @@ from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import RuntimeFailure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.services import triggers
+from hudi_runtime.services.expiry import CREATION, LAST_WRITE, SINCE
 from hudi_runtime.services.partition_backoff import LEAST_MS, PartitionBackoff
 from hudi_runtime.services.services import FORGET_MS, Services
 from hudi_runtime.services.tasks import Observation, Slot
@@ -97,6 +98,9 @@ class Expiring:
 
     def run(self, _options: object) -> Done:
         return self.world._do("ttl", None, Service.TTL)
+
+    def begun_anew(self) -> None:
+        self.world.calls.append(("begun anew", None))
 
 
 class World:
@@ -241,6 +245,14 @@ def test_commits_that_were_archived_are_not_forgotten() -> None:
     assert world.services.counts(world.timeline(), world.records()) == {"clustering": 5, "archive": 1}
     assert world.consider() == [("clustering", None)]
     assert world.services.counts(world.timeline(), world.records())["clustering"] == 0, "it has run"
+
+
+@pytest.mark.parametrize(("since", "before"), [(CREATION, [("begun anew", None)]), (LAST_WRITE, [])])
+def test_a_deletion_is_remembered_before_it_is_archived(since: str, before: list[tuple[str, object]]) -> None:
+    """F480: a later run of `ttl` would not know of it."""
+    ttl = (Service.TTL, ServiceOrder(after_commits=None, scheduled=True, options={SINCE: since}))
+    assert World(ttl, order(Service.ARCHIVE, 1)).consider() == [*before, ("archive", None)]
+    assert World(order(Service.ARCHIVE, 1)).consider() == [("archive", None)]
 
 
 @pytest.mark.parametrize("kind", [Service.CLUSTERING, Service.TTL])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from hudi_runtime.services.service_actions import (
     Actions,
     floor,
     keep_at_least,
+    since_replaced,
     with_least,
 )
 from hudi_runtime.services.triggers import due
@@ -230,12 +232,25 @@ class Archiving:
     def __init__(self, commits: int) -> None:
         self.listing = timeline(*(f"2026010100{n:04d}000_2026010100{n:04d}001.commit" for n in range(commits)))
         self.kept: list[tuple[str, str]] = []
+        self.looks: list[bool] = []
+        self.asked: list[str] = []
+        self.there: set[str] = set()
+        """Commits whose replaced files are there."""
         self.never = True
         self.locked_now = False
 
     def timeline(self) -> tl.Timeline:
-        assert self.locked_now, "looked at under the lock only"
+        self.looks.append(self.locked_now)
         return self.listing
+
+    def written(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, Any]]:
+        for instant in instants:
+            assert not self.locked_now, "folders are listed"
+            self.asked.append(instant.requested)
+            yield instant, SimpleNamespace(replaced=instant.requested)
+
+    def any_file_of(self, groups: str) -> bool:
+        return groups in self.there
 
     @contextmanager
     def locked(self, _config: object) -> Iterator[None]:
@@ -279,6 +294,29 @@ def test_a_backlog_is_archived_in_several_runs(count: int, kept: tuple[str, str]
     done_ = actions(table).archive({KEEP_MIN: "4", KEEP_MAX: "5"})
     assert done_.result is Result.COMPLETED
     assert table.kept == [kept]
+    assert table.looks[-1], "the last look is under the lock"
+
+
+def test_a_commit_stays_while_the_files_that_it_replaced_are_there() -> None:
+    """F479: without it, their rows are back. Each is looked for until it is gone."""
+    options = {KEEP_MIN: "2", KEEP_MAX: "3"}
+    table: Any = Archiving(0)
+    names = [done(n, n + 1, "replacecommit" if n in {20, 30, 46} else "commit") for n in range(10, 50, 2)]
+    table.listing = timeline(*names)
+    table.there = {t(20), t(30), t(46)}
+    own = actions(table)
+    for there, asked, kept in (
+        ({t(20), t(30)}, [t(20)], 15),
+        ({t(30)}, [t(20), t(30)], 10),
+        ({t(30)}, [t(30)], 10),
+        (set(), [t(30)], 2),
+        ({t(46)}, [], 2),
+    ):
+        table.there, table.asked = there, []
+        own.archive(options)
+        assert (table.asked, int(table.kept[-1][0])) == (asked, kept)
+    table.listing = timeline(*names, done(25, 49, "replacecommit"))
+    assert since_replaced(table.listing, own.gone) == 13, "completed meanwhile: nobody has looked"
 
 
 def test_no_service_runs_with_another_policy_than_never() -> None:
@@ -404,6 +442,12 @@ def test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says() -> None:
         table: Any = Cleaning(found, found, found, retained=(at(10),))
         actions(table).clean(options, mine=frozenset())
         assert table.planned == [planned], options
+    later = [f"{at(0.05 - n / 1000)}_{at(0.0495 - n / 1000)}.commit" for n in range(9)]
+    for options, kept in (({HOURS: "2"}, "11"), ({HOURS: "8"}, "2"), ({}, "2")):
+        table = Archiving(0)
+        table.listing = timeline(short, long, *later)
+        actions(table).archive({KEEP_MIN: "2", KEEP_MAX: "3", **options})
+        assert table.kept[0][0] == kept, "F481: archived, it would be unknown to the next clean"
 
 
 class Compacting:

@@ -1,10 +1,14 @@
 package io.hudioperator;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hudi.avro.model.HoodieActionInstant;
 import org.apache.hudi.avro.model.HoodieCleanFileInfo;
 import org.apache.hudi.avro.model.HoodieCleanerPlan;
@@ -12,10 +16,13 @@ import org.apache.hudi.common.engine.HoodieEngineContext;
 import org.apache.hudi.common.model.HoodieCleaningPolicy;
 import org.apache.hudi.common.table.HoodieTableMetaClient;
 import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
+import org.apache.hudi.common.util.CleanerUtils;
 import org.apache.hudi.common.util.Option;
 import org.apache.hudi.config.HoodieCleanConfig;
 import org.apache.hudi.config.HoodieWriteConfig;
 import org.apache.hudi.table.HoodieTable;
+import org.apache.hudi.table.action.clean.CleanPlanner;
 
 /**
  * The plan of a clean that takes nothing from a pending write (F464), and no folder (F465). Hudi's
@@ -46,11 +53,29 @@ public final class CleanPlan {
      */
     public static CleanPlan of(
             HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine, HoodieWriteConfig config, int commits) {
+        String policy = config.getCleanerPolicy().name();
         boolean byCommits = config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_COMMITS;
         if (byCommits) {
             config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
         }
+        if (!policyOfLast(table).equals(policy)) {
+            // What the other policy has left in partitions that were not written since.
+            config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
+        }
+        if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS
+                && !new CleanPlanner<>(engine, table, config)
+                        .getEarliestCommitToRetain()
+                        .isPresent()) {
+            // Hudi has no bound, and plans nothing, when no commit was requested within the hours
+            // (F482): what was replaced before the newest one is older than they are.
+            config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
+            config.setValue(COMMITS, String.valueOf(Math.max(commits, 1)));
+            byCommits = true;
+        }
         HoodieCleanerPlan plan = planned(table, engine);
+        if (plan != null) {
+            plan.setPolicy(policy);
+        }
         HoodieActionInstant retained = byCommits && plan != null ? plan.getEarliestInstantToRetain() : null;
         if (plan != null && commits > 0 && !byCommits) {
             config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
@@ -69,6 +94,20 @@ public final class CleanPlan {
         List<String> emptied = plan.getPartitionsToBeDeleted() == null ? List.of() : plan.getPartitionsToBeDeleted();
         plan.setPartitionsToBeDeleted(List.of());
         return new CleanPlan(plan, retained, emptied);
+    }
+
+    /** The policy of the last completed clean; empty when there is none. */
+    private static String policyOfLast(HoodieTable<?, ?, ?, ?> table) {
+        Option<HoodieInstant> last =
+                table.getCleanTimeline().filterCompletedInstants().lastInstant();
+        try {
+            return last.isPresent()
+                    ? CleanerUtils.getCleanerPlan(table.getMetaClient(), last.get())
+                            .getPolicy()
+                    : "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private static HoodieCleanerPlan planned(HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine) {
@@ -92,12 +131,43 @@ public final class CleanPlan {
             }
         });
         plan.setFilePathsToBeDeletedPerPartition(left);
-        // The next incremental clean looks at the partitions that were written from here on.
         HoodieActionInstant mine = plan.getEarliestInstantToRetain();
         HoodieActionInstant bound = other == null ? null : other.getEarliestInstantToRetain();
-        if (mine != null && bound != null && bound.getTimestamp().compareTo(mine.getTimestamp()) < 0) {
+        if (bound != null && (mine == null || bound.getTimestamp().compareTo(mine.getTimestamp()) < 0)) {
             plan.setEarliestInstantToRetain(bound);
         }
+    }
+
+    /**
+     * Lets the plan's bound be no later than what was not completed when it was planned. The next
+     * incremental clean looks at the partitions that were written from the bound on, and archival
+     * keeps the commits that have replaced files since: without them those files would be rows
+     * again. Where a plan has no bound, as with file versions, archival takes all replaced files
+     * from before the clean for deleted (F479).
+     */
+    static void bound(HoodieCleanerPlan plan, HoodieTimeline planned, HoodieTimeline now) {
+        List<HoodieInstant> completed =
+                planned.getWriteTimeline().filterCompletedInstants().getInstants();
+        Set<String> known = completed.stream().map(HoodieInstant::requestedTime).collect(Collectors.toSet());
+        if (plan.getEarliestInstantToRetain() == null) {
+            completed.stream()
+                    .max(Comparator.comparing(HoodieInstant::requestedTime))
+                    .ifPresent(newest -> plan.setEarliestInstantToRetain(named(newest)));
+        }
+        HoodieActionInstant bound = plan.getEarliestInstantToRetain();
+        if (bound != null) {
+            Stream.of(planned, now)
+                    .flatMap(each -> each.getWriteTimeline().getInstantsAsStream())
+                    .filter(each -> !known.contains(each.requestedTime()))
+                    .min(Comparator.comparing(HoodieInstant::requestedTime))
+                    .filter(oldest -> oldest.requestedTime().compareTo(bound.getTimestamp()) < 0)
+                    .ifPresent(oldest -> plan.setEarliestInstantToRetain(named(oldest)));
+        }
+    }
+
+    private static HoodieActionInstant named(HoodieInstant instant) {
+        return new HoodieActionInstant(
+                instant.requestedTime(), instant.getAction(), instant.getState().name());
     }
 
     /**
@@ -116,6 +186,10 @@ public final class CleanPlan {
     /** Puts the plan on the timeline; the caller holds the table's lock. */
     public void save(HoodieTable<?, ?, ?, ?> table) {
         HoodieTableMetaClient metaClient = table.getMetaClient();
+        bound(
+                plan,
+                table.getActiveTimeline(),
+                metaClient.getTimelineLayout().getTimelineFactory().createActiveTimeline(metaClient));
         HoodieInstant requested = metaClient.createNewInstant(
                 HoodieInstant.State.REQUESTED, "clean", metaClient.createNewInstantTime(false));
         metaClient.getActiveTimeline().saveToCleanRequested(requested, Option.of(plan));
