@@ -100,7 +100,7 @@ UPDATES = (
         "a frame that was made from the table is written once more after a lost race",
         a(
             "writer/commit",
-            "            if batch.base is not None:\n",
+            "            if batch.base is not None and abandoned:\n",
             "            if batch.base is not None and batch.base.floor == '':\n",
         ),
         f"{UNIT}::test_a_lost_race_of_a_frame_from_the_table_ends_the_attempt",

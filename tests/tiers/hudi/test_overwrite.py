@@ -158,7 +158,7 @@ def test_a_pending_overwrite_says_what_it_replaces(world: World) -> None:
     done(live, conflicts=0)
     assert backfill.wait() == 0, backfill.log()[-4000:]
     (conflict,) = (spec.get(report) or {})["conflicts"]
-    assert (conflict["with"], conflict["yielded"], conflict["fileGroups"]) == (inflight, True, ["p=a/*"])
+    assert (conflict["with"], conflict["yielded"], conflict["fileGroups"]) == (inflight, True, ["a/*"])
     until("nothing is left pending", lambda: not spec.pending(), alive=agent)
     spec.audited([*rows([1, 2], "a", "live", 3), *new, *rows([30], "b", "aside", 9), *SEED])
     agent.terminate()

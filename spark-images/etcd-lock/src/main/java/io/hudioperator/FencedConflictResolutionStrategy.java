@@ -219,9 +219,9 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     }
 
     /**
-     * Partitions that this operation has written to and a pending overwriting insert replaces. Before
-     * it begins to write, such an insert names the partitions of its rows, without file groups
-     * (F491).
+     * Partitions that this operation has written to and a pending overwriting insert replaces.
+     * Before it begins to write, such an insert names the partitions of its rows, without file
+     * groups (F491).
      */
     private static Set<String> aboutToBeReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
         boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());

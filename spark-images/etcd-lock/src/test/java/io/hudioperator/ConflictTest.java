@@ -75,8 +75,9 @@ class ConflictTest {
     }
 
     /**
-     * A pending overwriting insert has named the partitions of its rows, without file groups (F491).
-     * One that is completed has replaced what it found, and a new file group stays beside it.
+     * A pending overwriting insert has named the partitions of its rows, without file groups
+     * (F491). One that is completed has replaced what it found, and a new file group stays beside
+     * it.
      */
     @ParameterizedTest
     @CsvSource({
