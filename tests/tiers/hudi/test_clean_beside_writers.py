@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from hudi_runtime.settle.agent_table import AgentTable, _private
-from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
 
 WAIT = 300.0
@@ -36,6 +34,22 @@ except Exception as error:
     print("REFUSED", "delete_partition without the option" in str(error), flush=True)
 named = {"hoodie.datasource.write.partitions.to.delete": "a"}
 some.options(**options, **named).save(current.table_path)
+"""
+HOURS = """
+from hudi_runtime.api import current_context
+from hudi_runtime.settle.agent_table import AgentTable, _private
+
+current = current_context()
+table = AgentTable(current.spark, current.table_path)
+for hours, commits in ((0, 0), (0, 2), (0, 4), (1, 0)):
+    policy = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(hours)}
+    plan = table.plan_clean(table.write_config("hours", policy), commits)
+    files = []
+    if plan is not None:
+        said = _private(plan.plan, plan.plan.getClass(), "plan")
+        assert said.getPolicy() == policy["hoodie.clean.policy"]
+        files = [str(info.getFilePath()) for info in said.getFilePathsToBeDeletedPerPartition()["a"]]
+    print("SEEN", hours, commits, *sorted(file.split("_")[-1].split(".")[0] for file in files), flush=True)
 """
 LATE = """
 import os
@@ -231,21 +245,17 @@ def test_a_clean_leaves_the_folder_of_an_emptied_partition(world: World, agent: 
     table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
 
 
-def test_hours_without_a_commit_are_cleaned(world: World) -> None:
-    """F482: what the newest commit has replaced stays, and so does what a pending write needs."""
-    spark, path = world.spark(), world.url(world.lake / "hours")
-    options = OPTIONS | {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
-    for number in range(4):
-        frame = spark.createDataFrame([(1, "a", f"v{number}", number)], "id int, p string, v string, ts long")
-        frame.write.format("hudi").options(**options).mode("append").save(path)
-    table = AgentTable(spark, path)
-    versions = sorted(i.requested for i in table.timeline().completed)
-    for hours, commits, deleted in ((0, 0, versions[:2]), (0, 2, versions[:1]), (0, 4, []), (1, 0, [])):
-        found = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": str(hours)}
-        plan = table.plan_clean(table.write_config("hours", {**options, **found}), commits)
-        files = []
-        if plan is not None:
-            said = _private(plan.plan, plan.plan.getClass(), "plan")
-            files = [str(info.getFilePath()) for info in said.getFilePathsToBeDeletedPerPartition()["a"]]
-            assert said.getPolicy() == found["hoodie.clean.policy"]
-        assert sorted(file.split("_")[-1].split(".")[0] for file in files) == deleted, (hours, commits)
+def test_hours_without_a_commit_are_cleaned(world: World, agent: Process) -> None:
+    """F482: what the newest commit has replaced stays, and so does what a pending write needs.
+
+    No hours at all stand for hours in which nothing was committed.
+    """
+    table = world.table("hours", services=QUIET)
+    world.create(table, agent=AGENT, process=agent)
+    save(table, "seed", range(1), "a", "seed", 0, 1, 2, 3)
+    versions = [i.requested for i in table.timeline().completed]
+    looks = program(table, "looks", HOURS)
+    assert looks.wait(WAIT) == 0, looks.log()[-4000:]
+    seen = [line for line in looks.log().splitlines() if line.startswith("SEEN")]
+    due = {"0 0": versions[:2], "0 2": versions[:1], "0 4": [], "1 0": []}
+    assert seen == [" ".join(["SEEN", name, *deleted]) for name, deleted in due.items()]
