@@ -92,14 +92,14 @@ def test_a_case_that_was_changed_has_no_result(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(values, "LOCK", tmp_path / "lock")
     monkeypatch.setattr(values, "commit", lambda: "abc")
     case, kind = values.CASES[0], values.CASES[0].kinds[0]
-    values.keep(case, kind, {"written: Spark": {"": HELD}}, whole=True)
+    values.keep(case, kind, {"upserts: Spark": {"": HELD}}, whole=True)
     assert values.fresh(case.name, kind)
     assert "Runs: 1 of " in values.page()
     changed = replace(case, columns={**case.columns, "more": ("int", ("1",))})
     monkeypatch.setattr(values, "CASES", (changed, *values.CASES[1:]))
     assert not values.fresh(case.name, kind)
     assert f"* {case.name} ({kind}), " in values.page()
-    assert "written: Spark" not in values.page()
+    assert "upserts: Spark" not in values.page()
 
 
 def test_a_result_of_before_has_none_and_counts_itself_when_it_is_replaced() -> None:
