@@ -153,6 +153,13 @@ TENDING = (
         "tests/tiers/hudi/test_clean_beside_writers.py::test_a_clean_leaves_what_a_pending_write_has_to_list",
     ),
     mutation(
+        "a-refreshed-relation-is-as-before",
+        "F484 I9",
+        "a relation that lists its files again is not looked at again",
+        j("Relations", "                && known.get(1).get() == timeline", ""),
+        t("RelationsTest.aRelationThatIsRefreshedIsLookedAtAgain"),
+    ),
+    mutation(
         "a-program-lists-when-it-likes",
         "F474 I9",
         "a read of the own table may list its files late",

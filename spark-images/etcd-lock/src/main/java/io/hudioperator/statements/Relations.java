@@ -2,6 +2,7 @@ package io.hudioperator.statements;
 
 import io.hudioperator.contract.ErrorCode;
 import java.lang.ref.WeakReference;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,8 +22,11 @@ import scala.collection.Iterator;
 
 /** Hudi's relations in a plan: which table each reads, and since when. */
 final class Relations {
-    /** Sources that were found to be listed at once, by identity. */
-    private static final Map<Integer, WeakReference<Object>> LISTED = new ConcurrentHashMap<>();
+    /**
+     * Sources that were found to be listed at once, by identity, each with its timeline. One that
+     * is refreshed takes another timeline, and lists its files again (F484).
+     */
+    private static final Map<Integer, List<WeakReference<Object>>> LISTED = new ConcurrentHashMap<>();
 
     private Relations() {}
 
@@ -36,11 +40,14 @@ final class Relations {
      */
     static void requireListedAtOnce(Object source, HoodieTableMetaClient table) {
         int hash = System.identityHashCode(source);
-        WeakReference<Object> known = LISTED.get(hash);
-        if (known != null && known.get() == source) {
+        HoodieTimeline timeline = table.getActiveTimeline();
+        List<WeakReference<Object>> known = LISTED.get(hash);
+        if (known != null
+                && known.get(0).get() == source
+                && known.get(1).get() == timeline) {
             return;
         }
-        Set<String> before = cleans(table.getActiveTimeline());
+        Set<String> before = cleans(timeline);
         HoodieTimeline now = table.getTimelineLayout().getTimelineFactory().createActiveTimeline(table);
         for (String clean : cleans(now)) {
             if (!before.contains(clean)) {
@@ -50,8 +57,8 @@ final class Relations {
                                 + " read the table again"));
             }
         }
-        LISTED.values().removeIf(listed -> listed.get() == null);
-        LISTED.put(hash, new WeakReference<>(source));
+        LISTED.values().removeIf(listed -> listed.get(0).get() == null);
+        LISTED.put(hash, List.of(new WeakReference<>(source), new WeakReference<>(timeline)));
     }
 
     private static Set<String> cleans(HoodieTimeline timeline) {
