@@ -156,7 +156,7 @@ TENDING = (
         "a-refreshed-relation-is-as-before",
         "F484 I9",
         "a relation that lists its files again is not looked at again",
-        j("Relations", "                && known.get(1).get() == timeline", ""),
+        j("Relations", " && known.get(1).get() == timeline", ""),
         t("RelationsTest.aRelationThatIsRefreshedIsLookedAtAgain"),
     ),
     mutation(

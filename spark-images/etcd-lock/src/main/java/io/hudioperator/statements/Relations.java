@@ -42,9 +42,7 @@ final class Relations {
         int hash = System.identityHashCode(source);
         HoodieTimeline timeline = table.getActiveTimeline();
         List<WeakReference<Object>> known = LISTED.get(hash);
-        if (known != null
-                && known.get(0).get() == source
-                && known.get(1).get() == timeline) {
+        if (known != null && known.get(0).get() == source && known.get(1).get() == timeline) {
             return;
         }
         Set<String> before = cleans(timeline);
