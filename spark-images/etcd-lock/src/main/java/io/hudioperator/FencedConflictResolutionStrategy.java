@@ -221,11 +221,11 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     /**
      * Partitions that this operation has written to and a pending overwriting insert replaces.
      * Before it begins to write, such an insert names the partitions of its rows, without file
-     * groups (F491).
+     * groups (F491). Of one that is only requested no operation is known.
      */
     private static Set<String> aboutToBeReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
         boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
-        return completed ? Set.of() : writtenAndReplaced(other, mine);
+        return completed || other.getOperationType() == null ? Set.of() : writtenAndReplaced(other, mine);
     }
 
     /**

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Predicate;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
@@ -31,13 +32,21 @@ final class LeftWrites {
     private static final long EVENTS_MILLIS = 2_000;
     private static final int UNKNOWN = -1;
 
-    private final OwnInstants instants;
+    private final Predicate<String> isPending;
+    private final Predicate<String> giveUp;
     private final Liveness liveness;
     private final Map<String, Write> writes = new ConcurrentHashMap<>();
     private volatile SparkContext driver;
 
-    LeftWrites(OwnInstants instants, Liveness liveness) {
-        this.instants = instants;
+    /**
+     * @param isPending whether this process has begun the instant, and neither completed nor given
+     *     it up
+     * @param giveUp gives an instant up, unless an executor was lost since it began; returns
+     *     whether it is given up
+     */
+    LeftWrites(Predicate<String> isPending, Predicate<String> giveUp, Liveness liveness) {
+        this.isPending = isPending;
+        this.giveUp = giveUp;
         this.liveness = liveness;
     }
 
@@ -112,7 +121,7 @@ final class LeftWrites {
         if (liveness.state() != Liveness.State.LIVE) {
             return;
         }
-        writes.keySet().removeIf(instant -> !instants.pending().contains(instant));
+        writes.keySet().removeIf(isPending.negate());
         for (Map.Entry<String, Write> entry : writes.entrySet()) {
             String instant = entry.getKey();
             Write write = entry.getValue();
@@ -122,7 +131,7 @@ final class LeftWrites {
             if (write.nextJob == UNKNOWN) {
                 write.nextJob = driver.dagScheduler().nextJobId().get();
             }
-            if (!hasTasksBefore(write.nextJob) && instants.isUntouched(instant) && instants.abandon(instant)) {
+            if (!hasTasksBefore(write.nextJob) && giveUp.test(instant)) {
                 writes.remove(instant);
                 System.err.println("instant " + instant + " was left pending by a write that has ended without a "
                         + "commit: the table's agent rolls it back");

@@ -67,7 +67,8 @@ public final class OwnInstants {
         this.protocol = protocol;
         this.held = held;
         this.reads = reads;
-        this.left = new LeftWrites(this, liveness);
+        this.left = new LeftWrites(
+                pending::contains, instant -> !untouched(List.of(instant)).isEmpty() && abandon(instant), liveness);
     }
 
     private HeldLock requireLock(String what) throws TimelineRefusedException {
@@ -306,11 +307,6 @@ public final class OwnInstants {
      */
     List<String> untouched(List<String> completed) {
         return lostExecutors.untouched(completed);
-    }
-
-    /** No lost executor can have written for this instant so far. */
-    boolean isUntouched(String instant) {
-        return !untouched(List.of(instant)).isEmpty();
     }
 
     /** What the writes of a program leave pending. */
