@@ -175,6 +175,9 @@ of its own error.
 _SERVICE = re.compile(r"Instant\(s\) of offending pending table service action: \[(\d+)")
 """Message of Hudi when partitions are to be deleted that a pending table service rewrites."""
 
+_CLEANED = re.compile(r"FileNotFoundException.*/\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)?_")
+"""A data file of a Hudi table that is gone: it begins with the id of its file group."""
+
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
     """Class of a Java failure, from its cause chain (outermost first)."""
@@ -263,7 +266,7 @@ def user_error(error: BaseException, where: str) -> BaseException:
     """The exception to raise when user code raised.
 
     A user error, unless the session, the store or the JVM failed, or another writer or a clean came
-    first (F488).
+    first (F488), also with a file that was listed before it (F494).
     """
     if isinstance(error, RuntimeFailure):
         return error
@@ -285,7 +288,10 @@ def user_error(error: BaseException, where: str) -> BaseException:
         FailureClass.SCHEMA_MISMATCH,
         FailureClass.BAD_DATA,
     }
-    return RuntimeFailure(kind if kind in kept else FailureClass.USER_ERROR, f"{where}: {describe_causes(causes)}")
+    if kind not in kept:
+        cleaned = any(_CLEANED.search(f"{cause.type}: {cause.message}") for cause in causes)
+        kind = FailureClass.INFRASTRUCTURE if cleaned else FailureClass.USER_ERROR
+    return RuntimeFailure(kind, f"{where}: {describe_causes(causes)}")
 
 
 def describe_causes(causes: Sequence[JavaCause]) -> str:

@@ -23,6 +23,13 @@ UPDATES = (
         f"{ERRORS}::test_a_program_is_not_to_blame_for_a_clean_or_another_writer",
     ),
     mutation(
+        "a-cleaned-file-is-the-users-error",
+        "F494 availability",
+        "a program whose rows were cleaned before it has read them is not repeated",
+        a("process/errors", "FailureClass.INFRASTRUCTURE if cleaned else", "FailureClass.USER_ERROR if cleaned else"),
+        f"{ERRORS}::test_a_program_is_not_to_blame_for_a_file_that_was_cleaned",
+    ),
+    mutation(
         "read-table-looks-once",
         "F488 availability",
         "read_table() raises as soon as one clean is planned while it lists the files",

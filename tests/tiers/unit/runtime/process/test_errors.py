@@ -10,7 +10,7 @@ import pytest
 from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_runtime.process import errors
 from hudi_runtime.process.errors import JavaCause, classify_causes, redact
-from tests.support.world.thrown import MOVED
+from tests.support.world.thrown import MOVED, Thrown
 
 HUDI = "org.apache.hudi.exception."
 
@@ -258,6 +258,26 @@ def test_a_program_is_not_to_blame_for_a_clean_or_another_writer() -> None:
     assert isinstance(found, errors.RuntimeFailure)
     assert found.failure is FailureClass.WRITE_CONFLICT
     assert str(found).startswith("main.py: [HUDIOP-SNAPSHOT-MOVED] clean 17")
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("s3a://lake/t/p=a/5cbbd5b2-7f5f-4fd5-b4a0-0a1b2c3d4e5f-0_0-12-34_20261129021500123.parquet", "Infrastructure"),
+        ("s3a://lake/t/.00000003-7f5f-4fd5-b4a0-0a1b2c3d4e5f_20261129021500123.log.1_0-1-2", "Infrastructure"),
+        ("s3a://landing/sales-2026-11-29.csv", "UserError"),
+    ],
+)
+def test_a_program_is_not_to_blame_for_a_file_that_was_cleaned(file: str, kind: str) -> None:
+    """F494: its rows were listed before a clean; the next attempt lists them anew."""
+    of_a_task = f"Job aborted due to stage failure:\njava.io.FileNotFoundException: No such file: {file}\n\tat x"
+    for thrown in (
+        Thrown("org.apache.spark.SparkException", of_a_task),
+        Thrown("org.apache.spark.SparkFileNotFoundException", f"File {file} does not exist."),
+    ):
+        found = errors.user_error(thrown, "main.py")
+        assert isinstance(found, errors.RuntimeFailure)
+        assert found.failure == kind
 
 
 class Refused(Exception):
