@@ -12,12 +12,14 @@
 
 `make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout.
 A group is a file of tests. Of the tiers hudi and e2e, whose files are not always run whole, each
-test has its own last result.
+test has its own last result. With a result stands which contents of the file it is of, so that the
+pages can say without any history whether the test was changed since.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
@@ -61,11 +63,17 @@ NO_END = "(did not end)"
 """Stands for a file whose run has ended without a report of all its tests, or badly although each
 of them has passed.
 """
+NOT_KNOWN = "not known"
+CHANGED = "the test was changed since"
+_MARKS = re.compile(
+    rf"; {CHANGED}(?:: [^;|\n]*?)?(?=; no result: |\)| \|)| Of \d+ of them {CHANGED}\.|(?<=` \|) \d* \|$", re.M
+)
 THROUGH = "Which tests go through the gateway: [testing](../design/testing.md)."
 PASSED, FAILED = "passed", "failed"
 Runs = dict[str, dict[str, dict[str, Any]]]
-"""Group → test → `commit`, `at`, `outcome`, `tests`; of a whole file also `names`: its tests that
-were run, without their parameters; of a single test also `seconds` (`tests.support.sharing`).
+"""Group → test → `commit`, `at`, `outcome`, `tests`, `source`: the file's contents (`contents`); of
+a whole file also `names`: its tests that were run, without their parameters; of a single test also
+`seconds` (`tests.support.sharing`).
 """
 HEAD = """\
 # Last run of each group of tests
@@ -76,6 +84,11 @@ its own last result, of the others those that a run left out keep theirs, so tha
 several commits; a test without any result is not counted here. `make test` runs what is not marked
 `extra`, and CI with it, on each commit; it changes no file of the checkout, so that of its runs
 only those are here that were taken over by `--note`.
+
+*Changed since*: how many of the results are of a file of tests that was changed after their commit,
+as it was when this page was written. They are results of another text of the test than today's;
+`git diff COMMIT -- FILE` shows what was changed, which may be the layout alone. What a test uses of
+other files is not looked at.
 """
 
 
@@ -112,13 +125,59 @@ def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str, f
                 yield file, str(case.get("name")), FAILED if bad else PASSED, float(case.get("time", 0))
 
 
-def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: bool = False) -> None:
+def contents(checkout: Path, commit: str, file: str) -> str:
+    """Which contents a file had on a commit of a checkout: ten digits of git's name for them.
+
+    Of a commit with changes that are not committed: what the file holds there now. Empty: it
+    cannot be told.
+    """
+    if commit.endswith("+"):
+        return held(checkout / file)
+    told = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", f"{commit}:{file}"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip()[:10]
+
+
+def held(path: Path) -> str:
+    """Ten digits of git's name for what a file holds; empty: there is none.
+
+    It needs no repository.
+    """
+    if not path.is_file():
+        return ""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()[:10]
+
+
+def is_changed(file: str, result: dict[str, Any]) -> bool | None:
+    """Whether a file of tests holds something else than when it was run; None: it was not noted."""
+    return held(ROOT / file) != result["source"] if result.get("source") else None
+
+
+def unmarked(page: str) -> str:
+    """A page without what it says of tests that were changed since.
+
+    That is as it was when the page was written: nobody has to write pages anew with each change of
+    a test.
+    """
+    return _MARKS.sub("", page)
+
+
+def record(
+    tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: bool = False, checkout: Path | None = None
+) -> None:
     """Take over what reports say.
 
     A group of a tier that is run whole gets one result.
 
     ``whole``: the reports are of whole files also in a tier that is run in parts. What else was
     kept of these files, of tests that are gone, goes.
+    ``checkout``: that was run, when it is another one.
     """
     runs, seen = results(tier), set[str]()
     earlier = {file: dict(group) for file, group in runs.items()}
@@ -141,9 +200,17 @@ def record(tier: str, reports: Iterable[Path], *, commit: str, at: str, whole: b
         worst = FAILED if FAILED in (outcome, before["outcome"]) else PASSED
         names = sorted({*before["names"], base(test)})
         group[WHOLE] = {"commit": commit, "at": at, "outcome": worst, "tests": before["tests"] + 1, "names": names}
+    for file in seen:
+        _name_contents(runs[file], commit, contents(checkout or ROOT, commit, file))
     for file in () if tier in IN_PARTS else seen:
         runs[file] = {WHOLE: runs[file][WHOLE]} | _left_out(file, runs[file][WHOLE]["names"], earlier.get(file, {}))
     _keep(tier, runs)
+
+
+def _name_contents(group: dict[str, dict[str, Any]], commit: str, source: str) -> None:
+    for result in group.values():
+        if source and result["commit"] == commit:
+            result["source"] = source
 
 
 def _left_out(file: str, names: Iterable[str], earlier: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -250,6 +317,7 @@ def run(tier: str) -> int:
         if done.returncode != 0 and not told:
             runs = results(tier)
             runs.setdefault(name, {})[NO_END] = {"commit": commit, "at": at, "outcome": FAILED, "tests": 1}
+            _name_contents(runs[name], commit, contents(ROOT, commit, name))
             _keep(tier, runs)
         write()
         bad += done.returncode != 0
@@ -286,12 +354,15 @@ def page() -> str:
                 every,
                 f"the last one of each of {sum(r['tests'] for r in every)} tests",
                 left_out="earlier runs",
-                more=(THROUGH,),
+                more=(_all_changed(stored), THROUGH),
             )
         ),
         "",
     ]
-    lines += ["| tier | group | passed | failed | run on | commits |", "|---|---|---:|---:|---|---|"]
+    lines += [
+        "| tier | group | passed | failed | run on | commits | changed since |",
+        "|---|---|---:|---:|---|---|---:|",
+    ]
     failed: list[str] = []
     for tier, runs in stored.items():
         for name, group in runs.items():
@@ -301,7 +372,7 @@ def page() -> str:
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
             lines.append(
                 f"| {tier} | {_short(tier, name)} | {good} | {sum(r['tests'] for r in group.values()) - good} | {when} "
-                f"| {commits} |"
+                f"| {commits} | {_changed(name, group)} |"
             )
             failed += [f"* {name}{_of_file(test, group[test])}" for test in _failed(group)]
     never: list[str] = []
@@ -311,6 +382,27 @@ def page() -> str:
             never += [f"* {name}" + (f": {', '.join(left)}" if runs.get(name) else "")] if left else []
     lines += ["", "## Failed", "", *(failed or ["None."]), "", "## Without a result", "", *(never or ["None."]), ""]
     return "\n".join(lines)
+
+
+def _changed(name: str, group: dict[str, dict[str, Any]]) -> str:
+    """How many results of a group are of an earlier text of its tests."""
+    found = [(is_changed(name, result), int(result["tests"])) for result in group.values()]
+    unknown = sum(number for changed, number in found if changed is None)
+    number = sum(number for changed, number in found if changed)
+    return ", ".join([*([str(number)] if number else []), *([f"{unknown} {NOT_KNOWN}"] if unknown else [])])
+
+
+def _all_changed(stored: dict[str, Runs]) -> str:
+    """The same of all groups, as a sentence."""
+    found = [
+        (is_changed(name, result), int(result["tests"]))
+        for runs in stored.values()
+        for name, group in runs.items()
+        for result in group.values()
+    ]
+    unknown = sum(number for changed, number in found if changed is None)
+    number = sum(number for changed, number in found if changed)
+    return f"Of {number} of them {CHANGED}" + (f", of {unknown} it is {NOT_KNOWN}." if unknown else ".")
 
 
 def _short(tier: str, name: str) -> str:
@@ -355,7 +447,7 @@ def note(checkout: Path, *, commit: str = "") -> list[str]:
             f"no report of tests/run in {checkout}: it looks at {', '.join(where for _, where in REPORTS.values())}"
         )
     for tier, paths, of in found:
-        record(tier, paths, commit=of, at=_ended(paths))
+        record(tier, paths, commit=of, at=_ended(paths), checkout=checkout)
     return lines
 
 

@@ -117,8 +117,10 @@ it out again, whose outcomes are in [mutations](mutations.md).
   command of its own; how many of the named tests; of those *in part* some parameters are left out.
 * **Last**: how many of the named tests passed when they were last run and that was noted, with
   each of their parameters ([last-run.md](last-run.md)), the days and commits of that, and what has
-  failed or has no noted result. Of the tiers unit, model, java and component a file has one result,
-  whatever the parameters: one test that fails makes all of it failed.
+  failed or has no noted result. *The test was changed since*: its file holds something else than
+  on the commit of its result, as it was when this page was written. Of the tiers unit, model, java
+  and component a file has one result, whatever the parameters: one test that fails makes all of it
+  failed.
 """
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -161,6 +163,7 @@ def has_passed(results: Iterable[Mapping[str, Any]]) -> bool:
 def last(found: Iterable[Test], stored: Results) -> str:
     """What the tests have said last."""
     passed, times, commits, failed, without, cases_of = 0, set[str](), set[str](), list[str](), list[str](), list[str]()
+    changed = list[str]()
     found = list(found)
     for test in found:
         group = stored.get(test.file, {})
@@ -173,6 +176,7 @@ def last(found: Iterable[Test], stored: Results) -> str:
         good = has_passed(results)
         passed += _passed(test, stored)
         failed += [] if good else [test.name]
+        changed += [test.name] if any(last_run.is_changed(test.file, result) for result in results) else []
         if test.run == catalog.PART:
             cases_of.append(f"{test.name}: {len(results)} case{'s' * (len(results) > 1)}")
     if not times:
@@ -186,6 +190,7 @@ def last(found: Iterable[Test], stored: Results) -> str:
             said,
             *cases_of,
             *([f"**failed**: {', '.join(failed)}"] if failed else []),
+            *([last_run.CHANGED + (f": {_few(changed)}" if len(found) > 1 else "")] if changed else []),
             *([f"no result: {_few(without)}"] if without else []),
         ]
     )

@@ -4,6 +4,7 @@ whole, and shown when it is missing.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -204,6 +205,90 @@ def test_of_a_report_without_a_commit_nothing_is_noted(
     assert results("hudi") == {}
     assert last_run.main(["--note", str(place / "other"), "--commit", "aaaaaaaaaa"]) == 0
     assert results("hudi")["tests/tiers/hudi/test_a.py"]["one"]["commit"] == "aaaaaaaaaa"
+
+
+def git(folder: Path, *words: str) -> str:
+    told = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return told.stdout.strip()
+
+
+@pytest.fixture
+def repository(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with one commit of two files of tests."""
+    folder = place / "checkout"
+    (folder / "tests/tiers/hudi").mkdir(parents=True)
+    for name in ("a", "b"):
+        (folder / f"tests/tiers/hudi/test_{name}.py").write_text("def test_one(): ...\n")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "one")
+    monkeypatch.setattr(last_run, "ROOT", folder)
+    return folder
+
+
+def changed_since() -> str:
+    """The last column of the row of test_a in the tier hudi."""
+    return next(line for line in page().splitlines() if line.startswith("| hudi | test_a.py |")).split("|")[-2].strip()
+
+
+def test_a_result_of_an_earlier_text_of_its_test_is_marked(place: Path, repository: Path) -> None:
+    commit, file = git(repository, "rev-parse", "HEAD")[:10], repository / "tests/tiers/hudi/test_a.py"
+    record("hudi", report(place, one="passed", two="passed"), commit=commit, at="2026-01-01T00:00Z")
+    assert changed_since() == ""
+    assert "Of 0 of them the test was changed since." in page()
+    file.write_text("def test_one(): assert True\n")
+    assert changed_since() == "2", "also before it is committed"
+    assert "Of 2 of them the test was changed since." in page()
+    git(repository, "commit", "-q", "-a", "-m", "another text")
+    assert changed_since() == "2"
+    newer = git(repository, "rev-parse", "HEAD")[:10]
+    record("hudi", report(place, one="passed"), commit=newer, at="2026-01-02T00:00Z")
+    assert changed_since() == "1", "each result has its own commit"
+    file.write_text("def test_one(): ...\n")
+    assert changed_since() == "1", "what was there once is there again"
+    record("hudi", report(place, one="passed", two="passed"), commit=f"{newer}+", at="2026-01-03T00:00Z")
+    assert changed_since() == "", "changes that were not committed were run"
+
+
+def test_whether_a_test_was_changed_is_known_without_a_history(place: Path, repository: Path) -> None:
+    """In a shallow clone, and where no repository is at all: what was run stands with it."""
+    git(repository, "commit", "-q", "--allow-empty", "-m", "two")
+    of, file = git(repository, "rev-parse", "HEAD~1")[:10], repository / "tests/tiers/hudi/test_a.py"
+    for tier in ("hudi", "unit"):
+        record(tier, report(place, one="passed"), commit=of, at="2026-01-01T00:00Z")
+    git(place, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+    for where in (place / "shallow", repository):
+        shutil.rmtree(where / ".git") if where == repository else None
+        last_run.ROOT = where  # the fixture puts it back
+        assert changed_since() == ""
+        (where / file.relative_to(repository)).write_text("def test_one(): assert True\n")
+        assert changed_since() == "1"
+        assert "Of 2 of them the test was changed since." in page()
+
+
+def test_of_a_result_without_its_contents_it_is_not_known(place: Path, repository: Path) -> None:
+    """Nobody guesses: neither the mark nor its absence would be true."""
+    record("hudi", report(place, one="passed"), commit="aaaaaaaaaa", at="2026-01-01T00:00Z")
+    assert "source" not in results("hudi")["tests/tiers/hudi/test_a.py"]["one"]
+    assert changed_since() == "1 not known"
+    assert "Of 0 of them the test was changed since, of 1 it is not known." in page()
+
+
+def test_each_stored_result_says_what_was_run() -> None:
+    without = [
+        (file, test)
+        for tier in last_run.TIERS
+        for file, group in results(tier).items()
+        for test, result in group.items()
+        if not result.get("source")
+    ]
+    assert without == []
 
 
 def test_a_commit_that_is_said_is_one_of_the_checkout(tmp_path: Path) -> None:

@@ -108,6 +108,38 @@ def test_a_test_has_passed_with_all_of_its_parameters(monkeypatch: pytest.Monkey
     assert shown.last([two], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`; two: 3 cases"
 
 
+def unchanged(stored: shown.Results) -> shown.Results:
+    """The same results, of which nobody knows what was run."""
+    return {
+        file: {
+            test: {name: value for name, value in result.items() if name != "source"} for test, result in group.items()
+        }
+        for file, group in stored.items()
+    }
+
+
+def test_a_result_of_an_earlier_text_is_marked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(last_run, "ROOT", place)
+    (place / "test_a.py").write_text(SOURCE)
+    one, two, three = (Test("test_a.py", name, EVERY) for name in ("one", "two", "three"))
+    run = {"commit": "a" * 10, "at": "2026-01-01T00:00Z", "outcome": "passed"}
+    now, earlier = {**run, "source": last_run.held(place / "test_a.py")}, {**run, "source": "0123456789"}
+    stored = {"test_a.py": {"one": now, "two[x]": now, "two[y]": earlier}}
+    assert shown.last([one], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`"
+    assert shown.last([one, two, three], stored) == (
+        "2 of 3, 2026-01-01, `aaaaaaaaaa`; the test was changed since: two; no result: three"
+    )
+    assert shown.last([two], stored) == "1 of 1, 2026-01-01, `aaaaaaaaaa`; the test was changed since"
+    for names in ([two], [one, two], [one, two, three]):
+        row = f"| `a` | {shown.last(names, stored)} |"
+        assert last_run.CHANGED in row
+        assert last_run.unmarked(row) == last_run.unmarked(f"| `a` | {shown.last(names, unchanged(stored))} |")
+    stored["test_a.py"]["three"] = {**earlier, "outcome": "failed"}
+    assert shown.last([two, three], stored) == (
+        "1 of 2, 2026-01-01, `aaaaaaaaaa`; **failed**: three; the test was changed since: two, three"
+    )
+
+
 def test_a_claim_without_a_passing_result_of_real_parts_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of another tier that has passed does not hide it; a claim that names no such test
     is not meant.
