@@ -154,12 +154,19 @@ REPLACING = (
         f"{OVERWRITE}::test_a_batch_replaces_the_table",
     ),
     mutation(
+        "an-unknown-operation-ends-a-clustering",
+        "F491",
+        "the check of a write that has only begun fails, and no clustering beside it ends",
+        j("FencedConflictResolutionStrategy", " || other.getOperationType() == null", ""),
+        "tests/tiers/hudi/test_clustering.py::test_updates_beside_clustering",
+    ),
+    mutation(
         "nobody-waits-for-a-pending-overwrite",
         "F491 availability",
         "a pending overwrite has to repeat, however important, when others commit to its partitions",
         j(
             "FencedConflictResolutionStrategy",
-            "return completed ? Set.of() : writtenAndReplaced",
+            "return completed || other.getOperationType() == null ? Set.of() : writtenAndReplaced",
             "return true ? Set.of() : writtenAndReplaced",
         ),
         t("ConflictTest.whoeverIsAboutToReplaceAPartitionIsInTheWay"),
