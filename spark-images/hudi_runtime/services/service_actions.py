@@ -205,9 +205,14 @@ class Actions:
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
             many = commits(timeline) > int(options[KEEP_MAX])
-            reason = owner_that_holds(timeline, records) if many else ""
+            reason = (owner_that_holds(timeline, records) or self._replaced_that_holds(timeline)) if many else ""
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
+
+    def _replaced_that_holds(self, timeline: tl.Timeline) -> str:
+        """Which commit stays because files that it has replaced are there; empty when none does."""
+        first = next((i.requested for i in replacing(timeline) if i.requested not in self.gone), "")
+        return first and f"files that {first} has replaced are there: a clean deletes them first"
 
     def _look_for_replaced(self, options: Mapping[str, str]) -> None:
         """Find out which of the oldest commits have replaced files that are all gone.

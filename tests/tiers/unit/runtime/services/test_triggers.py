@@ -247,6 +247,7 @@ class Archiving:
         self.asked: list[str] = []
         self.there: set[str] = set()
         """Commits whose replaced files are there."""
+        self.archived = 1
         self.never = True
         self.locked_now = False
 
@@ -288,7 +289,7 @@ class Archiving:
     def archive(self, config: Any) -> int:
         assert self.locked_now
         self.kept.append((config.options[KEEP_MIN], config.options[KEEP_MAX]))
-        return 1
+        return self.archived
 
 
 def actions(table: Any, options: dict[str, str] | None = None, merge: merging.Merge = merging.LATER_COMMIT) -> Actions:
@@ -326,6 +327,11 @@ def test_a_commit_stays_while_the_files_that_it_replaced_are_there() -> None:
         table.there, table.asked = there, []
         own.archive(options)
         assert (table.asked, int(table.kept[-1][0])) == (asked, kept)
+    table.there, table.archived = {t(20)}, 0
+    said = actions(table).archive(options)
+    assert said.message == f"nothing may be archived yet: files that {t(20)} has replaced are there: " + (
+        "a clean deletes them first"
+    )
     table.listing = timeline(*names, done(25, 49, "replacecommit"))
     assert since_replaced(table.listing, own.gone) == 13, "completed meanwhile: nobody has looked"
 
