@@ -53,14 +53,15 @@ def _lines(first: str, others: str, text: str) -> list[str]:
 
 def wrapped(markdown: str) -> str:
     """The same text without a line of prose that is too long."""
-    lines, out, at, code = markdown.split("\n"), [], 0, False
+    lines, out, at, code, is_code = markdown.split("\n"), [], 0, False, False
     while at < len(lines):
         line = lines[at]
         if line.strip().startswith(_FENCE):
             code = not code
             alone = True
         else:
-            is_code = line.startswith("    ") and not re.match(rf"\s*{_ITEM}", line) and not (out and out[-1].strip())
+            begins = not re.match(rf"\s*{_ITEM}", line) and not (out and out[-1].strip())
+            is_code = line.startswith("    ") and (begins or is_code) or (is_code and not line.strip())
             alone = code or is_code or not line.strip() or bool(_NO_PROSE.match(line))
         if alone:
             out.append(line)

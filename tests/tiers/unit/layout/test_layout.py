@@ -141,7 +141,8 @@ def test_prose_wraps() -> None:
 def test_a_long_line_of_prose_is_wrapped() -> None:
     words = " ".join(["word"] * 30)
     assert [len(line) for line in wrapped(f"* {words}\n").split("\n")] == [96, 56, 0]
-    for kept in (f"| {words} |", f"# {words}", f"```\n{words}\n```", f"`{words}`", f"text\n\n    {words}"):
+    block = f"text:\n\n    short\n    {words}\n\n    {words}"
+    for kept in (block, f"| {words} |", f"# {words}", f"```\n{words}\n```", f"`{words}`", f"text\n\n    {words}"):
         assert wrapped(kept) == kept
 
 
