@@ -505,8 +505,8 @@ PROGRESS = (
         "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
         a(
             "writer/attempt",
-            "if self._committer.gave_up and sp.lost_executors(self._spark):",
-            "if self._committer.gave_up and self._committer is self:",
+            "if self._session.gave_up() and sp.lost_executors(self._spark):",
+            "if self._session.gave_up() and self._session is self:",
         ),
         f"{RUNTIME}/writer/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
     ),

@@ -25,6 +25,7 @@ from hudi_runtime.services.service_actions import (
     Actions,
     floor,
     keep_at_least,
+    owner_that_holds,
     since_replaced,
     with_least,
 )
@@ -180,6 +181,16 @@ def test_nothing_holds_a_quiet_table() -> None:
 def test_archival_stays_behind_what_is_not_swept(keys: dict[str, Any]) -> None:
     """I5: rolled back is not enough, a late file may still come."""
     assert floor(timeline(*COMMITS), records(**keys)) == t(20)
+
+
+def test_archival_says_which_writer_holds_it() -> None:
+    """F497: one that lives for months holds it for months, and the service is healthy."""
+    found = timeline(*COMMITS)
+    told = owner_that_holds(found, records(**{"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}}))
+    assert told == f"incarnation alive has given up the write {t(20)}; what is newer stays until it has ended"
+    pending = {f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}}
+    assert owner_that_holds(found, records(**pending)) == ""
+    assert owner_that_holds(found, records()) == ""
 
 
 def test_what_is_swept_holds_nothing() -> None:
