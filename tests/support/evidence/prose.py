@@ -61,7 +61,7 @@ def wrapped(markdown: str) -> str:
             alone = True
         else:
             begins = not re.match(rf"\s*{_ITEM}", line) and not (out and out[-1].strip())
-            is_code = line.startswith("    ") and (begins or is_code) or (is_code and not line.strip())
+            is_code = (line.startswith("    ") and (begins or is_code)) or (is_code and not line.strip())
             alone = code or is_code or not line.strip() or bool(_NO_PROSE.match(line))
         if alone:
             out.append(line)
