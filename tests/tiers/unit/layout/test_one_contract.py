@@ -206,3 +206,13 @@ def test_the_codes_of_the_data_file_are_those_of_the_enums() -> None:
     assert all(code.meaning for code in outcomes.ErrorCode)
     assert set(data["exitCodes"]) == {kind.value for kind in outcomes.FailureClass}
     assert {kind.value for kind in keys.Kind} == set(data["keys"])
+
+
+def test_the_words_of_the_data_file_are_those_of_the_enums() -> None:
+    """The Java module compares its own with the same file."""
+    told = keys.protocol()["words"]
+    assert set(told) >= {"GateState", "InstantState", "Phase", "Role", "FencingMode"}
+    assert told["Phase"] == [phase.name for phase in sorted(Phase)]
+    assert {name: found for name, found in told.items() if name != "Phase"} == {
+        name: [word.value for word in getattr(words, name)] for name in told if name != "Phase"
+    }
