@@ -66,8 +66,10 @@ class Tree:
         path = self.file(importer)
         before = path.read_text()
         path.write_text(f"{before}\nimport {imported}\n")
-        yield
-        path.write_text(before)
+        try:
+            yield
+        finally:
+            path.write_text(before)
 
 
 def holds(contract: dict[str, Any], graph: grimp.ImportGraph) -> bool:
@@ -80,7 +82,7 @@ def broken(graph: grimp.ImportGraph) -> list[str]:
 
 
 def forbidden(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[Import]:
-    """Imports of which each breaks the contract."""
+    """Imports to try: what the contract names, or the way back of each import that there is."""
     if contract["type"] == "forbidden":
         yield from itertools.product(contract["source_modules"], contract["forbidden_modules"])
     elif contract["type"] == "layers":
@@ -92,7 +94,7 @@ def forbidden(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[Im
                 yield from itertools.permutations(layer, 2)
             for higher, lower in itertools.combinations(layers, 2):
                 yield from itertools.product(lower, higher)
-    else:  # the way back of each import that there is
+    else:
         for ancestor in contract["ancestors"]:
             for importer in sorted(graph.find_descendants(ancestor)):
                 for imported in sorted(graph.find_modules_directly_imported_by(importer)):
@@ -101,11 +103,13 @@ def forbidden(contract: dict[str, Any], graph: grimp.ImportGraph) -> Iterator[Im
 
 
 def alone(contract: dict[str, Any], graph: grimp.ImportGraph, wrong: Import) -> bool:
-    """Whether no other contract forbids it."""
+    """Whether this contract forbids it, and no other one."""
     changed = deepcopy(graph)
     if wrong[1] not in graph.modules:
         changed.add_module(wrong[1], is_squashed=True)
     changed.add_import(importer=wrong[0], imported=wrong[1])
+    if holds(contract, changed):
+        return False
     return all(holds(other, changed) for other in CONTRACTS if other is not contract)
 
 
