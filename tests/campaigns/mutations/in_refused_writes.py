@@ -197,7 +197,7 @@ REFUSED_WRITES = (
         "a-restart-that-waits-is-at-rest",
         "availability F463",
         "what a restart waits for comes without an event, and is seen minutes later",
-        o("control/loop", '("Stalled", "Waiting")', "()"),
+        o("control/loop", "(WriterState.STALLED, WriterState.WAITING)", "()"),
         _RESTART,
     ),
     mutation(

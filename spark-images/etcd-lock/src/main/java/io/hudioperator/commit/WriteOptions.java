@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
+import io.hudioperator.contract.Words.Duplicates;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.OwnDeletes;
 import io.hudioperator.session.Session;
@@ -160,7 +161,7 @@ public final class WriteOptions {
     private static boolean hasKeysOnce(JsonNode job) {
         boolean ofUser = job.hasNonNull("application") || job.path("source").hasNonNull("python");
         return ofUser
-                && !"Allow".equals(Json.text(job, "duplicates"))
+                && !Duplicates.ALLOW.is(Json.text(job, "duplicates"))
                 && !job.path("table").path("recordKeyFields").isEmpty();
     }
 
