@@ -73,16 +73,23 @@ UNREADABLE = (
     ),
 )
 
+NOT_KEPT = a(
+    "settle/rollback",
+    '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
+    "    restoring",
+)
+NO_SECOND_LOOK = a(
+    "settle/rollback",
+    "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):",
+    "if found is not None and not victim:",
+)
+
 LOOK = (
     mutation(
         "completed-is-rolled-back",
         "I4 I8 F18",
         "a completed instant of a dead writer is rolled back like a pending one",
-        a(
-            "settle/rollback",
-            '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
-            "    restoring",
-        ),
+        NOT_KEPT,
         f"{SETTLING}::test_decision",
         f"{ROLLBACK}::test_completed_is_kept",
     ),
@@ -90,12 +97,16 @@ LOOK = (
         "one-look-is-enough",
         "I4 I8 F18",
         "nobody looks once more directly before the rollback",
-        a(
-            "settle/rollback",
-            "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):",
-            "if found is not None and not victim:",
-        ),
+        NO_SECOND_LOOK,
         f"{ROLLBACK}::test_completed_between_the_looks_is_kept",
+    ),
+    mutation(
+        "completed-in-the-drain-is-rolled-back",
+        "I3 I4 I8",
+        "what a dead writer's last request has completed is rolled back by both looks",
+        (NOT_KEPT, NO_SECOND_LOOK),
+        f"{ROLLBACK}::test_completed_is_kept",
+        "tests/tiers/hudi/test_fault_cells.py::test_what_lands_in_the_drain_is_kept",
     ),
     mutation(
         "rollback-with-another-policy",
