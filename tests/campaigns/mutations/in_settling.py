@@ -71,6 +71,7 @@ PROOFS = (
         f"{PROOF}::test_proofs",
         f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
         f"{SIMULATED}::test_force_deleted_executor_is_no_proof",
+        "tests/tiers/component/operator/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
     ),
     mutation(
         "failed-without-a-container-is-proof",
