@@ -376,6 +376,13 @@ COMMITS = (
         "tests/tiers/hudi/test_matrix.py::test_a_cell_with_a_race_is_ok",
     ),
     mutation(
+        "programs-never-lose-a-race",
+        "I9",
+        "programs that change one file group at once all commit",
+        NO_CONFLICT,
+        "tests/tiers/hudi/test_multi_writer.py::test_programs_insert_update_and_delete_in_rounds",
+    ),
+    mutation(
         "compaction-beats-writers",
         "availability",
         "a compaction that completed meanwhile makes a delta commit fail",
