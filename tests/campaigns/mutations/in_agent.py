@@ -233,6 +233,18 @@ LOOK = (
         ),
         f"{RUNTIME}/table/test_timeline.py::test_pending_is_what_has_no_completed_file",
     ),
+    mutation(
+        "foreign-instants-are-not-shown",
+        "I7",
+        "a pending instant of nobody is not reported: people learn nothing of a foreign writer",
+        a(
+            "agent/facts",
+            "    return tuple(instant for instant in second.pending if instant.requested in suspects)\n",
+            "    return ()\n",
+        ),
+        "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/hudi/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
+    ),
 )
 
 SWEEP = (
