@@ -52,7 +52,6 @@ def main() -> int:
     if given.cell:
         inside(given.cell, given.folder)
         return 0
-    OUT.mkdir(parents=True, exist_ok=True)
     wrong = 0
     for cell in cells(given.names) if not given.table else ():
         wanted = expected(cell)

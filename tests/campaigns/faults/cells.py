@@ -37,15 +37,16 @@ def expected(cell: Cell) -> str:
     return scenario_of(cell).expected[cell.setup]
 
 
-def run_cell(cell: Cell) -> dict[str, Any]:
+def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
     """Run one cell in a process of its own.
 
     What it has left is removed, its logs are kept when it is not what it must be.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"faults-{cell.scenario}-"))
+    OUT.mkdir(parents=True, exist_ok=True)
     log = OUT / f"{cell.file}.log"
     command = [sys.executable, "-m", "tests.campaigns.faults", "--cell", cell.name, "--folder", str(folder)]
-    result = run_apart(command, folder, log=log, limit=LIMIT + scenario_of(cell).takes_seconds)
+    result = run_apart(command, folder, log=log, limit=limit + scenario_of(cell).takes_seconds)
     if result["verdict"] == expected(cell):
         shutil.rmtree(folder, ignore_errors=True)
     else:

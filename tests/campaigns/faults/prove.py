@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from tests.campaigns.faults.cells import run_cell, scenario_of
-from tests.campaigns.faults.results import OUT, Cell, save
+from tests.campaigns.faults.results import Cell, save
 from tests.campaigns.faults.sides import SETUPS
 from tests.support.evidence import commit
 from tests.support.evidence.versions import versions
@@ -23,7 +23,6 @@ FAULT = "paused-writer"
 def main() -> int:
     print(scenario_of(Cell(FAULT, "ours")).fault)
     print(f"commit {commit()}; {', '.join(f'{name} {value}' for name, value in versions().items())}\n")
-    OUT.mkdir(parents=True, exist_ok=True)
     verdicts = {}
     for setup in ("stock", "ours"):
         print(f"{SETUPS[setup]} …", flush=True)

@@ -137,6 +137,8 @@ class Campaign:
         self._scratch = OUT / f"{copy}.log"
         self._names = tracked()
         self._hashes: dict[str, str] = {}
+        self._mutated_jar = False
+        """The jar in the copy is of a mutation that was judged before."""
 
     def result(self, one: Mutation) -> dict[str, Any] | None:
         """The stored result of a mutation for this code; None: there is none."""
@@ -196,10 +198,10 @@ class Campaign:
         begin = time.monotonic()
         self._place.apply(one)
         try:
-            if any(judges.tier(test) == "hudi" for test in one.tests) and any(
-                name.endswith(".java") for name in one.files
-            ):
+            java = any(name.endswith(".java") for name in one.files)
+            if "hudi" in map(judges.tier, one.tests) and (java or self._mutated_jar):
                 self._package()
+                self._mutated_jar = java
             seen = judges.run(one.tests, self._place.folder, self._scratch, one.files)
         finally:
             self._place.restore()

@@ -73,16 +73,23 @@ UNREADABLE = (
     ),
 )
 
+NOT_KEPT = a(
+    "settle/rollback",
+    '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
+    "    restoring",
+)
+NO_SECOND_LOOK = a(
+    "settle/rollback",
+    "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):",
+    "if found is not None and not victim:",
+)
+
 LOOK = (
     mutation(
         "completed-is-rolled-back",
         "I4 I8 F18",
         "a completed instant of a dead writer is rolled back like a pending one",
-        a(
-            "settle/rollback",
-            '    if found is not None and not found.pending:\n        return Step.KEEP, ""\n    restoring',
-            "    restoring",
-        ),
+        NOT_KEPT,
         f"{SETTLING}::test_decision",
         f"{ROLLBACK}::test_completed_is_kept",
     ),
@@ -90,12 +97,16 @@ LOOK = (
         "one-look-is-enough",
         "I4 I8 F18",
         "nobody looks once more directly before the rollback",
-        a(
-            "settle/rollback",
-            "if found is not None and (not found.pending or found.action not in tl.WRITE_ACTIONS):",
-            "if found is not None and not victim:",
-        ),
+        NO_SECOND_LOOK,
         f"{ROLLBACK}::test_completed_between_the_looks_is_kept",
+    ),
+    mutation(
+        "completed-in-the-drain-is-rolled-back",
+        "I3 I4 I8",
+        "what a dead writer's last request has completed is rolled back by both looks",
+        (NOT_KEPT, NO_SECOND_LOOK),
+        f"{ROLLBACK}::test_completed_is_kept",
+        "tests/tiers/hudi/test_fault_cells.py::test_what_lands_in_the_drain_is_kept",
     ),
     mutation(
         "rollback-with-another-policy",
@@ -124,6 +135,7 @@ LOOK = (
         "heartbeat files of a dead writer stay, and Hudi refuses its rollback for ever",
         a("settle/rollback", "    for heartbeat in sorted(touched):\n        remove_heartbeat(table, heartbeat)\n"),
         f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
+        "tests/tiers/hudi/test_agent.py::test_next_agent_finishes_a_rollback",
     ),
     mutation(
         "heartbeat-of-a-compaction-stays",
@@ -220,6 +232,18 @@ LOOK = (
             ),
         ),
         f"{RUNTIME}/table/test_timeline.py::test_pending_is_what_has_no_completed_file",
+    ),
+    mutation(
+        "foreign-instants-are-not-shown",
+        "I7",
+        "a pending instant of nobody is not reported: people learn nothing of a foreign writer",
+        a(
+            "agent/facts",
+            "    return tuple(instant for instant in second.pending if instant.requested in suspects)\n",
+            "    return ()\n",
+        ),
+        "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/hudi/test_foreign.py::test_the_first_instant_of_a_foreign_writer_is_shown",
     ),
 )
 

@@ -1,6 +1,6 @@
 """Mutations of fairness between writers: giving way, taking turns, declared partitions.
 
-None of them guards rows; each guards somebody's work.
+They guard somebody's work; one guards rows, and is noticed by a test of the same races.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_agent import RUNTIME, a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
+from tests.campaigns.mutations.in_wrapper import NO_CONFLICT
 from tests.campaigns.mutations.mutation import mutation
 
 YIELDING = f"{RUNTIME}/writer/test_yielding.py"
 WAITS = f"{RUNTIME}/writer/test_fairness.py"
+RACES = "tests/tiers/hudi/test_fairness.py"
 OUTCOMES = "tests/tiers/unit/plan/writers/test_committed_condition.py"
 OVERLAPS = "tests/tiers/unit/plan/writers/test_overlaps.py"
 LOST_TO = f"{RUNTIME}/writer/test_lost_to.py"
@@ -78,6 +80,14 @@ FAIRNESS = (
         "the winner of many races goes on while the loser asks for its turn",
         a("writer/fairness", "if o.wish.against == self._me and", "if o.wish.against == o.writer and"),
         f"{WAITS}::test_the_winner_waits_until_the_loser_has_committed",
+        f"{RACES}::test_with_turns_wasted_work_is_bounded",
+    ),
+    mutation(
+        "a-lost-race-is-committed",
+        "I9",
+        "a slow writer commits over the commits that a quick one has made to its file group meanwhile",
+        NO_CONFLICT,
+        f"{RACES}::test_without_turns_the_slow_writer_never_commits",
     ),
     mutation(
         "waits-for-every-write",

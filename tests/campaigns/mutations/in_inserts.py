@@ -17,6 +17,7 @@ KEYS = (
         j(STRATEGY, "                || !sameKeys(mine, other).isEmpty()\n"),
         t("InsertConflictsTest.theLaterCommitOfOneNewKeyIsRefused"),
         t("InsertConflictsTest.theGateSaysWhatIsCompared"),
+        "tests/tiers/hudi/test_unique.py::test_three_writers_bring_the_same_new_keys",
     ),
     mutation(
         "the-gate-does-not-say-what-is-compared",

@@ -162,6 +162,17 @@ UNDOING = (
         f"{POSITIONS}::test_a_position_behind_a_commit_that_was_undone_is_lost",
     ),
     mutation(
+        "fenced-readers-do-not-wait",
+        "I8",
+        (
+            "a reader that waits for the oldest pending write gives what was requested after it, and never the write "
+            "that ends last"
+        ),
+        a("read/positions", "if self.wants(i) and (not fence or i.requested < fence))", "if self.wants(i))"),
+        f"{POSITIONS}::test_a_long_writer_that_finishes_last",
+        "tests/tiers/hudi/test_matrix.py::test_a_cell_of_pulls_is_ok",
+    ),
+    mutation(
         "manifests-that-a-savepoints-names-are-pruned",
         "I9",
         "of the lists of files that a writer had read at a savepoint only the last one stays",

@@ -71,6 +71,7 @@ PROOFS = (
         f"{PROOF}::test_proofs",
         f"{SIMULATED}::test_force_deleted_pod_is_no_proof",
         f"{SIMULATED}::test_force_deleted_executor_is_no_proof",
+        "tests/tiers/component/operator/test_attempts.py::test_a_force_deleted_driver_is_not_proven_dead",
     ),
     mutation(
         "failed-without-a-container-is-proof",
@@ -388,6 +389,7 @@ SETTLING = (
             ),
         ),
         f"{SIMULATED}::test_operator_dies_before_and_after_every_action_of_settling",
+        f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
     ),
     mutation(
         "the-plan-goes-on-after-a-failure",

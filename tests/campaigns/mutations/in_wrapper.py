@@ -19,6 +19,7 @@ CONFLICT = (
     "                        || !writtenAndReplaced(mine, other).isEmpty()\n"
     "                        || !aboutToBeReplaced(mine, other).isEmpty());\n"
 )
+NO_CONFLICT = j("FencedConflictResolutionStrategy", CONFLICT, "        return false;\n")
 NOTED = "tests/tiers/hudi/test_noted_reads.py::test_what_a_write_is_made_from"
 OWN = "        mine.ownStatement = own;\n"
 NO_GUARD_OF_FOLDERS = (
@@ -364,8 +365,22 @@ COMMITS = (
         "no-commit-conflicts",
         "I9",
         "two commits of one file group are no conflict",
-        j("FencedConflictResolutionStrategy", CONFLICT, "        return false;\n"),
+        NO_CONFLICT,
         t("ConflictTest.whoConflicts"),
+    ),
+    mutation(
+        "no-commit-conflicts-in-a-cell",
+        "I9",
+        "two commits of one file group are no conflict, in a cell of RFC-22's plan",
+        NO_CONFLICT,
+        "tests/tiers/hudi/test_matrix.py::test_a_cell_with_a_race_is_ok",
+    ),
+    mutation(
+        "programs-never-lose-a-race",
+        "I9",
+        "programs that change one file group at once all commit",
+        NO_CONFLICT,
+        "tests/tiers/hudi/test_multi_writer.py::test_programs_insert_update_and_delete_in_rounds",
     ),
     mutation(
         "compaction-beats-writers",

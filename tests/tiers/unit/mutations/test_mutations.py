@@ -372,6 +372,32 @@ def test_a_test_that_fails_anyhow_judges_none_and_stops_nobody(
     assert one.result(dear) is None
 
 
+def test_the_jar_of_one_mutation_judges_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of the hudi tier load the jar, which is built from the sources of the copy."""
+    test = "tests/tiers/hudi/test_x.py::t"
+    java, python, again = (
+        mutation(name, "I1", "x", Edit(file, "a", "b"), test)
+        for name, file in (("java", "A.java"), ("python", "a.py"), ("again", "b.py"))
+    )
+    now: list[str] = []
+    built: list[str] = []
+
+    def run(tests: list[str], *_: object) -> judges.Seen:
+        return judges.Seen(failed=dict.fromkeys(tests, "AssertionError: no"))
+
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "mutations.json")
+    monkeypatch.setattr(campaign, "OUT", tmp_path)
+    monkeypatch.setattr(campaign, "own_key", lambda *_: "key")
+    monkeypatch.setattr(campaign.judges, "run", run)
+    monkeypatch.setattr(campaign.judges, "build", lambda *_, **__: built.append(now[-1]) or "")
+    monkeypatch.setattr(Place, "apply", lambda _, one: now.append(one.id))
+    monkeypatch.setattr(Place, "restore", lambda _: None)
+    one = campaign.Campaign([])
+    for each in (python, java, python, again, java):
+        one._judge(each)
+    assert built == ["java", "python", "java"]
+
+
 def test_a_rule_says_which_of_its_mutations_were_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, never = [mutation for mutation in of("I1", MUTATIONS) if not mutation.redundant][:3]
     outcomes = {one.id: campaign.SURVIVED, other.id: campaign.INVALID, never.id: None}

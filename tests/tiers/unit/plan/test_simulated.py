@@ -356,6 +356,9 @@ def test_operator_dies_between_actions_all_the_time(crash_every: int) -> None:
     world.run(all_settled, crash_every=crash_every)
     assert before, "it died before there was anybody to settle"
     assert world.deaths > before, "it died in settling"
+    world.settle_down()
+    left = [name for name in world.names("admit") if name.startswith("lake.backfill")]
+    assert not left, "an admission outlives its operator"
 
 
 def killed_with_the_lock(dies_before: int | None = None) -> tuple[World, int]:

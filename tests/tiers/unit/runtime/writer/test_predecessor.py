@@ -24,6 +24,7 @@ def lock(attempt: object) -> Entry:
     return Entry("lock", {"inc": "i", "attempt": attempt}, 1)
 
 
+@pytest.mark.timeout(20)  # shorter than the limit of make mutations, which does not say what hangs
 @pytest.mark.parametrize(
     ("held", "owner"),
     [
