@@ -23,6 +23,7 @@ from hudi_contract.reports import ReportedCommit, ReportedError, ReportedInstant
 from hudi_contract.requests import (
     BootstrapDone,
     BootstrapRequest,
+    Foreign,
     MetadataDone,
     MetadataRequest,
     RestoreDone,
@@ -49,6 +50,7 @@ ROWS, FILES, BYTES = 7, 2, 100
 RESTORE = "restore"
 LISTED, COMMITS = 20, 10
 BACKOFF_MS, LONGEST_MS, WAIT_MS = 10_000, 3_600_000, 2_000
+CLOCK_ZERO = "19700101000000000"
 INDEX = "hoodie.metadata.index.column.stats.enable"
 
 
@@ -102,6 +104,7 @@ class Agents(Processes):
         was_open = gate.get("adopted") or gate["state"] == GateState.OPEN
         if not was_open and not self._adopted(process):
             return False
+        self.move_clock(self._newest())
         process.assignment = self.mod("assignment")
         return True
 
@@ -117,7 +120,10 @@ class Agents(Processes):
             waiting = tuple(one.but(beating=one.instant in self.beating) for one in told.foreign)
             self._put_report(told.but(foreign=waiting, error=error, commits_since={}, commits=()))
             return False
-        return all(record.reason != Reason.ADOPTED or record.phase >= Phase.Swept for record in self._records())
+        if any(record.reason == Reason.ADOPTED and record.phase < Phase.Swept for record in self._records()):
+            return False
+        self.put("done/foreign", Foreign().to_json())
+        return True
 
     # ---- reports
 
@@ -357,9 +363,9 @@ class Agents(Processes):
         if f"instant/{instant}" in self.kv:
             raise Waits(f"instant {instant} is being settled")
         boundary = max(self.completion(t) for t in self.completed)
-        return SavepointDone(
-            result=Result.COMPLETED, instant=instant, completion_time=self.new_time(), boundary=boundary
-        )
+        taken = self.new_time()
+        self.move_clock(taken)
+        return SavepointDone(result=Result.COMPLETED, instant=instant, completion_time=taken, boundary=boundary)
 
     # ---- restores
 
@@ -469,7 +475,8 @@ class Agents(Processes):
 
     def _newest(self) -> str:
         """Newest time on the timeline."""
-        return max([*self._pending(), *(self.completion(t) for t in self.completed | self.restore_instants)])
+        ended = (self.completion(t) for t in self.completed | self.restore_instants)
+        return max([*self._pending(), *ended], default=CLOCK_ZERO)
 
     def _undone(self, boundary: str) -> list[str]:
         """Commits that completed after the boundary, the last one last."""
@@ -479,6 +486,7 @@ class Agents(Processes):
         assert nonce not in self.restored, "a table is restored twice for one nonce"
         assert self.holds(process), "a restore is completed while somebody else could hold the lock (I1)"
         self.restored.append(nonce)
+        self.move_clock(self.completion(process.instant))
         self.restore_instants.add(process.instant)
         self.drop("lock")
         self.drop(f"instant/{process.instant}")
@@ -562,11 +570,18 @@ class Agents(Processes):
         self.put("done/bootstrap", ahead.to_json())
         if self.bootstrapped:  # by an agent that died before its word
             return 5
-        if self.bootstrap_error:
-            failed = ahead.but(result=Result.FAILED, code=SourceError.SOURCE_INVALID, message=self.bootstrap_error)
-            self.put("done/bootstrap", failed.to_json())
-            return 0
-        return 1
+        failed = ahead.but(result=Result.FAILED, code=Result.FAILED)
+        if self.completed:
+            told = failed.but(message="the table already has commits: it is bootstrapped only once")
+        elif pending := next(iter(self._pending()), ""):
+            waits = ahead.but(failures=record.failures, retry_at_ms=self.now_ms + backoff_ms(1))
+            told = waits.but(message=f"instant {pending} is pending")
+        elif self.bootstrap_error:
+            told = failed.but(code=SourceError.SOURCE_INVALID, message=self.bootstrap_error)
+        else:
+            return 1
+        self.put("done/bootstrap", told.to_json())
+        return 0
 
     def _bootstrap_step(self, process: Process, record: BootstrapDone) -> bool:
         match process.step:
@@ -577,6 +592,7 @@ class Agents(Processes):
             case 3:
                 assert self.holds(process), "a commit landed while somebody else could hold the lock (I1)"
                 assert not self.bootstrapped, "a table was bootstrapped twice"
+                self.move_clock(self.completion(process.instant))
                 self.completed.add(process.instant)
                 self.bootstrapped.append(process.instant)
             case 4:

@@ -1,0 +1,477 @@
+"""The simulated agent and the agent's own code write the same: for each request, for settling, for
+reports, and where neither goes on.
+
+The operator is the same in both worlds. Compared is every value below `done/`, `settle/` and
+`report/`, in order: its fields, its words and its counts; of times, names and messages, that they
+are there. What the simulated one cannot at all is said at its top
+(tests/support/world/simulated_agent.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import RequestKind
+from hudi_runtime.agent import creation
+from hudi_runtime.process.errors import RuntimeFailure
+from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_metadata_table import Fake as MetadataFake
+from tests.support.world.fake_restores import KEPT, UNDONE, T
+from tests.support.world.fake_restores import Fake as RestoreFake
+from tests.support.world.fake_savepoints import Fake as SavepointFake
+from tests.support.world.meeting import Meeting
+from tests.support.world.served import (
+    dataset_in_memory,
+    in_its_time,
+    names_of,
+    with_agent,
+    with_bootstrap,
+    with_metadata,
+    with_restores,
+    with_savepoints,
+)
+from tests.support.world.simulated_agent import ROWS as BOOTSTRAPPED
+from tests.support.world.simulated_store import Author
+from tests.support.world.simulated_world import World, all_settled, finished
+
+JsonDict = dict[str, Any]
+Do = Callable[[World, Any], None]
+"""With the world and, where the agent's code serves, the fake of its table."""
+UNTIL = 120
+ROWS = 10
+OLD = "20251231000000000"
+SOURCE = {"source": {"path": "s3a://lake/plain", "format": "Parquet"}}
+
+
+# ---- what was written
+
+
+class Told:
+    """Every value that was put into a world, in order."""
+
+    def __init__(self, world: World) -> None:
+        self.values: list[tuple[str, JsonDict]] = []
+        put = world.put
+
+        def heard(key: str, value: JsonDict, lease: str = "") -> int:
+            self.values.append((key, value))
+            return put(key, value, lease)
+
+        world.put = heard  # type: ignore[method-assign]
+
+    def below(self, prefix: str) -> list[list[Any]]:
+        """The shapes of each key that begins so, one after the other, without repetitions."""
+        found: dict[str, list[Any]] = {}
+        for key, value in self.values:
+            if key.startswith(prefix):
+                shapes, shape = found.setdefault(key, []), shaped(value, kind=key.partition("/")[0])
+                if shapes[-1:] != [shape]:
+                    shapes.append(shape)
+        return sorted(found.values(), key=repr)
+
+
+NAMES = ("inc", "agentInc", "owner", "claimedBy", "attempt", "tableUID", "message", "error")
+
+
+def shaped(value: Any, name: str = "", *, kind: str = "") -> Any:
+    """A value without what differs from world to world."""
+    if kind == "settle":  # the agent's part of it; the rest is the operator's
+        instants = sorted((shaped(item) for item in value["instants"].values()), key=repr)
+        return sorted(value), value["phase"], instants, sorted(value["times"])
+    if isinstance(value, dict):
+        return {key: shaped(one, key) for key, one in sorted(value.items())}
+    if isinstance(value, list):
+        return [shaped(one, name) for one in value]
+    if isinstance(value, str) and (name in NAMES or re.fullmatch(r"\d{17}|\d{4}-\d\d-\d\dT[\d:]{8}Z", value)):
+        return "<time>" if value[:2] == "20" else f"<{name}>" if value else ""
+    return "<ms>" if name.endswith("Ms") and value else value
+
+
+# ---- both
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is done in both worlds, and the keys that are compared."""
+
+    key: str
+    real: Callable[[Meeting, pytest.MonkeyPatch], Any]
+    """Puts the agent's code into the world; its fake, if it has one."""
+    steps: tuple[tuple[Do, Callable[[World], bool]], ...]
+    """Something that happens, and until when the world goes on."""
+    status: str = ""
+    """A field of the HudiTable's status that is compared, too."""
+    table: JsonDict = field(default_factory=dict)
+    last: bool = False
+    """Only the last value of the key: one of them looks more often."""
+    ready: bool = True
+    """The first step comes when the table is Ready."""
+
+
+def nothing(world: World, fake: Any) -> None:
+    pass
+
+
+def commits(world: World, *instants: str) -> None:
+    world.completions |= {T[1]: T[4], T[2]: T[3]}  # before the savepoint of the fake
+    for instant in instants:
+        world.authors[instant] = Author("lake/load", "lake.load-1", ROWS)
+        world.completed.add(instant)
+
+
+def change(*instants: str, foreign: str = "", **spec: Any) -> Do:
+    """A person edits the HudiTable, which has these commits."""
+
+    def do(world: World, fake: Any) -> None:
+        commits(world, *instants)
+        world.foreign |= {foreign: "commit"} if foreign else {}
+        world.change(**spec)
+
+    return do
+
+
+def outcome(name: str, word: str) -> Callable[[World], bool]:
+    def reached(world: World) -> bool:
+        found = world.status(name)
+        shown = found[-1] if isinstance(found, list) and found else found or {}
+        return bool(shown.get("outcome") == word)
+
+    return reached
+
+
+def ready(world: World) -> bool:
+    return world.is_true(world.table, "Ready")
+
+
+def play(world: World, case: Case, fake: Any = None) -> None:
+    world.make_table(fencing={"drainSeconds": 1}, **case.table)
+    if case.ready:
+        world.run(ready)
+    for do, until in case.steps:
+        do(world, fake)
+        world.run(until, seconds=UNTIL)
+    for _ in range(20 if case.status == "timeline" else 0):  # the agent lists every 15 s
+        world.reconcile()
+        world.tick()
+
+
+def result(world: World, told: Told, case: Case) -> Any:
+    if case.last:
+        return shaped(world.kv[case.key].value), shaped(world.status(case.status))
+    more = [told.below("instant/"), told.below("done/")] if case.key == "settle/" else []
+    return told.below(case.key), more, shaped(world.status(case.status))
+
+
+# ---- requests
+
+
+def savepoints(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> SavepointFake:
+    fake = SavepointFake([])
+    with_savepoints(world, fake)
+    serve = world.serve
+
+    def filled(process: Any, requests: JsonDict) -> None:
+        assert serve is not None
+        fake.names = fake.names or names_of(world)
+        serve(process, requests)
+
+    world.serve = filled
+    return fake
+
+
+def restores(*names: str) -> Callable[[Meeting, pytest.MonkeyPatch], RestoreFake]:
+    def real(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFake:
+        fake = RestoreFake([*KEPT, *names], comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"})
+        with_restores(world, fake, monkeypatch)
+        return fake
+
+    return real
+
+
+def restore(*names: str, listed: tuple[str, ...] = ("good",), savepoint: str = "good") -> Do:
+    """The same commits and savepoints for the simulated agent, and what is asked."""
+
+    def do(world: World, fake: Any) -> None:
+        for name in (*KEPT, *names):
+            times, _, action = name.partition(".")
+            instant, _, completion = times.partition("_")
+            if action == "commit":
+                commits(world, instant)
+                world.completions[instant] = completion
+            else:
+                taken = "good" if instant == T[2] else "later"
+                said = {"name": taken, "result": "Completed", "instant": instant, "completionTime": completion}
+                world.put(f"done/savepoint-{taken}", {**said, "boundary": T[4], "atMs": 1})
+        wanted = {"savepoint": savepoint, "nonce": "n1"}
+        world.change(savepoints=[{"name": name} for name in listed], restore=wanted)
+
+    return do
+
+
+def is_restored(world: World) -> bool:
+    return outcome("restore", "Completed")(world) and ready(world)
+
+
+LATER = f"{T[7]}_{T[10]}.savepoint"
+
+
+def bootstraps(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> BootstrapFake:
+    fake = BootstrapFake(rows=BOOTSTRAPPED, wrote=BOOTSTRAPPED)
+    dataset_in_memory(fake, monkeypatch)
+    with_bootstrap(world, fake, monkeypatch)
+    return fake
+
+
+def bad_source(world: World, fake: Any) -> None:
+    world.bootstrap_error = "column x is missing"
+    if fake is not None:
+        fake.source_error = RuntimeFailure(FailureClass.USER_ERROR, world.bootstrap_error)
+
+
+def mended(world: World, fake: Any) -> None:
+    world.bootstrap_error = world.metadata_error = ""
+    if isinstance(fake, BootstrapFake):
+        fake.source_error = None
+    elif fake is not None:
+        fake.error = None
+
+
+def metadata(*partitions: str) -> Callable[[Meeting, pytest.MonkeyPatch], MetadataFake]:
+    def real(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> MetadataFake:
+        fake = MetadataFake(leaves=(set(partitions), set()))
+        with_metadata(world, fake)
+        return fake
+
+    return real
+
+
+def bad_store(world: World, fake: Any) -> None:
+    world.metadata_error = "the store has failed"
+    if fake is not None:
+        fake.error = OSError(world.metadata_error)
+    world.change(metadataTable={"rebuild": "1"})
+
+
+INDEXED = {"indexes": ["ColumnStats"], "rebuild": "1"}
+BEGUN = {"bootstrap": SOURCE}
+REQUESTS = {
+    "a savepoint": Case(
+        "done/savepoint-a",
+        savepoints,
+        ((change(T[1], T[2], savepoints=[{"name": "a"}]), outcome("savepoints", "Completed")),),
+        "savepoints",
+    ),
+    "a savepoint of an empty table": Case(
+        "done/savepoint-a",
+        savepoints,
+        ((change(savepoints=[{"name": "a"}]), outcome("savepoints", "Failed")),),
+        "savepoints",
+    ),
+    "a savepoint beside a foreign writer": Case(
+        "done/savepoint-a",
+        savepoints,
+        ((change(T[1], foreign=T[3], savepoints=[{"name": "a"}]), outcome("savepoints", "Failed")),),
+        "savepoints",
+    ),
+    "a restore": Case("done/", restores(*UNDONE), ((restore(*UNDONE), is_restored),), "restore"),
+    "a restore without later commits": Case("done/", restores(), ((restore(), is_restored),), "restore"),
+    "a restore of no savepoint": Case(
+        "done/", restores(*UNDONE), ((restore(savepoint="never"), outcome("restore", "Failed")),), "restore"
+    ),
+    "a restore that drops a later savepoint": Case(
+        "done/", restores(*UNDONE, LATER), ((restore(*UNDONE, LATER), is_restored),), "restore"
+    ),
+    "a restore beside a foreign writer": Case(
+        "done/",
+        restores(*UNDONE, f"{T[11]}.commit.requested"),
+        ((lambda w, f: (w.foreign.update({T[11]: "commit"}), restore(*UNDONE)(w, f)), outcome("restore", "Failed")),),
+        "restore",
+    ),
+    "a restore to before a savepoint that is wanted": Case(
+        "done/",
+        restores(*UNDONE, LATER),
+        ((restore(*UNDONE, LATER, listed=("good", "later")), outcome("restore", "Failed")),),
+        "restore",
+    ),
+    "a bootstrap": Case("done/bootstrap", bootstraps, ((nothing, ready),), "bootstrap", BEGUN, ready=False),
+    "a bootstrap from a bad source": Case(
+        "done/bootstrap",
+        bootstraps,
+        ((bad_source, outcome("bootstrap", "Failed")), (mended, ready)),
+        "bootstrap",
+        BEGUN,
+        ready=False,
+    ),
+    "the metadata table goes": Case(
+        "done/metadata",
+        metadata(),
+        ((change(metadataTable={"enabled": False}), outcome("metadataTable", "Completed")),),
+        "metadataTable",
+    ),
+    "the metadata table is made": Case(
+        "done/metadata",
+        metadata("files"),
+        ((change(metadataTable={"rebuild": "1"}), outcome("metadataTable", "Completed")),),
+        "metadataTable",
+    ),
+    "the metadata table gets an index": Case(
+        "done/metadata",
+        metadata("files", "column_stats", "partition_stats"),
+        ((change(metadataTable=INDEXED), outcome("metadataTable", "Completed")),),
+        "metadataTable",
+    ),
+    "the metadata table fails": Case(
+        "done/metadata",
+        metadata("files"),
+        ((bad_store, outcome("metadataTable", "Failed")), (mended, outcome("metadataTable", "Completed"))),
+        "metadataTable",
+    ),
+}
+
+
+# ---- settling and reports
+
+
+def agent(**errors: Any) -> Callable[[Meeting, pytest.MonkeyPatch], None]:
+    return lambda world, monkeypatch: with_agent(world, monkeypatch, **errors)
+
+
+def works(*, until: int) -> tuple[Do, Callable[[World], bool]]:
+    """A writer is killed at this step, and tried again."""
+
+    def begin(world: World, fake: Any) -> None:
+        world.writer_hang_at = until
+        world.make_writer("load", retryPolicy={"limit": 2, "backoffSeconds": 1})
+
+    def there(world: World) -> bool:
+        process = world.writer_process("load")
+        return process is not None and process.step >= until
+
+    return begin, there
+
+
+def dies(world: World, fake: Any) -> None:
+    victim = world.writer_process("load")
+    assert victim is not None
+    world.writer_hang_at = None
+    world.kill(victim)
+
+
+def agent_dies_first(world: World, fake: Any) -> None:
+    """Between the claim of an instant and its end there is nothing here: it dies beside it."""
+    process = world.agent_process()
+    assert process is not None
+    world.kill(process)
+    dies(world, fake)
+
+
+def settled(world: World) -> bool:
+    return all_settled(world) and finished("load")(world)
+
+
+def foreign(**instants: str) -> Do:
+    """Instants (with their actions) that others have left."""
+
+    def do(world: World, fake: Any) -> None:
+        world.foreign |= {t.removeprefix("t"): action for t, action in instants.items()}
+
+    return do
+
+
+def beating(world: World, fake: Any) -> None:
+    world.foreign, world.beating = {OLD: "commit", T[1]: "clean"}, {OLD}
+
+
+def stalled(world: World) -> bool:
+    return world.condition(world.table, "Stalled")["status"] == "True"
+
+
+def reported(world: World) -> bool:
+    return bool(world.kv.get("report/timeline"))
+
+
+def unready(code: str, message: str = "why not") -> Do:
+    def do(world: World, fake: Any) -> None:
+        world.table_error = {"code": code, "message": message}
+
+    return do
+
+
+def refused(code: str, real: Callable[[Meeting, pytest.MonkeyPatch], None], **table: Any) -> Case:
+    return Case("report/timeline", real, ((unready(code), reported),), "timeline", table, last=True, ready=False)
+
+
+ADOPT = {"adoption": {"policy": "Adopt", "rollbackInstants": [OLD]}}
+FOREIGN = foreign(**{f"t{OLD}": "commit"})
+SETTLING = {
+    "a writer that was killed before its commit": Case(
+        "settle/", agent(), (works(until=3), (dies, settled)), "timeline"
+    ),
+    "a writer that was killed after its commit": Case(
+        "settle/", agent(), (works(until=5), (dies, settled)), "timeline"
+    ),
+    "a writer that was killed before it had an instant": Case(
+        "settle/", agent(), (works(until=2), (dies, settled)), "timeline"
+    ),
+    "a writer and the agent": Case("settle/", agent(), (works(until=3), (agent_dies_first, settled)), "timeline"),
+    "instants of former writers": Case("settle/", agent(), ((FOREIGN, ready),), "timeline", ADOPT, ready=False),
+}
+REPORTS = {
+    "commits": Case(
+        "report/timeline",
+        agent(),
+        ((lambda w, _: w.make_writer("load"), finished("load")),),
+        "timeline",
+        {"services": {"clean": {"afterCommits": 10}}},
+        last=True,
+    ),
+    "a writer at work": Case("report/timeline", agent(), (works(until=3),), "timeline", last=True),
+    "pending instants of former writers": Case(
+        "report/timeline", agent(), ((beating, stalled),), "timeline", last=True, ready=False
+    ),
+    "a pending instant of a foreign writer": Case(
+        "report/timeline",
+        agent(),
+        ((FOREIGN, lambda w: w.is_true(w.table, "ForeignWriters")),),
+        "timeline",
+        last=True,
+    ),
+    "no storage": refused(
+        "StorageUnreachable", agent(probe=RuntimeFailure(FailureClass.STORAGE_UNREACHABLE, "why not"))
+    ),
+    "another table": refused("TableMismatch", agent(compare=creation.TableMismatch("why not"))),
+    "another lock": refused("OtherLockAuthority", agent(marker=creation.OtherLockAuthority("why not"))),
+    "a table where none may be": refused("TableExists", agent(), adoption={"policy": "Create"}),
+    "no table where one must be": refused("TableNotFound", agent(there=False), adoption={"policy": "Adopt"}),
+}
+CASES = REQUESTS | SETTLING | REPORTS
+
+
+def both(case: Case, monkeypatch: pytest.MonkeyPatch, simulated: type[World] = World) -> tuple[Any, Any]:
+    """What the simulated agent has written, and what the agent's code has."""
+    world = simulated()
+    told = Told(world)
+    play(world, case)
+    found = result(world, told, case)
+    meeting = Meeting()
+    in_its_time(meeting, monkeypatch)
+    told = Told(meeting)
+    play(meeting, case, case.real(meeting, monkeypatch))
+    return found, result(meeting, told, case)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_both_write_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated, real = both(CASES[name], monkeypatch)
+    assert simulated == real
+
+
+def test_every_request_has_a_case() -> None:
+    ids = {case.key.removeprefix("done/").partition("-")[0] for case in REQUESTS.values()} - {""} | {"restore"}
+    assert ids | {RequestKind.SERVICE} == set(RequestKind)
