@@ -9,17 +9,28 @@ are there. What the simulated one cannot at all is said at its top
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.words import RequestKind
+from hudi_contract.requests import request_id
+from hudi_contract.words import RequestKind, Stage
+from hudi_operator.api.bootstrap import Bootstrap
+from hudi_operator.api.metadata_table import MetadataTable
+from hudi_operator.api.restore import Restore
+from hudi_operator.plan.requests import bootstrap as bootstrap_requests
+from hudi_operator.plan.requests import metadata_table as metadata_requests
+from hudi_operator.plan.requests import restores as restore_requests
+from hudi_operator.plan.requests import savepoints as savepoint_requests
 from hudi_runtime.agent import creation
-from hudi_runtime.process.errors import RuntimeFailure
+from hudi_runtime.process.errors import Failure, RuntimeFailure
+from hudi_runtime.process.result import Reporter, Tally, termination_message
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
 from tests.support.world.fake_metadata_table import Fake as MetadataFake
 from tests.support.world.fake_restores import KEPT, UNDONE, T
@@ -37,7 +48,7 @@ from tests.support.world.served import (
     with_savepoints,
 )
 from tests.support.world.simulated_agent import ROWS as BOOTSTRAPPED
-from tests.support.world.simulated_store import Author
+from tests.support.world.simulated_store import Author, Store
 from tests.support.world.simulated_world import World, all_settled, finished
 
 JsonDict = dict[str, Any]
@@ -60,8 +71,9 @@ class Told:
         put = world.put
 
         def heard(key: str, value: JsonDict, lease: str = "") -> int:
-            self.values.append((key, value))
-            return put(key, value, lease)
+            revision = put(key, value, lease)
+            self.values.append((key, world.kv[key].value))
+            return revision
 
         world.put = heard  # type: ignore[method-assign]
 
@@ -473,5 +485,184 @@ def test_both_write_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_request_has_a_case() -> None:
-    ids = {case.key.removeprefix("done/").partition("-")[0] for case in REQUESTS.values()} - {""} | {"restore"}
-    assert ids | {RequestKind.SERVICE} == set(RequestKind)
+    tried = {case.key.removeprefix("done/").partition("-")[0] for case in REQUESTS.values()} - {""} | {"restore"}
+    assert tried | {RequestKind.SERVICE} == set(RequestKind)
+
+
+# ---- where neither goes on
+
+
+NONCE = MetadataTable(rebuild="1").nonce
+ASKED: dict[str, Any] = {
+    request_id(RequestKind.SAVEPOINT, "a"): (savepoint_requests.request("a"), savepoints),
+    request_id(RequestKind.RESTORE, "n1"): (
+        restore_requests.request(Restore("good", "n1"), ["good"]),
+        restores(*UNDONE),
+    ),
+    request_id(RequestKind.BOOTSTRAP): (
+        bootstrap_requests.request("uid-1", Bootstrap("s3a://lake/plain")),
+        bootstraps,
+    ),
+    request_id(RequestKind.METADATA): (metadata_requests.request(MetadataTable(rebuild="1")), metadata("files")),
+}
+"""By id: the request, and the agent's code that serves it."""
+OTHER = {"inc": "other", "attempt": "lake.other-1"}
+
+
+def gate(state: str) -> Callable[[World], Any]:
+    return lambda world: world.put("gate", {**world.kv["gate"].value, "state": state})
+
+
+def phase(role: str, phase: str) -> Callable[[World], Any]:
+    return lambda world: world.put("settle/other", {**OTHER, "reason": "LeaseGone", "role": role, "phase": phase})
+
+
+def registered(world: World) -> None:
+    world.put("writer/other", {**OTHER, "role": "agent"})
+
+
+def pending(world: World) -> None:
+    world.put(f"instant/{T[11]}", {"inc": "other", "action": "commit", "state": "Pending"})
+
+
+def older(world: World) -> None:
+    world.put("assignment", {**world.kv["assignment"].value, "metadataTable": "Files/0"})
+
+
+FREE, OLDER = "nothing in the way", "its options are older"
+DEAD, GONE = "a writer is not settled", "a writer is rolled back"
+GONE_AGENT = "another agent is rolled back"
+STATES: dict[str, Callable[[World], Any]] = {
+    FREE: lambda world: None,
+    "the gate is open": gate("open"),
+    "the gate is frozen": gate("frozen"),
+    "another agent is registered": registered,
+    "another agent is not settled": phase("agent", "Draining"),
+    GONE_AGENT: phase("agent", "RollingBack"),
+    DEAD: phase("writer", "Draining"),
+    GONE: phase("writer", "RollingBack"),
+    "an instant is pending": pending,
+    OLDER: older,
+}
+GO_ON = {
+    "savepoint-a": {FREE, GONE_AGENT, DEAD, GONE, OLDER},
+    "restore-n1": {FREE, GONE_AGENT, DEAD, GONE, OLDER},
+    "bootstrap": {FREE, OLDER},
+    "metadata": {FREE},
+}
+"""The states in which a request is carried out; the lock of a dead writer is not there."""
+JUDGED = "the operator must not ask"
+
+
+def answer(world: World, id: str, state: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is written about a request that is put into a world in this state."""
+    request, real = ASKED[id]
+    world.make_table()
+    world.run(ready)
+    value = {k: v for k, v in world.kv["gate"].value.items() if k != "adopted" or id != "bootstrap"}
+    world.put("gate", {**value, "state": "closed", **({"restoring": "n1"} if id == "restore-n1" else {})})
+    world.put("assignment", {**world.kv["assignment"].value, "metadataTable": NONCE})
+    if id == "restore-n1":
+        restore(*UNDONE)(world, None)
+    elif id != "bootstrap":
+        commits(world, T[1], T[2])
+    world.put(f"request/{id}", request.to_json())
+    STATES[state](world)
+    told = Told(world)
+    fake = real(world, monkeypatch) if isinstance(world, Meeting) else None
+    if fake is not None and f"instant/{T[11]}" in world.kv and not isinstance(fake, SavepointFake):
+        fake.names.append(f"{T[11]}.commit.requested")
+    process = world.agent_process()
+    assert process is not None
+    try:
+        for _ in range(10):
+            world._serve(process)
+    except AssertionError as error:
+        if "is asked for while" not in str(error):
+            raise
+        return JUDGED
+    return told.below(f"done/{id}")
+
+
+@pytest.mark.parametrize("state", list(STATES))
+@pytest.mark.parametrize("id", list(ASKED))
+def test_both_wait_alike(id: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated, real = (answer(world, id, state, monkeypatch) for world in (World(), Meeting()))
+    assert ("Completed" in [shapes[-1]["result"] for shapes in real]) == (state in GO_ON[id]), real
+    assert simulated == real or (simulated == JUDGED and state == "the gate is open")
+
+
+# ---- writers
+
+
+def tally(world: World) -> Tally:
+    (instant,) = world.completed
+    counted = Tally()
+    counted.committed(instant, world.completion(instant), ROWS, since=0)
+    return counted
+
+
+def test_a_writer_reports_alike() -> None:
+    world = World()
+    world.make_table()
+    world.make_writer("load")
+    world.run(finished("load"))
+    process, meeting = world.writer_process("load"), Meeting()
+    assert process is not None
+    session: Any = SimpleNamespace(attempt=process.attempt, inc=process.inc, etcd=meeting.etcd)
+    Reporter(session, tally(world)).stage(Stage.COMMITTED)
+    key = f"report/attempt/{process.attempt}"
+    assert shaped(world.kv[key].value) == shaped(meeting.kv[key].value)
+
+
+def test_a_writer_that_ends_for_a_change_says_so_alike() -> None:
+    world = World()
+    world.make_table()
+    world.make_writer("feed", streaming={"intervalSeconds": 1})
+    world.run(lambda w: len(w.completed) == 1)
+    counted = tally(world)
+    world.change(lock={"leaseSeconds": 20})
+    world.run(lambda w: any(pod.message for pod in w.pods.values()))
+    (said,) = [json.loads(pod.message) for pod in world.pods.values() if pod.message]
+    real = json.loads(termination_message(counted, Failure(FailureClass.ENDED_FOR_CHANGE, said["message"])))
+    assert shaped(said) == shaped(real)
+
+
+# ---- what would be seen
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda value: {{"boundary": "bound"}.get(name, name): one for name, one in value.items()},
+        lambda value: {name: one for name, one in value.items() if name != "completionTime"},
+        lambda value: {**value, "name": "savepoint-a"},
+        lambda value: {**value, "more": 1},
+    ],
+    ids=["another name", "a field less", "another word", "a field more"],
+)
+def test_a_simulated_agent_that_writes_otherwise_is_seen(rename: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Otherwise(World):
+        def put(self, key: str, value: JsonDict, lease: str = "") -> int:
+            return Store.put(self, key, rename(value) if key == "done/savepoint-a" else value, lease)
+
+    simulated, real = both(REQUESTS["a savepoint"], monkeypatch, Otherwise)
+    assert simulated != real
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("done/savepoint-a", {"bound": T[1]}, "SavepointDone has no field bound"),
+        ("done/restore-n1", {"id": "restore-n1"}, "RestoreDone has no field id"),
+        ("done/bootstrap", {"result": "Ready"}, r"BootstrapDone\.result is not one of"),
+        ("done/metadata", {"atMs": "now"}, r"MetadataDone\.atMs is not a whole number"),
+        ("settle/x", {"phase": "Swept", "instants": {T[1]: {"result": "Gone"}}}, r"has no field instants\.result"),
+        ("settle/x", {"inc": "x"}, r"SettleRecord\.phase is missing"),
+        ("report/timeline", {"agent": "x"}, "TimelineReport has no field agent"),
+        ("report/attempt/lake.load-1", {"rows": 1}, "AttemptReport has no field rows"),
+    ],
+)
+def test_no_world_has_a_value_that_no_reader_knows(key: str, value: JsonDict, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        World().put(key, value)
