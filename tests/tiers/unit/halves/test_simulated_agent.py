@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.metadata import BOOTSTRAP
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.requests import request_id
 from hudi_contract.words import RequestKind, Stage
@@ -509,31 +510,39 @@ ASKED: dict[str, Any] = {
 OTHER = {"inc": "other", "attempt": "lake.other-1"}
 
 
-def gate(state: str) -> Callable[[World], Any]:
-    return lambda world: world.put("gate", {**world.kv["gate"].value, "state": state})
+def gate(state: str) -> Do:
+    def do(world: World, fake: Any) -> None:
+        world.put("gate", {**world.kv["gate"].value, "state": state})
+
+    return do
 
 
-def phase(role: str, phase: str) -> Callable[[World], Any]:
-    return lambda world: world.put("settle/other", {**OTHER, "reason": "LeaseGone", "role": role, "phase": phase})
+def phase(role: str, phase: str) -> Do:
+    def do(world: World, fake: Any) -> None:
+        world.put("settle/other", {**OTHER, "reason": "LeaseGone", "role": role, "phase": phase})
+
+    return do
 
 
-def registered(world: World) -> None:
+def registered(world: World, fake: Any) -> None:
     world.put("writer/other", {**OTHER, "role": "agent"})
 
 
-def pending(world: World) -> None:
+def pending(world: World, fake: Any) -> None:
     world.put(f"instant/{T[11]}", {"inc": "other", "action": "commit", "state": "Pending"})
+    if fake is not None and not isinstance(fake, SavepointFake):
+        fake.names.append(f"{T[11]}.commit.requested")
 
 
-def older(world: World) -> None:
+def older(world: World, fake: Any) -> None:
     world.put("assignment", {**world.kv["assignment"].value, "metadataTable": "Files/0"})
 
 
 FREE, OLDER = "nothing in the way", "its options are older"
 DEAD, GONE = "a writer is not settled", "a writer is rolled back"
 GONE_AGENT = "another agent is rolled back"
-STATES: dict[str, Callable[[World], Any]] = {
-    FREE: lambda world: None,
+STATES: dict[str, Do] = {
+    FREE: nothing,
     "the gate is open": gate("open"),
     "the gate is frozen": gate("frozen"),
     "another agent is registered": registered,
@@ -554,7 +563,7 @@ GO_ON = {
 JUDGED = "the operator must not ask"
 
 
-def answer(world: World, id: str, state: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def answer(world: World, id: str, state: Do, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is written about a request that is put into a world in this state."""
     request, real = ASKED[id]
     world.make_table()
@@ -567,11 +576,9 @@ def answer(world: World, id: str, state: str, monkeypatch: pytest.MonkeyPatch) -
     elif id != "bootstrap":
         commits(world, T[1], T[2])
     world.put(f"request/{id}", request.to_json())
-    STATES[state](world)
-    told = Told(world)
     fake = real(world, monkeypatch) if isinstance(world, Meeting) else None
-    if fake is not None and f"instant/{T[11]}" in world.kv and not isinstance(fake, SavepointFake):
-        fake.names.append(f"{T[11]}.commit.requested")
+    state(world, fake)
+    told = Told(world)
     process = world.agent_process()
     assert process is not None
     try:
@@ -587,9 +594,92 @@ def answer(world: World, id: str, state: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("state", list(STATES))
 @pytest.mark.parametrize("id", list(ASKED))
 def test_both_wait_alike(id: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    simulated, real = (answer(world, id, state, monkeypatch) for world in (World(), Meeting()))
+    simulated, real = (answer(world, id, STATES[state], monkeypatch) for world in (World(), Meeting()))
     assert ("Completed" in [shapes[-1]["result"] for shapes in real]) == (state in GO_ON[id]), real
     assert simulated == real or (simulated == JUDGED and state == "the gate is open")
+
+
+# ---- what another agent has left
+
+
+AHEAD = {"result": "Running", "inc": "other", "failures": 1, "beginMs": 1}
+RESTORING = {"nonce": "n1", "savepoint": "good", "result": "Running", "boundary": T[4], "newest": T[2], "undone": 2}
+
+
+def half_bootstrapped(world: World, fake: Any) -> None:
+    world.put("done/bootstrap", {**AHEAD, "tableUID": "uid-1", "mode": "FullRecord", "source": "s3a://lake/plain"})
+
+
+def bootstrapped(world: World, fake: Any) -> None:
+    half_bootstrapped(world, fake)
+    commits(world, T[1])
+    world.bootstrapped = [T[1]]
+    if fake is not None:
+        fake.names = [f"{T[1]}_{T[4]}.commit"]
+        fake.extra = {T[1]: {BOOTSTRAP: json.dumps({"tableUID": "uid-1", "source": "s3a://lake/plain"})}}
+
+
+def of_another_table(world: World, fake: Any) -> None:
+    world.put("done/bootstrap", {"tableUID": "uid-0", "result": "Completed", "instant": T[1], "failures": 3})
+
+
+def half_changed(world: World, fake: Any) -> None:
+    world.put("done/metadata", {"nonce": NONCE, "result": "Running", "inc": "other", "failures": 1, "retryAtMs": 1})
+
+
+def of_another_nonce(world: World, fake: Any) -> None:
+    world.put("done/metadata", {"nonce": "Off/", "result": "Completed", "partitions": [], "failures": 3})
+
+
+def announced(world: World, fake: Any) -> None:
+    value = {**RESTORING, "undoneInstants": [T[6], T[7]], "after": T[9], "beginMs": 1, "inc": "other", "atMs": 1}
+    world.put("done/restore-n1", value)
+
+
+def restoring(claimed: bool) -> Do:
+    def do(world: World, fake: Any) -> None:
+        process = world.agent_process()
+        assert process is not None
+        announced(world, fake)
+        phase("agent", "RollingBack")(world, fake)
+        record = {"inc": "other", "action": "restore", "state": "Pending"}
+        world.put(f"instant/{T[20]}", {**record, **({"claimedBy": process.inc} if claimed else {})})
+        if fake is not None:
+            fake.names.append(f"{T[20]}.restore.requested")
+            fake.plan = [(T[6], "commit"), (T[7], "commit")]
+
+    return do
+
+
+def restored(world: World, fake: Any) -> None:
+    announced(world, fake)
+    world.put("done/restore-n1", {**world.kv["done/restore-n1"].value, "instant": T[20]})
+    world.restored.append("n1")
+    world.restore_instants.add(T[20])
+    world.completed -= {T[6], T[7]}
+    if fake is not None:
+        fake.names[:] = [*KEPT, f"{T[20]}_{T[25]}.restore"]
+
+
+LEFT: dict[str, tuple[str, Do]] = {
+    "a bootstrap that was announced": ("bootstrap", half_bootstrapped),
+    "a bootstrap that has its commit": ("bootstrap", bootstrapped),
+    "a bootstrap of another HudiTable": ("bootstrap", of_another_table),
+    "a metadata table that is half made": ("metadata", half_changed),
+    "another metadata table": ("metadata", of_another_nonce),
+    "a restore that was announced": ("restore-n1", announced),
+    "a restore that is pending": ("restore-n1", restoring(claimed=False)),
+    "a restore that is claimed": ("restore-n1", restoring(claimed=True)),
+    "a restore that is completed": ("restore-n1", restored),
+}
+
+
+@pytest.mark.parametrize("left", list(LEFT))
+def test_both_go_on_alike(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, state = LEFT[left]
+    simulated, real = (answer(world, id, state, monkeypatch) for world in (World(), Meeting()))
+    assert simulated == real
+    assert real[0][-1]["result"] == ("Running" if left == "a restore that is pending" else "Completed")
 
 
 # ---- writers
