@@ -211,7 +211,7 @@ def restores(*names: str) -> Callable[[Meeting, pytest.MonkeyPatch], RestoreFake
     return real
 
 
-def restore(*names: str, listed: tuple[str, ...] = ("good",), savepoint: str = "good") -> Do:
+def restore(*names: str, listed: tuple[str, ...] = ("good",), savepoint: str = "good", foreign: str = "") -> Do:
     """The same commits and savepoints for the simulated agent, and what is asked."""
 
     def do(world: World, fake: Any) -> None:
@@ -225,6 +225,7 @@ def restore(*names: str, listed: tuple[str, ...] = ("good",), savepoint: str = "
                 taken = "good" if instant == T[2] else "later"
                 said = {"name": taken, "result": "Completed", "instant": instant, "completionTime": completion}
                 world.put(f"done/savepoint-{taken}", {**said, "boundary": T[4], "atMs": 1})
+        world.foreign |= {foreign: "commit"} if foreign else {}
         wanted = {"savepoint": savepoint, "nonce": "n1"}
         world.change(savepoints=[{"name": name} for name in listed], restore=wanted)
 
@@ -307,7 +308,7 @@ REQUESTS = {
     "a restore beside a foreign writer": Case(
         "done/",
         restores(*UNDONE, f"{T[11]}.commit.requested"),
-        ((lambda w, f: (w.foreign.update({T[11]: "commit"}), restore(*UNDONE)(w, f)), outcome("restore", "Failed")),),
+        ((restore(*UNDONE, foreign=T[11]), outcome("restore", "Failed")),),
         "restore",
     ),
     "a restore to before a savepoint that is wanted": Case(
