@@ -104,7 +104,8 @@ class Agents(Processes):
         was_open = gate.get("adopted") or gate["state"] == GateState.OPEN
         if not was_open and not self._adopted(process):
             return False
-        self.move_clock(self._newest())
+        if not was_open or "clock" not in self.kv:
+            self.move_clock(self._newest())
         process.assignment = self.mod("assignment")
         return True
 
