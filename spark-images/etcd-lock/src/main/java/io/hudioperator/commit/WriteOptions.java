@@ -58,6 +58,8 @@ public final class WriteOptions {
     private static final String SCHEMA = "hoodie.avro.schema";
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String COMBINES = "hoodie.combine.before.insert";
+    private static final String DROPS = "hoodie.datasource.write.insert.drop.duplicates";
+    private static final String POLICY = "hoodie.datasource.insert.dup.policy";
     /** The runtime's own writes have it. They look their keys up before. */
     private static final String OF_RUNTIME = OURS + "progress_writer";
 
@@ -281,16 +283,23 @@ public final class WriteOptions {
             problems.put(
                     OPERATION,
                     OPERATION + " = '" + operation + "': a key that the table has already would exist twice: use"
-                            + " upsert, or set duplicates: Allow in the HudiWriter");
+                            + " upsert, or set duplicates: Allow in the HudiWriter (an application, or operation"
+                            + " Insert)");
         }
         boolean overwrites =
                 "insert_overwrite".equalsIgnoreCase(operation) || "insert_overwrite_table".equalsIgnoreCase(operation);
-        if (overwrites && !"true".equalsIgnoreCase(props.getProperty(COMBINES, "false"))) {
+        if ((overwrites || isInsertAfterAll(props)) && !"true".equalsIgnoreCase(props.getProperty(COMBINES, "false"))) {
             problems.put(
                     COMBINES,
                     COMBINES + " = '" + props.getProperty(COMBINES, "false") + "': a key that the rows have twice"
                             + " would exist twice: it must be true, or set duplicates: Allow in the HudiWriter");
         }
+    }
+
+    /** With these, Hudi carries an upsert out as an insert, and the operation says upsert (F496). */
+    private static boolean isInsertAfterAll(Properties props) {
+        return "true".equalsIgnoreCase(props.getProperty(DROPS, "false").strip())
+                || !"none".equalsIgnoreCase(props.getProperty(POLICY, "none").strip());
     }
 
     /** Determined from the JSON schema of the write; without one the answer is not known. */
@@ -335,7 +344,7 @@ public final class WriteOptions {
     }
 
     private static String sentence(String name, String value, Set<String> needed) {
-        String shown = value.length() <= VALUE_LIMIT ? value : value.substring(0, VALUE_LIMIT);
+        String shown = value.length() <= VALUE_LIMIT ? value : value.substring(0, VALUE_LIMIT) + "…"; // F493
         String rule = RULES.containsKey(name)
                 ? "it decides what becomes of the table: it must "
                 : "the operator does not know this option: it must ";
