@@ -15,6 +15,7 @@ import json
 import re
 import sys
 import tarfile
+import textwrap
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from collections import defaultdict
@@ -217,22 +218,28 @@ GROUPS = {
 }
 
 
+def _wrapped(paragraph: str) -> str:
+    return textwrap.fill(paragraph, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def page(rows: dict[tuple[str, str, str], tuple[str, set[str]]]) -> str:
     """The page. ``rows``: kind, name and version to licence and images."""
     missing = sum(told == NOT_FOUND for told, _ in rows.values())
     lines = [
         "# Licences of what the images contain",
         "",
-        "Made by `hack/sbom/licences` from the bills of materials of the images ([supply",
-        "chain](supply-chain.md#bills-of-materials)) after a build; do not edit. A licence is what the part",
-        "itself states, in its own words where they are no SPDX identifier; nobody has reviewed it, and a part",
-        f"may contain files under others. {len(rows)} parts, of {missing} no licence was found in them. The texts",
-        "of the licences, and the NOTICE files that some of them require to be passed on, are in the parts (not",
-        "so for Go modules, below). The project itself: Apache License 2.0, see `LICENSE` and `NOTICE`.",
+        _wrapped(
+            "Made by `hack/sbom/licences` from the bills of materials of the images ([supply "
+            "chain](supply-chain.md#bills-of-materials)) after a build; do not edit. A licence is what the part "
+            "itself states, in its own words where they are no SPDX identifier; nobody has reviewed it, and a part "
+            f"may contain files under others. {len(rows)} parts, of {missing} no licence was found in them. The texts "
+            "of the licences, and the NOTICE files that some of them require to be passed on, are in the parts (not "
+            "so for Go modules, below). The project itself: Apache License 2.0, see `LICENSE` and `NOTICE`."
+        ),
         "",
     ]
     for kind, (title, how) in GROUPS.items():
-        lines += [f"## {title}", "", how, "", "| part | version | licence | images |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", _wrapped(how), "", "| part | version | licence | images |", "|---|---|---|---|"]
         for (of, name, version), (told, images) in sorted(rows.items(), key=lambda row: row[0][1].lower()):
             if of == kind:
                 lines.append(f"| {name} | {version} | {told.replace('|', '/')} | {', '.join(sorted(images))} |")

@@ -104,6 +104,30 @@ class Stage(StrEnum):
     FINISHED = "Finished"
 
 
+class WriterState(StrEnum):
+    """State of a HudiWriter in one word (`status.state`); the CRD has the same choices."""
+
+    STARTING = "Starting"
+    """An attempt is admitted, and its driver has not registered yet."""
+    RUNNING = "Running"
+    """The driver of an attempt is registered."""
+    STOPPING = "Stopping"
+    """An attempt was asked to end: the writer is suspended, or its table changes."""
+    RETRYING = "Retrying"
+    """An attempt has ended, and another one follows."""
+    WAITING = "Waiting"
+    """It is due to start, and something blocks it."""
+    SCHEDULED = "Scheduled"
+    """Its schedule starts the first run."""
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    """Its run is over: retries are used up, or the class of the failure is not repeated."""
+    SUSPENDED = "Suspended"
+    STALLED = "Stalled"
+    """A person must change something."""
+    DELETING = "Deleting"
+
+
 class Service(StrEnum):
     """Table services, in the order in which an agent considers them.
 

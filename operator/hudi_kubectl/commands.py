@@ -14,11 +14,26 @@ from typing import Any
 
 from hudi_kubectl import pictures, report, why
 from hudi_kubectl.cluster import MANAGER, Failed, Kubectl
-from hudi_kubectl.objects import TABLE, WRITER, JsonDict, Table, Thing, Writer, ago, now, of_table, when
+from hudi_kubectl.objects import (
+    FAILED,
+    RUNNING,
+    STALLED,
+    SUCCEEDED,
+    TABLE,
+    WRITER,
+    JsonDict,
+    Table,
+    Thing,
+    Writer,
+    ago,
+    now,
+    of_table,
+    when,
+)
 
 _GREEN, _YELLOW, _RED, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[0m"
-_GOOD = ("Running", "Succeeded", "Ready")
-_BAD = ("Failed", "Stalled")
+_GOOD = (RUNNING, SUCCEEDED, "Ready")
+_BAD = (FAILED, STALLED)
 DRIVER = "hudioperator.io/writer"
 """Label of the pods of writers."""
 

@@ -8,6 +8,14 @@ from typing import Any
 
 JsonDict = dict[str, Any]
 TABLE, WRITER = "huditables.hudioperator.io", "hudiwriters.hudioperator.io"
+RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED = "Running", "Scheduled", "Succeeded", "Suspended"
+FAILED = "Failed"
+"""State of a writer that is not repeated; the reason of its Stalled, too."""
+STALLED = "Stalled"
+AS_ASKED = (RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED)
+"""States of a writer that matches its spec. These words are those of the CRD; the enum of the
+contract needs a newer Python.
+"""
 
 
 class Thing:

@@ -6,7 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hudi_kubectl.objects import JsonDict, Table, Thing, Writer, ago, span, when
+from hudi_kubectl.objects import (
+    AS_ASKED,
+    FAILED,
+    RUNNING,
+    SCHEDULED,
+    SUCCEEDED,
+    JsonDict,
+    Table,
+    Thing,
+    Writer,
+    ago,
+    span,
+    when,
+)
 
 NORMAL_FALSE = ("Stalled", "AwaitingProofOfDeath", "RollbackPending", "ForeignWriters", "Degraded")
 """Conditions of a table that are False while all is well."""
@@ -14,10 +27,6 @@ NORMAL_TRUE = ("ServicesHealthy", "RecordsReadable", "ClocksAgree", "BrokerAnswe
 """Conditions of a table that are True while all is well."""
 REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing")
 """Conditions of a writer that are False while all is well, besides Ready."""
-FAILED = "Failed"
-"""State of a writer that is not repeated; the reason of its Stalled, too."""
-AS_ASKED = ("Running", "Scheduled", "Succeeded", "Suspended")
-"""States of a writer that matches its spec."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +69,11 @@ def of_writer(writer: Writer, world: World) -> Reason:
 
 
 def _nothing_wrong(writer: Writer) -> Reason:
-    if writer.state == "Running":
+    if writer.state == RUNNING:
         return Reason("nothing keeps it from writing", is_well=True)
-    if writer.state == "Scheduled" and writer.status.get("nextScheduleTime"):
+    if writer.state == SCHEDULED and writer.status.get("nextScheduleTime"):
         return Reason(f"its next run begins at {writer.status['nextScheduleTime']}", is_well=True)
-    if writer.state == "Succeeded":
+    if writer.state == SUCCEEDED:
         return Reason("its input is written; `kubectl hudi restart` starts another run", is_well=True)
     ready = writer.condition("Ready")
     return Reason(ready.get("message") or f"the operator says no more than {ready.get('reason') or 'nothing'}")

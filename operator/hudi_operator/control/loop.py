@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.words import WriterState
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
@@ -240,13 +241,14 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
-    if status.get("state") in ("Stalled", "Waiting"):
+    if status.get("state") in (WriterState.STALLED, WriterState.WAITING):
         return False  # also with a run that is over
     calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
     if not spec.get("schedule"):
         return calm
     tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
-    return (calm or status.get("state") == "Scheduled") and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
+    calm = calm or status.get("state") == WriterState.SCHEDULED
+    return calm and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
 
 
 def quiet_interval(seconds: float, looks: int) -> float:

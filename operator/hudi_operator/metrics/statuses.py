@@ -14,6 +14,7 @@ from hudi_contract import keys, naming
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, TimelineReport
 from hudi_contract.settle import Phase
+from hudi_contract.words import WriterState
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import CommitEntry, attempt_entries, commit_entries, settling_entries
@@ -50,7 +51,7 @@ def samples(observed: Observed, done: Sequence[act.Action], states: Mapping[str,
     for writer in observed.writers:
         name = str(writer["metadata"]["name"])
         status = written.get((naming.WRITER_KIND, name)) or writer.get("status") or {}
-        state = str(status.get("state") or "Waiting")
+        state = str(status.get("state") or WriterState.WAITING)
         counts[state] = counts.get(state, 0) + 1
         yield from _of_writer((*where, name), status, observed)
     for state, number in counts.items():

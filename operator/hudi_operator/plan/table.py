@@ -16,6 +16,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.naming import EVIDENCE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_contract.words import WriterState
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.manifests import namespace
 from hudi_operator.model import conditions, doubts
@@ -378,7 +379,7 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
         **old,
         "observedGeneration": generation,
         "executedNonce": old.get("executedNonce", str((obj.get("spec") or {}).get("restartNonce") or "")),
-        "state": old.get("state", "Waiting") if over else "Waiting",
+        "state": old.get("state", WriterState.WAITING.value) if over else WriterState.WAITING.value,
         "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
     }
     return None if over else UpdateStatus.of(naming.WRITER_KIND, obj, status)

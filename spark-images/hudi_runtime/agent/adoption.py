@@ -135,6 +135,7 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
         "hoodie.table.format": "native",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.cdc.enabled": "false",
+        "hoodie.partition.metafile.use.base.format": "false",  # `ttl` reads and writes the other form
     }
     said = [
         f"{key}: needed {value!r}, table {properties[key]!r}"

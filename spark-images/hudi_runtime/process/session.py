@@ -80,6 +80,10 @@ class Session:
         """
         return bool(self._java.abandon(instant))
 
+    def gave_up(self) -> bool:
+        """Whether this incarnation has ever declared an instant Abandoned, whoever asked for it."""
+        return bool(self._java.gaveUp())
+
     def give_up_left_writes(self, spark: SparkSession) -> None:
         """From now on, what writes of a program leave pending is given up.
 

@@ -332,7 +332,7 @@ def _python_batches(
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
     except Exception as error:
-        raise user_error(error, source.function) from error
+        raise user_error(error, source.function + _made_again(1, committed)) from error
     if job.overwrites and isinstance(answer, (list, tuple)) and len(answer) > 1:
         raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}")
     for number in range(1, sys.maxsize):
@@ -341,7 +341,7 @@ def _python_batches(
         except StopIteration:
             return
         except Exception as error:
-            raise user_error(error, f"{source.function}, batch {number}") from error
+            raise user_error(error, f"{source.function}, batch {number}{_made_again(number, committed)}") from error
         if job.overwrites and number > 1:
             raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}; {COMMITTED}")
         if not isinstance(frame, (DataFrame, Update)):
@@ -353,6 +353,13 @@ def _python_batches(
             yield _counted(
                 frame, pg.batches_checkpoint(job.run, number), base=base if isinstance(frame, DataFrame) else None
             )
+
+
+def _made_again(number: int, committed: int) -> str:
+    """Of a batch for which the function is asked a second time; else nothing (F498)."""
+    if number > committed:
+        return ""
+    return f" (batches up to {committed} are committed; yield them again, or nothing when their input is gone)"
 
 
 def _sql_batches(

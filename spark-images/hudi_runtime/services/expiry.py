@@ -36,8 +36,12 @@ LAST_WRITE, CREATION = "KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"
 LIMIT = "hoodie.partition.ttl.strategy.max.delete.partitions"
 """Maximum number of partitions in one run."""
 SHOWN = 5
-_WRITTEN = re.compile(r"_(\d{14}(?:\d{3})?)\.[^/]+$")
-"""The instant in the name of a base or log file."""
+_WRITTEN = re.compile(r"_([1-9]\d{13}(?:\d{3})?)\.[^/]+$")
+"""The instant in the name of a base or log file.
+
+Hudi's own bootstrap writes under the instants 00000000000001 and 00000000000002, which are no times
+(F499).
+"""
 
 
 def last_write(names: Iterable[str]) -> str:
@@ -74,7 +78,8 @@ class Expiry:
         known = {key: value for key, value in options.items() if key != PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
         now = datetime.now(UTC)
-        expired = self._expired(config, options, now=now)[: int(options[LIMIT])]
+        found, limit = self._expired(config, options, now=now), int(options[LIMIT])
+        expired = found[:limit]
         if not expired:
             return Done(Result.NOTHING_TO_DO, message="no partition has expired")
         since = self.table.timeline().maximum
@@ -83,11 +88,14 @@ class Expiry:
         except Exception as error:
             # One partition that is written all the time would keep all others (F483).
             lost = classify(error).kind is FailureClass.WRITE_CONFLICT
-            rest = sorted(set(expired) - self._written(since)) if lost else []
-            if not 0 < len(rest) < len(expired):
+            written = self._written(since) if lost else set()
+            # Those behind the limit take their place (F500).
+            rest = [partition for partition in found if partition not in written][:limit] if lost else []
+            if not rest or rest == expired:
                 raise
         done = self._commit(config, options, rest, now=now)
-        return replace(done, message=f"{done.message}; {len(expired) - len(rest)} left, others write to them")
+        left = len(written.intersection(expired))
+        return replace(done, message=f"{done.message}; {left} left, others write to them")
 
     def _commit(self, config: Any, options: Mapping[str, str], expired: list[str], *, now: datetime) -> Done:
         with self.table.client(config) as client:
@@ -153,7 +161,8 @@ class Expiry:
 
     def _since(self, partition: str, kind: str) -> str:
         if kind == CREATION:
-            return self.table.partition_created(partition).ljust(17, "9")
+            created = self.table.partition_created(partition)
+            return "" if created.startswith("0") else created.ljust(17, "9")  # F499
         return last_write(self.table.storage.names(partition))
 
     def _delete(self, client: Any, instant: str, partitions: list[str]) -> None:

@@ -194,9 +194,9 @@ class Actions:
         """
         self._look_for_replaced(options)
         with self.table.locked(self.config(options)):
-            timeline = self.table.timeline()
+            timeline, records = self.table.timeline(), self.records()
             least = max(
-                keep_at_least(timeline, floor(timeline, self.records())),
+                keep_at_least(timeline, floor(timeline, records)),
                 # A clean has to know of them.
                 keep_at_least(timeline, _valid_since(timeline, options)),
                 since_replaced(timeline, self.gone),
@@ -204,8 +204,15 @@ class Actions:
             )
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
-            return Done(Result.NOTHING_TO_DO, message="nothing may be archived yet")
+            many = commits(timeline) > int(options[KEEP_MAX])
+            reason = (owner_that_holds(timeline, records) or self._replaced_that_holds(timeline)) if many else ""
+            return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
+
+    def _replaced_that_holds(self, timeline: tl.Timeline) -> str:
+        """Which commit stays because files that it has replaced are there; empty when none does."""
+        first = next((i.requested for i in replacing(timeline) if i.requested not in self.gone), "")
+        return first and f"files that {first} has replaced are there: a clean deletes them first"
 
     def _look_for_replaced(self, options: Mapping[str, str]) -> None:
         """Find out which of the oldest commits have replaced files that are all gone.
@@ -246,6 +253,17 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     for inc in records.given_up:
         named.update(records.given_up_by(inc))
     return min(named | {needed_from(timeline, records)} - {""}, default="")
+
+
+def owner_that_holds(timeline: tl.Timeline, records: Records) -> str:
+    """Who holds archival back by its next commits alone; empty when nobody does.
+
+    What a writer has given up is swept once more after its end, so that no time of its own makes
+    archival go on (F497).
+    """
+    oldest = floor(timeline, records)
+    inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
+    return inc and f"incarnation {inc} has given up the write {oldest}; what is newer stays until it has ended"
 
 
 def needed_from(timeline: tl.Timeline, records: Records) -> str:

@@ -75,7 +75,7 @@ class Attempt:
         needs proof (F4).
         """
         self._reporter.stage(Stage.FINISHED)
-        if self._committer.gave_up and sp.lost_executors(self._spark):
+        if self._session.gave_up() and sp.lost_executors(self._spark):
             print(
                 "an executor was lost and an instant was abandoned: the operator settles this attempt",
                 file=sys.stderr,

@@ -80,8 +80,6 @@ class Committer:
         self._fitted_to: types.StructType | None = None
         self._recomputed = session.recomputed()
         """As the attempt began."""
-        self.gave_up = False
-        """Whether an instant of this incarnation was declared Abandoned."""
 
     def commit(self, batch: Batch, *, base: str) -> str:
         """Commit the batch, with new instants after lost races.
@@ -323,7 +321,6 @@ class Committer:
                 FailureClass.INFRASTRUCTURE,
                 f"tasks of the failed write do not end in {IDLE_SECONDS} s: {running or 'they have ended since'}",
             )
-        self.gave_up = True
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.words import WriterState
 from tests.support import ROOT
 from tests.support.evidence import commit
 from tests.support.harness.operator_world import SUCCEEDED, Operator, World
@@ -142,7 +143,9 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
 
         list(many.map(runs, pods))
     wait_for(
-        "running", lambda: _all(made, "hudiwriters", lambda s: s.get("state") == "Running") == writers, seconds=SECONDS
+        "running",
+        lambda: _all(made, "hudiwriters", lambda s: s.get("state") == WriterState.RUNNING) == writers,
+        seconds=SECONDS,
     )
     whole = costs.since()
     found["toRunning"] = {
@@ -160,7 +163,7 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
         assert pod is not None
         made.end_pod(pod, exit_code=0, message=SUCCEEDED)
         began = time.monotonic()
-        while _state(made, name) != "Succeeded":
+        while _state(made, name) != WriterState.SUCCEEDED:
             assert time.monotonic() - began < SECONDS
             time.sleep(0.02)
         latencies.append(time.monotonic() - began)

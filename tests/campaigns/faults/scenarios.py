@@ -507,6 +507,39 @@ def cancelled_while_sending_data(side: Side) -> Result:
     return judge(side.audit(final(side, (told(folder), [(60, "c", "A", 2)]), (b, other))), *notes)
 
 
+def stopped_while_sending_data(side: Side) -> Result:
+    """A gets SIGTERM while the PUT of a data file is held, and ends; the PUT arrives in the drain.
+
+    A writer that leaves by itself then, as one that has nothing under way, has no drain.
+    """
+    assert side.table is not None
+    held = side.proxy.hold_next(s3proxy.data_file)
+    a = side.write("a", [(60, "c", "A", 2)])
+    arrive(held, a)
+    (instant,) = until("A has begun an instant", side.table.pending, alive=a)
+    a.terminate()
+    code = a.wait()
+    assert side.table.get(f"writer/{a.inc}") is not None, "A left by itself while a file of it was on the wire"
+    record = side.table.get(f"instant/{instant}")
+    assert record is not None, "A left by itself while a file of it was on the wire"
+    assert record["state"] == "Pending", "A gave up its instant while a file of it was on the wire"
+
+    def arrives() -> None:
+        held.deliver.set()
+        until("the PUT has arrived", held.delivered.is_set)
+
+    outcomes = side.settle(a, drain=arrives)
+    assert outcomes == {instant: "RolledBack"}, outcomes
+    other: list[Row] = [(50, "b", "B", 2)]
+    b = side.write("b", other, services=True)
+    assert b.wait() == 0, b.log()[-3000:]
+    await_quiet(side)
+    return judge(
+        side.audit(final(side, (False, [(60, "c", "A", 2)]), (b, other))),
+        f"A ended with {code} and was still registered; its file arrived in the drain",
+    )
+
+
 def empty_completed_file(side: Side) -> Result:
     """A dies before its completed file is sent, and the store shows an empty one (as hdfs does from
     the creation on); B writes to the same file group.
@@ -659,6 +692,17 @@ SCENARIOS = (
         8,
         "I5, F35",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
+    ),
+    Scenario(
+        "stopped-while-sending-data",
+        stopped_while_sending_data,
+        8,
+        "I5, F35",
+        {
+            "stock": "n/a: see cancelled-while-sending-data",
+            "lease-only": "n/a: it has the same drain",
+            "ours": "ok",
+        },
     ),
     Scenario(
         "empty-completed-file",

@@ -8,6 +8,7 @@ from tests.campaigns.guarantees.rows import ROWS, Cell, Row, named
 from tests.campaigns.pages import last_run, shown
 from tests.support import evidence
 from tests.support.evidence import catalog
+from tests.support.evidence.prose import wrapping
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "use" / "guarantees.md"
 RELEASES = "tests/tiers/component/operator/test_together.py::test_changes_of_the_gate_end_a_writer_between_commits"
@@ -47,6 +48,7 @@ hudi-rs saw whole commits only while others were published (`test_readers.py`).
 """
 
 
+@wrapping
 def page() -> str:
     """Its text."""
     numbers = {test: n for n, test in enumerate(dict.fromkeys(named()), 1)}

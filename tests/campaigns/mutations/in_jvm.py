@@ -298,7 +298,7 @@ TRANSACTIONS = (
             "InstantProtocol",
             "        txn.then(Txn.Op.put(\n"
             "                keys.instant(time),\n"
-            "                me.instantRecord(action, InstantRecord.PENDING).toString(),\n"
+            "                me.instantRecord(action, InstantState.PENDING).toString(),\n"
             "                0));\n",
         ),
         t("TimelineGuardTest.theRecordAndTheClockComeBeforeTheFile"),
@@ -564,8 +564,8 @@ TRANSACTIONS = (
         "a service instant is taken over while requests of its executor may be on the wire",
         j(
             "InstantProtocol",
-            'return "RollingBack".equals(phase)',
-            'return "Draining".equals(phase) || "RollingBack".equals(phase)',
+            "return Phase.ROLLING_BACK.is(phase)",
+            "return Phase.DRAINING.is(phase) || Phase.ROLLING_BACK.is(phase)",
         ),
         t("ClaimTest.notTakenFromALivingOwner"),
     ),

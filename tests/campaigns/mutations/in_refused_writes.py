@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_agent import a
+from tests.campaigns.mutations.in_agent import RUNTIME, a
 from tests.campaigns.mutations.in_gateway import _GO, g
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
@@ -45,6 +45,20 @@ REFUSED_WRITES = (
         "the instant of a write that was cancelled is given up while a task of it may still write",
         j("LeftWrites", "!hasTasksBefore(write.nextJob) && ", ""),
         _LEFT,
+    ),
+    mutation(
+        "an-insert-that-says-upsert",
+        "F496 I13",
+        "an upsert that Hudi carries out as an insert keeps two rows of one key",
+        j("WriteOptions", "(overwrites || isInsertAfterAll(props))", "overwrites"),
+        t("WriteOptionsTest.aProgramWritesNoKeyTwice"),
+    ),
+    mutation(
+        "nobody-is-told-what-is-committed",
+        "F498 availability",
+        "a function whose input is gone ends its run, and nothing says that its batch is committed",
+        a("read/sources", '    if number > committed:\n        return ""\n', '    return ""\n'),
+        f"{RUNTIME}/read/test_batches_of_functions.py::test_a_function_whose_input_is_gone_is_told_what_is_committed",
     ),
     mutation(
         "a-program-inserts-what-is-there",
@@ -183,7 +197,7 @@ REFUSED_WRITES = (
         "a-restart-that-waits-is-at-rest",
         "availability F463",
         "what a restart waits for comes without an event, and is seen minutes later",
-        o("control/loop", '("Stalled", "Waiting")', "()"),
+        o("control/loop", "(WriterState.STALLED, WriterState.WAITING)", "()"),
         _RESTART,
     ),
     mutation(

@@ -121,8 +121,47 @@ TENDING = (
         "one-partition-keeps-all",
         "F483 availability",
         "a partition that is always written keeps ttl from deleting any",
-        a("services/expiry", "- self._written(since)) if lost else []", "- self._written(since)) if not lost else []"),
+        a("services/expiry", "if partition not in written][:limit]", "if partition in written][:limit]"),
         f"{RUNTIME}/services/test_expiry.py::test_what_others_write_to_is_left_for_the_next_run",
+    ),
+    mutation(
+        "the-limit-comes-first",
+        "F500 availability",
+        "ttl takes as many partitions as a run may delete, and then leaves those out that others write to",
+        a(
+            "services/expiry",
+            "[partition for partition in found if partition",
+            "[partition for partition in expired if partition",
+        ),
+        f"{RUNTIME}/services/test_expiry.py::test_the_limit_is_not_filled_with_what_others_write_to",
+    ),
+    mutation(
+        "a-bootstrapped-partition-is-2000-years-old",
+        "F499 I8",
+        "ttl takes an instant of Hudi's own bootstrap for a time, and deletes the partition",
+        a("services/expiry", r"_([1-9]\d{13}", r"_(\d{14}"),
+        f"{RUNTIME}/services/test_expiry.py::test_a_partition_of_hudis_own_bootstrap_is_of_unknown_age",
+    ),
+    mutation(
+        "a-bootstrapped-partition-was-created-2000-years-ago",
+        "F499 I8",
+        "with since: Creation ttl takes an instant of Hudi's own bootstrap for a time",
+        a("services/expiry", 'return "" if created.startswith("0") else created', "return created"),
+        f"{RUNTIME}/services/test_expiry.py::test_a_partition_of_hudis_own_bootstrap_is_of_unknown_age",
+    ),
+    mutation(
+        "nobody-learns-who-holds-archival",
+        "F497 availability",
+        "archival waits for the end of a writer, and its message says nothing",
+        a("services/service_actions", "if oldest in records.given_up_by(inc)", "if oldest == inc"),
+        f"{TRIGGERS}::test_archival_says_which_writer_holds_it",
+    ),
+    mutation(
+        "nobody-learns-which-files-hold-archival",
+        "F501 availability",
+        "archival waits for a clean, and its message says nothing",
+        a("services/service_actions", " or self._replaced_that_holds(timeline)) if many", ") if many"),
+        f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
     ),
     mutation(
         "a-deleted-partition-is-as-old-as-before",
@@ -364,8 +403,10 @@ TENDING = (
         "what may be archived is found out before the lock is held",
         a(
             "services/service_actions",
-            "        with self.table.locked(self.config(options)):\n            timeline = self.table.timeline()\n",
-            "        timeline = self.table.timeline()\n        with self.table.locked(self.config(options)):\n",
+            "        with self.table.locked(self.config(options)):\n"
+            "            timeline, records = self.table.timeline(), self.records()\n",
+            "        timeline, records = self.table.timeline(), self.records()\n"
+            "        with self.table.locked(self.config(options)):\n",
         ),
         f"{TRIGGERS}::test_a_backlog_is_archived_in_several_runs",
     ),
@@ -501,12 +542,12 @@ PROGRESS = (
     ),
     mutation(
         "leaves-with-a-lost-executor",
-        "I5 F4",
+        "I5 F4 F495",
         "a writer that gave an instant up leaves by itself although an executor of it was lost and may still write",
         a(
             "writer/attempt",
-            "if self._committer.gave_up and sp.lost_executors(self._spark):",
-            "if self._committer.gave_up and self._committer is self:",
+            "if self._session.gave_up() and sp.lost_executors(self._spark):",
+            "if self._session.gave_up() and self._session is self:",
         ),
         f"{RUNTIME}/writer/test_leaving.py::test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up",
     ),

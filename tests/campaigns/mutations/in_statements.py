@@ -119,6 +119,13 @@ STATEMENTS = (
         t("StatementsTest.whatIsNotListedIsRefused"),
     ),
     mutation(
+        "a-database-takes-the-table-with-it",
+        "I8 F502",
+        "a database whose folder is the table's is dropped, and the folder deleted",
+        j("StatementRules", "table.startsWith(outer) || outer.startsWith(table)", "false"),
+        "tests/tiers/hudi/test_writer.py::test_hostile_application_harms_nobody",
+    ),
+    mutation(
         "files-of-the-table-are-read",
         "I9 F79",
         "the table's files may be read past Hudi, and nobody knows as of when",

@@ -273,7 +273,7 @@ GUARD = (
         "gate-asks-agents-too",
         "F20",
         "a closed gate keeps the agent out: nothing can be settled",
-        j("Gate", "                if (me.isAgent()) {\n                    return true;\n                }\n"),
+        j("Gate", "        if (me.isAgent()) {\n            return true;\n        }\n"),
         t("AcquireTest.theGateDecidesWhoMay"),
     ),
     mutation(
@@ -282,8 +282,8 @@ GUARD = (
         "a frozen gate admits everybody",
         j(
             "Gate",
-            "            default: // frozen, or a state that this version does not know\n                return false;",
-            "            default: // frozen, or a state that this version does not know\n                return true;",
+            "{ // frozen, or a state that this version does not know\n            return false;",
+            "{ // frozen, or a state that this version does not know\n            return true;",
         ),
         t("AcquireTest.theGateDecidesWhoMay"),
         t("AcquireTest.aGateThatChangesOnTheWayIsReadAgain"),

@@ -10,6 +10,7 @@ from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, Mutation, of
 from tests.support import ROOT
 from tests.support.evidence import Evidence, as_said
+from tests.support.evidence.prose import wrapped
 
 TARGET = ROOT / "docs" / "results" / "mutations.md"
 NOT_RUN = "not run"
@@ -30,7 +31,8 @@ Raw outcomes: [mutations.json](mutations.json).
 def write(campaign: Campaign) -> Path:
     """Write the page; returns its path."""
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text("\n".join([HEAD, _evidence(), "", *_rows(campaign), "", *_rules(), "", *_controls(), ""]))
+    text = "\n".join([HEAD, _evidence(), "", *_rows(campaign), "", *_rules(), "", *_controls(), ""])
+    TARGET.write_text(wrapped(text))
     return TARGET.relative_to(ROOT)
 
 

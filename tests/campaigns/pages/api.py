@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support import ROOT, crds
+from tests.support.evidence.prose import wrapping
 
 JsonDict = dict[str, Any]
 KINDS = {"huditables": "HudiTable", "hudiwriters": "HudiWriter"}
@@ -201,6 +202,7 @@ def objects(schema: JsonDict, at: str) -> Iterator[str]:
         yield from objects(inner, path)
 
 
+@wrapping
 def page(plural: str) -> str:
     spec = crds.crd(plural)["spec"]
     (version,) = spec["versions"]

@@ -17,6 +17,7 @@ import yaml
 
 from tests.campaigns.pages.api import bounds, code, plain, shown, wrapped
 from tests.support import ROOT
+from tests.support.evidence.prose import wrapping
 
 JsonDict = dict[str, Any]
 CHART = ROOT / "charts/hudi-operator"
@@ -90,6 +91,7 @@ def _kind(schema: JsonDict) -> str:
     return {"array": "list", "object": "map"}.get(kind, kind)
 
 
+@wrapping
 def page() -> str:
     text = (CHART / "values.yaml").read_text(encoding="utf-8")
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))

@@ -22,6 +22,7 @@ from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_contract.reports import TerminationMessage
 from hudi_operator.model import classify
 from tests.support import ROOT
+from tests.support.evidence.prose import wrapping
 
 PAGE = ROOT / "docs/operate/conditions.md"
 CODE = ROOT / "operator/hudi_operator"
@@ -387,6 +388,7 @@ def _events(kind: str, found: set[tuple[str, str]]) -> list[str]:
     return [*lines, ""]
 
 
+@wrapping
 def page() -> str:
     found, told = conditions(), events()
     lines = [

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from tests.campaigns.pages import shown
 from tests.support import evidence
 from tests.support.evidence import catalog
+from tests.support.evidence.prose import wrapping
 
 PAGE = evidence.ROOT / "docs" / "operate" / "reach.md"
 NOT_TESTED = "not tested:"
@@ -395,6 +396,7 @@ def _lines(stored: shown.Results) -> Iterator[str]:
         yield f"| `{test.removeprefix('tests/tiers/')}` | {shown.last(catalog.named(test), stored)} |"
 
 
+@wrapping
 def page() -> str:
     """The whole page."""
     return "\n".join([HEAD.rstrip("\n"), *_lines(shown.noted()), ""])

@@ -19,6 +19,7 @@ from types import ModuleType
 from hudi_contract import assignment, job, keys, outcomes, reports, requests, settle, table_keys, words
 from hudi_contract.shape import Field, Record, fields_of
 from tests.support import ROOT
+from tests.support.evidence.prose import wrapping
 
 PAGE = ROOT / "docs/design/records.md"
 WIDTH = 100
@@ -134,6 +135,7 @@ def enum(class_: type[Enum]) -> list[str]:
     return [*lines, ""]
 
 
+@wrapping
 def page() -> str:
     lines = ["# Records, words and codes", ""]
     lines += prose(

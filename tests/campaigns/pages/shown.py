@@ -23,6 +23,7 @@ from tests.campaigns.pages import last_run, security
 from tests.support import evidence
 from tests.support.evidence import catalog, local_files
 from tests.support.evidence.catalog import ALL, EVERY, Test
+from tests.support.evidence.prose import wrapping
 
 PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
 RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
@@ -57,6 +58,7 @@ INVARIANTS = {
     ),
     "I7": (
         "tests/tiers/hudi/test_agent.py::test_rolls_back_exactly_the_dead_writers_instant",
+        "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
         "tests/tiers/hudi/test_foreign.py",
         "make chaos",
     ),
@@ -79,6 +81,7 @@ INVARIANTS = {
     ),
     "I11": (
         "tests/tiers/component/operator/test_crashes.py::test_without_etcd_nothing_is_decided_and_the_table_says_so",
+        "tests/tiers/e2e/test_faults.py::test_agent_killed_while_it_settles_is_replaced",
         "tests/tiers/hudi/test_failed_reads.py",
         "tests/tiers/e2e/test_node_faults.py",
     ),
@@ -88,7 +91,12 @@ INVARIANTS = {
         "ClaimTest",
         "tests/tiers/e2e/test_pod_agents.py",
     ),
-    "I13": ("tests/tiers/hudi/test_unique.py", "InsertConflictsTest", "make chaos"),
+    "I13": (
+        "tests/tiers/e2e/test_use.py::test_two_writers_bring_the_same_new_keys",
+        "tests/tiers/hudi/test_unique.py",
+        "InsertConflictsTest",
+        "make chaos",
+    ),
 }
 """What shows each invariant of docs/design/protocol.md with the most real parts: of the run of
 every change first, then what is longer.
@@ -245,6 +253,7 @@ def _passed(test: Test, stored: Results) -> bool:
     return not last_run.without(test, group) and has_passed(last_run.said(group, test.name))
 
 
+@wrapping
 def page() -> str:
     """The whole page."""
     stored = noted()

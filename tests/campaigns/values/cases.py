@@ -242,6 +242,12 @@ ORDERING_WITHOUT_ZONE: Mapping[str, Values] = {
     "timestamp_ntz": ("'1969-12-31 23:59:59.999999'", "'2024-01-01 10:00:00'"),
 }
 
+SMALL_ORDERINGS: Mapping[str, Values] = {
+    "tinyint": ("-128", "127", "127"),
+    "smallint": ("-32768", "-32768", "0", "32767"),
+    "bigint": ("-9223372036854775808", "9223372036854775807", "0"),
+}
+
 APART = ("timestamp_ntz", "array<timestamp>")
 """Types with a table of their own: of a MergeOnRead table that has one of them
 hudi-rs reads nothing.
@@ -279,8 +285,19 @@ CASES: Sequence[Case] = (
         ordering=tuple(f"o{n}" for n in range(len(SEVERAL_ORDERINGS))),
     ),
     Case(
-        "ordering of int and timestamp_ntz",
-        _typed("o", ORDERING_WITHOUT_ZONE),
+        "key and ordering of small and large integers; partition: smallint",
+        {
+            "k0": ("tinyint", ("-128", "0", "127")),
+            "k1": ("smallint", ("-32768", "32767", "0", "1")),
+            "p": ("smallint", ("-32768", "32767", "0", "NULL")),
+            **_typed("o", SMALL_ORDERINGS),
+        },
+        keys=("k0", "k1"),
+        ordering=tuple(f"o{n}" for n in range(len(SMALL_ORDERINGS))),
+    ),
+    Case(
+        "ordering of int and timestamp_ntz; key: timestamp_ntz",
+        {"id": ("timestamp_ntz", (*TIMES, "'0001-01-01 00:00:00'")), **_typed("o", ORDERING_WITHOUT_ZONE)},
         ordering=tuple(f"o{n}" for n in range(len(ORDERING_WITHOUT_ZONE))),
     ),
     Case(

@@ -136,6 +136,14 @@ class Together:
         }
         self.world.writer(name, table=table, **{"source": source, "driver": SMALL, "retryPolicy": QUICK, **spec})
 
+    def program(self, name: str, table: str, code: str, *arguments: str, **spec: Any) -> None:
+        """A HudiWriter that runs this program, from a ConfigMap of its name."""
+        self._make("configmaps", {"metadata": {"name": name}, "data": {"main.py": code}})
+        application = {"configMapKeyRef": {"name": name, "key": "main.py"}, "arguments": list(arguments)}
+        self.world.writer(
+            name, table=table, **{"application": application, "driver": SMALL, "retryPolicy": QUICK, **spec}
+        )
+
     def finished(self, name: str) -> JsonDict:
         """Wait for a writer's end, which must be a good one; returns its status."""
         wait_for(f"{name} has finished", lambda: self.true("hudiwriters", name, "Finished"), seconds=LONG)

@@ -1,4 +1,5 @@
 """What planners and pure parts of the runtime see, simulated: cluster, etcd, processes and clocks
 that a test moves (`simulated_world`), what is true in them (`judged_world`) and random histories of
-them (`histories`); fakes of table, session and etcd for one service each (`fake_...`).
+them (`histories`); fakes of table, session and etcd for one service each (`fake_...`), and worlds
+whose requests the agent's own code serves (`meeting`, `served`).
 """

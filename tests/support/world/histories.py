@@ -298,13 +298,18 @@ class Player:
         if world.table is None:
             world.make_table(**copy.deepcopy(self.table))
         self._attest()
-        world.run(self._over)
+        world.run(self._over, seconds=400 + self._pause())
         world.settle_down()
         assert "lock" not in world.kv, "the lock is left (I6)"
         left = [key for key in world.kv if "instant/" in key]
         assert not left, f"{left} are left (I6)"
         if self.kind == "bootstrap" and not self.deleted_table:
             assert len(world.bootstrapped) == 1, f"the table was bootstrapped {len(world.bootstrapped)} times"
+
+    def _pause(self) -> int:
+        """Seconds until the agent tries a bootstrap again that has failed so often."""
+        done = self.world.kv.get("done/bootstrap")
+        return max(0, int(done.value["retryAtMs"]) - self.world.now_ms) // 1000 if done is not None else 0
 
     def _attest(self) -> None:
         """A person's word for every pod whose object was forced away."""

@@ -101,10 +101,3 @@ class Meeting(World):
     def assignment(self) -> JsonDict:
         """What the operator tells the agent of the table."""
         return dict(json.loads(json.dumps(self.kv["assignment"].value)))
-
-    def status(self, field: str) -> Any:
-        return ((self.table or {}).get("status") or {}).get(field)
-
-    def change(self, **spec: Any) -> None:
-        assert self.table is not None
-        self.edit(self.table, **spec)

@@ -1,19 +1,30 @@
-"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs
-of drivers, agents.
+"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs of drivers.
+
+Agents are in `simulated_agent.py`. What kubelets here write of pods passes the contract of the real
+one (`tests/support/harness/kubelet_words.py`), and a writer's report is compared with the runtime's
+(`tests/tiers/unit/halves/test_simulated_agent.py`).
+
+What a writer cannot here, and a real one can: fail or be slow at the store, lose a race, repeat a
+commit in its process, be refused or left without an answer by etcd, act on an old look, take turns,
+abandon an instant. It has no rows and no files, reports only what it has committed, and waits for
+the lock in no queue.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.outcomes import Ending, FailureClass
+from hudi_contract.reports import AttemptReport, TerminationMessage
+from hudi_contract.words import Stage
 from hudi_operator.model.facts import PodName
-from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Pod, Process, Store
+from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Author, Pod, Process, Store
 
 SIDECAR_SECONDS = 8.0
 """How long a native sidecar takes to end."""
+ROWS = 10
+"""Records of each commit of a writer."""
 
 
 class Processes(Store):
@@ -261,10 +272,11 @@ class Processes(Store):
                     return True
                 return self.acquire(process)
             case 2:
-                process.instant = f"2026010100000{next(self.counter):04d}"
-                self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
+                process.instant = self.record(process, records=ROWS)
                 return True
             case 3:  # the check; the PUT leaves in the next step, however long that takes
+                if self.holds(process):
+                    self.move_clock(self.completion(process.instant))
                 return self.holds(process)
             case 4:
                 owner = self.kv["lock"].value["inc"] if "lock" in self.kv else ""
@@ -275,15 +287,7 @@ class Processes(Store):
                 self.drop("lock")
                 self.drop(f"instant/{process.instant}")
                 process.commits += 1
-                value = {
-                    "inc": process.inc,
-                    "records": 10,
-                    "commits": process.commits,
-                    "lastInstant": process.instant,
-                    "conflicts": [],
-                }
-                value["lastCompletionTime"] = str(int(process.instant) + 500)
-                self.put(f"report/attempt/{process.attempt}", value)
+                self.put(f"report/attempt/{process.attempt}", self.attempt_report(process).to_json())
                 process.step = 0 if process.endless else process.step
                 return True
             case _:
@@ -291,6 +295,33 @@ class Processes(Store):
                 process.exit_code = 0
                 self.kill(process, 0)
                 return True
+
+    def record(self, process: Process, *, records: int) -> str:
+        """A new instant with its owner."""
+        instant = self.new_time()
+        pod = self.pods.get(process.pod)
+        writer = pod.labels.get(naming.LABEL_WRITER, "") if pod is not None else ""
+        self.authors[instant] = Author(f"{NAMESPACE}/{writer}" if writer else "", process.attempt, records)
+        self.put(f"instant/{instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
+        return instant
+
+    def move_clock(self, to: str) -> None:
+        """Each publication does, before its file (I10)."""
+        if "clock" not in self.kv or self.kv["clock"].value["value"] < to:
+            self.put("clock", {"value": to})
+
+    def attempt_report(self, process: Process) -> AttemptReport:
+        """What it tells of its commits."""
+        return AttemptReport(
+            attempt=process.attempt,
+            inc=process.inc,
+            at_ms=self.now_ms,
+            stage=Stage.COMMITTED,
+            commits=process.commits,
+            records=ROWS * process.commits,
+            last_instant=process.instant,
+            last_completion_time=self.completion(process.instant),
+        )
 
     def _waits_for_the_lock(self, process: Process) -> bool:
         """Whether an earlier attempt of its writer owns the lock (predecessor.py)."""
@@ -303,277 +334,20 @@ class Processes(Store):
     def _end_at_boundary(self, process: Process) -> None:
         """What a run with commit boundaries does when it sees the closed gate (run.py)."""
         pod = next(p for p in self.pods.values() if p.uid == process.pod_uid)
-        pod.message = json.dumps(
-            {
-                "outcome": "Failed",
-                "class": "EndedForChange",
-                "message": f"the gate is closed for {self.kv['gate'].value['closedFor']}",
-            }
+        told = self.attempt_report(process) if process.commits else AttemptReport()
+        message = TerminationMessage(
+            outcome=Ending.FAILED,
+            class_=FailureClass.ENDED_FOR_CHANGE,
+            message=f"the gate is closed for {self.kv['gate'].value['closedFor']}",
+            commits=told.commits,
+            records=told.records,
+            last_instant=told.last_instant,
+            last_completion_time=told.last_completion_time,
         )
+        pod.message = json.dumps(message.to_json())
         self._clean_exit(process)
         self.kill(process, 12)
 
     def _agent(self, process: Process) -> None:
-        if "assignment" not in self.kv:
-            if process.registered:
-                self._clean_exit(process)
-            return
-        if not process.registered:
-            self._register(process)
-            return
-        report: dict[str, Any] = {
-            "agentInc": process.inc,
-            "exists": self.table_error is None,
-            "pendingCount": len(self.names("instant")),
-        }
-        if self.table_error is not None:
-            report["error"] = self.table_error
-        left = {
-            t: action
-            for t, action in self.foreign.items()
-            if t not in self.rolled_back and f"instant/{t}" not in self.kv
-        }
-        if left:
-            report["foreign"] = [
-                {"instant": t, "action": left[t], **({"beating": True} if t in self.beating else {})}
-                for t in sorted(left)
-            ]
-            gate = self.kv["gate"].value
-            if not gate.get("adopted") and gate["state"] != "open":
-                report["error"] = {"code": "PendingInstants", "message": "pending instants"}
-        elif any(
-            k.value["reason"] == "Adopted" and k.value["phase"] not in ("Swept", "Settled")
-            for k in self.names("settle").values()
-        ):
-            self._settle_all(process)
-            return
-        if "report/timeline" not in self.kv or self.kv["report/timeline"].value != report:
-            self.put("report/timeline", report)
-        self._settle_all(process)
-        self._serve(process)
-
-    def _serve(self, process: Process) -> None:
-        for id in self.names("request"):
-            if id.startswith("savepoint-") and f"done/{id}" not in self.kv:
-                self._savepoint(id)
-            if id.startswith("restore-"):
-                self._restore(process, id)
-        if "request/metadata" in self.kv:
-            self._metadata(self.kv["request/metadata"].value)
-        if "request/bootstrap" in self.kv:
-            self._bootstrap(process, self.kv["request/bootstrap"].value)
-
-    def _bootstrap(self, process: Process, request: dict[str, Any]) -> None:
-        """Written ahead, acquire, record, PUT, release, done: one step per tick, each but the first
-        only when nothing is left of another agent.
-        """
-        done = self.kv["done/bootstrap"].value if "done/bootstrap" in self.kv else {}
-        if done.get("result") == "Completed" or (
-            self.bootstrap_hang_at is not None and process.step >= self.bootstrap_hang_at
-        ):
-            return
-        gate = self.kv["gate"].value
-        if gate["state"] == "frozen":
-            return  # as the real one does: nobody acquires, and the table may be another's soon
-        assert gate["state"] == "closed", "a bootstrap is asked for while the gate is open (R14)"
-        assert not gate.get("adopted"), "a bootstrap is asked for after the gate was open (R14)"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive], (
-            "a bootstrap is asked for while a writer runs (R14)"
-        )
-        base = {
-            "tableUID": request["tableUID"],
-            "mode": request["mode"],
-            "source": request["path"],
-            "beginMs": done.get("beginMs") or self.now_ms,
-        }
-        if process.step == 0 and any(
-            k.value["phase"] not in ("Swept", "Settled") for k in self.names("settle").values()
-        ):
-            return
-        if process.step == 0 and self.bootstrap_error:
-            failures = int(done.get("failures") or 0) + 1
-            self.put(
-                "done/bootstrap",
-                {
-                    **base,
-                    "result": "Failed",
-                    "code": "SourceInvalid",
-                    "message": self.bootstrap_error,
-                    "failures": failures,
-                },
-            )
-            return
-        if process.step == 0 and not self.bootstrapped:
-            self.put("done/bootstrap", {**base, "result": "Running", "failures": int(done.get("failures") or 0) + 1})
-        if self.bootstrapped and not process.instant:  # of an agent that died before its word
-            process.step = 5
-        if self._bootstrap_step(process, base):
-            process.step += 1
-
-    def _bootstrap_step(self, process: Process, base: dict[str, Any]) -> bool:
-        match process.step:
-            case 1:
-                return self.acquire(process)
-            case 2:
-                process.instant = f"2026010100000{next(self.counter):04d}"
-                self.put(f"instant/{process.instant}", {"inc": process.inc, "action": "commit", "state": "Pending"})
-            case 3:
-                assert self.holds(process), "a commit landed while somebody else could hold the lock (I1)"
-                assert not self.bootstrapped, "a table was bootstrapped twice"
-                self.completed.add(process.instant)
-                self.bootstrapped.append(process.instant)
-            case 4:
-                self.drop("lock")
-                self.drop(f"instant/{process.instant}")
-            case 5:
-                counts = {"records": 7, "files": 2, "bytes": 100}
-                self.put(
-                    "done/bootstrap",
-                    {
-                        **base,
-                        **counts,
-                        "result": "Completed",
-                        "instant": self.bootstrapped[0],
-                        "endMs": self.now_ms,
-                        "failures": 0,
-                    },
-                )
-            case _:
-                pass
-        return True
-
-    def _savepoint(self, id: str) -> None:
-        gate = self.kv["gate"].value
-        assert gate["state"] == "closed", f"{id} is asked for while the gate is open"
-        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], (
-            f"{id} is asked for while an attempt may still register"
-        )
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
-            f"{id} is asked for while a writer runs"
-        )
-        if self.names("instant"):
-            return  # a dead writer's: it is settled first
-        instants = max(self.completed, default="")
-        value = {"result": "Failed", "message": "no commit"}
-        if instants:
-            value = {"result": "Completed", "instant": instants, "completionTime": instants, "boundary": instants}
-        self.put(f"done/{id}", {"name": id, "atMs": self.now_ms, **value})
-
-    def _restore(self, process: Process, id: str) -> None:
-        """Written ahead, recorded, undone in two steps, done: one step per tick, alone, under the
-        gate that is closed for it.
-        """
-        request, gate = self.kv[f"request/{id}"].value, self.kv["gate"].value
-        done = self.kv[f"done/{id}"].value if f"done/{id}" in self.kv else {}
-        over = done.get("result") in ("Completed", "Failed") or (
-            self.restore_hang_at is not None and process.step >= self.restore_hang_at
-        )
-        if over or gate["state"] != "closed" or gate.get("restoring") != request["nonce"]:
-            return
-        assert not [a for a in gate["admitted"] if f"admit/{a}" in self.kv], (
-            f"{id} is asked for while an attempt may still register"
-        )
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
-            f"{id} is asked for while a writer runs"
-        )
-        unsettled = [
-            k for k in self.names("settle").values() if k.value["phase"] not in ("RollingBack", "Swept", "Settled")
-        ]
-        begun = next((t for t, k in self.names("instant").items() if k.value["action"] == "restore"), "")
-        if process.step == 0 and (unsettled or (self.names("instant") and not begun)):
-            return
-        if self._restore_step(process, id, {**request, **done}, begun):
-            process.step += 1
-
-    def _restore_step(self, process: Process, id: str, base: dict[str, Any], begun: str) -> bool:
-        nonce = base["nonce"]
-        saved = self.kv.get(f"done/savepoint-{base['savepoint']}")
-        boundary = saved.value.get("instant", "") if saved is not None else ""
-        match process.step:
-            case 0:
-                if not boundary:
-                    self.put(f"done/{id}", {**base, "result": "Failed", "message": "no such savepoint"})
-                    return False
-                if not self.acquire(process):
-                    return False
-                process.instant = begun
-            case 1:
-                self.put(
-                    f"done/{id}",
-                    {
-                        **base,
-                        "result": "Running",
-                        "boundary": boundary,
-                        "undone": len([t for t in self.completed if t > boundary]),
-                    },
-                )
-            case 2:
-                if not process.instant and nonce not in self.restored:
-                    process.instant = f"2026010100000{next(self.counter):04d}"
-                    self.put(
-                        f"instant/{process.instant}", {"inc": process.inc, "action": "restore", "state": "Pending"}
-                    )
-            case 3 | 4:
-                assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
-                going = sorted(t for t in self.completed if t > boundary)
-                for instant in going[-1:] if process.step == 3 else going:
-                    self.completed.remove(instant)
-                    self.undone.add(instant)
-            case 5:
-                self._restored(process, nonce)
-            case 6:
-                self.put(f"done/{id}", {**base, "result": "Completed"})
-                process.step = -1
-        return True
-
-    def _restored(self, process: Process, nonce: str) -> None:
-        if nonce not in self.restored:
-            assert self.holds(process), "a restore is completed while somebody else could hold the lock (I1)"
-            self.restored.append(nonce)
-        self.drop("lock")
-        if process.instant:
-            self.drop(f"instant/{process.instant}")
-
-    def _metadata(self, request: dict[str, Any]) -> None:
-        """R16: nobody writes while it is changed, and nobody who keeps another one up
-        comes after it.
-        """
-        done = self.kv["done/metadata"].value if "done/metadata" in self.kv else {}
-        if (done.get("nonce"), done.get("result")) == (request["nonce"], "Completed"):
-            return
-        assert self.kv["gate"].value["state"] == "closed", "the metadata table is changed while the gate is open"
-        assert not [p for p in self.processes if p.role == "writer" and p.alive and p.registered], (
-            "the metadata table is changed while a writer runs"
-        )
-        if self.names("instant"):
-            return
-        told = (
-            {"result": "Failed", "message": self.metadata_error, "failures": 1}
-            if self.metadata_error
-            else {"result": "Completed", "partitions": ["files"]}
-        )
-        self.put("done/metadata", {"nonce": request["nonce"], "atMs": self.now_ms, **told})
-
-    def _settle_all(self, process: Process) -> None:
-        for inc, key in self.names("settle").items():
-            if key.value["phase"] == "RollingBack":
-                self._roll_back(process, inc, copy.deepcopy(key.value))
-
-    def _roll_back(self, process: Process, inc: str, record: dict[str, Any]) -> None:
-        if any(key.value["inc"] == inc and key.value["action"] == "restore" for key in self.names("instant").values()):
-            return  # it is claimed, and waits until it is completed
-        for instant, key in self.names("instant").items():
-            if key.value["inc"] != inc or (record["instants"].get(instant) or {}).get("outcome"):
-                continue
-            if self.kv["gate"].value["mode"] == "PodTermination":
-                self._check_dead(inc, "rollback")
-            outcome = "Completed" if instant in self.completed else "RolledBack"
-            if outcome == "RolledBack":
-                self.rolled_back.add(instant)
-            record["instants"][instant] = {"action": "commit", "outcome": outcome, "failures": 0}
-            self.put(f"settle/{inc}", record)
-            if self.agent_hangs_at == "first outcome":
-                self.agent_hangs_at = ""
-                self.kill(process, 137)
-                return
-        self.put(f"settle/{inc}", {**record, "phase": "Swept"})
+        """One step of an agent (`simulated_agent.py`)."""
+        raise NotImplementedError

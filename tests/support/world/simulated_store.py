@@ -115,6 +115,18 @@ class Process:
     endless: bool = False
     """It commits one batch after the other, and looks at the gate between two of them."""
     commits: int = 0
+    assignment: int = 0
+    """Of an agent: revision of the assignment whose table it has prepared."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """What a commit says of itself."""
+
+    writer: str
+    """Namespace and name of its HudiWriter; empty: its agent's."""
+    attempt: str
+    records: int
 
 
 @dataclass
@@ -213,6 +225,13 @@ class Store:
     restored: list[str] = field(default_factory=list)
     """Nonces of completed restores: never one twice."""
     undone: set[str] = field(default_factory=set)
+    restore_instants: set[str] = field(default_factory=set)
+    """Completed instants of restores."""
+    completions: dict[str, str] = field(default_factory=dict)
+    """Completion times of completed instants, as far as somebody has asked for them."""
+    authors: dict[str, Author] = field(default_factory=dict)
+    reported: object = None
+    """What the last report on the timeline was made of."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
@@ -264,6 +283,16 @@ class Store:
             "creationTimestamp": f"2026-01-01T00:00:{len(self.writers):02d}Z",
         }
         return {"apiVersion": naming.API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
+
+    def new_time(self) -> str:
+        """A time of the timeline, later than all before."""
+        return f"2026010100000{next(self.counter):04d}"
+
+    def completion(self, instant: str) -> str:
+        """Completion time of a completed instant."""
+        if instant not in self.completions:
+            self.completions[instant] = self.new_time()
+        return self.completions[instant]
 
     def pod_uid(self) -> str:
         return f"00000000-0000-0000-0000-{next(self.counter):012x}"

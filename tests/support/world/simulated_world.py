@@ -15,8 +15,8 @@ from typing import Any
 
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
+from tests.support.world.simulated_agent import Agents
 from tests.support.world.simulated_effects import Effects
-from tests.support.world.simulated_processes import Processes
 from tests.support.world.simulated_store import (
     CONFIG,
     NAMESPACE,
@@ -29,7 +29,7 @@ from tests.support.world.simulated_store import (
 )
 
 
-class World(Effects, Processes):
+class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
     deaths = 0
@@ -101,6 +101,15 @@ class World(Effects, Processes):
 
     def is_true(self, obj: dict[str, Any] | None, kind: str) -> bool:
         return bool(self.condition(obj, kind)["status"] == "True")
+
+    def status(self, field: str) -> Any:
+        """A field of the HudiTable's status."""
+        return ((self.table or {}).get("status") or {}).get(field)
+
+    def change(self, **spec: Any) -> None:
+        """A person edits the HudiTable."""
+        assert self.table is not None
+        self.edit(self.table, **spec)
 
     def writer_process(self, name: str) -> Process | None:
         mine = [p for p in self.processes if p.role == "writer" and p.pod.startswith(name + "-")]

@@ -245,7 +245,7 @@ def test_hung_in_the_critical_section(space: Space, proxy: Proxy) -> None:
     """A driver with a living heartbeat that holds the lock for longer than maxHoldSeconds is
     fenced, and settled after proof.
     """
-    # On a busy machine the table's first commit holds it for half a minute. After 60 s S3A sends a
+    # On a busy machine the table's first commit may hold it for long. After 60 s S3A sends a
     # request anew, and the driver goes on.
     scene = Scene(space, proxy, "holds", lock={"maxHoldSeconds": 45})
     instant, pod = scene.inflight()

@@ -47,6 +47,27 @@ def test_table_and_writer(space: Space) -> None:
     assert any(line.split()[0].endswith("/once") and "Succeeded" in line for line in lines), lines
 
 
+def test_two_writers_bring_the_same_new_keys(space: Space) -> None:
+    """Each finds no file when it looks for its keys, and would write one of its own: the later
+    commit is refused, and its repetition updates what the earlier one has inserted (I13).
+    """
+    space.table("newkeys")
+    space.wait("huditable/newkeys", "Ready", seconds=300)
+    space.writer("slow-keys", "newkeys", rows=20, delay=3, add=1, operation="Upsert")
+    wait_for("its instant", lambda: space.instants("slow-keys") or None, seconds=120)
+    space.writer("quick-keys", "newkeys", rows=20, operation="Upsert")
+    space.wait("hudiwriter/quick-keys", "Finished", seconds=200)
+    assert cluster.is_true(space.get("hudiwriter", "quick-keys"), "Succeeded")
+    assert not cluster.is_true(space.get("hudiwriter", "slow-keys"), "Finished"), "they did not meet"
+    space.wait("hudiwriter/slow-keys", "Finished", seconds=400)
+    writer = space.get("hudiwriter", "slow-keys")
+    assert cluster.is_true(writer, "Succeeded"), writer["status"]
+    assert writer["status"]["conflicts"] >= 1, writer["status"]
+    due = written(batches=1, rows=20, add=1)
+    space.audited("newkeys", due)
+    space.read_by_own_rows("newkeys", due)
+
+
 def _commits(space: Space, table: str, number: int) -> list[dict[str, Any]]:
     found = (space.get("huditable", table)["status"].get("timeline") or {}).get("commits") or []
     return found if len(found) >= number else []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hudi_runtime.table import timeline as tl
 from tests.support.harness.local import AGENT, Process, Row, Table, World, until
 
 pytestmark = pytest.mark.extra
@@ -82,7 +83,9 @@ def test_runs_end_for_a_change_and_go_on(world: World, agent: Process) -> None:
     told = [ended(table, process) for process in attempts]
     took = time.monotonic() - closed
     print(f"{took:.1f} s from the closed gate to the end of the last of three runs")
-    assert took < 60, "the longest batch and 30 s"
+    batches = [tl.milliseconds(i.completion) - tl.milliseconds(i.requested) for i in table.timeline().completed]
+    print(f"the longest batch took {max(batches) / 1000:.1f} s")
+    assert took < max(batches) / 1000 + 30, "the longest batch and 30 s"
     assert told[0]["commits"] == 1
     for one in told[1:]:
         assert 2 <= int(str(one["commits"])) < FILES, "it has ended with input left"

@@ -166,6 +166,7 @@ def test_two_writers_rewrite_one_file_group(
 def test_hostile_application_harms_nobody(world: World, agent: Process) -> None:
     """User code that sets lock, mode, policy or what the table is, by option or SET, gets an error.
 
+    So does one that drops a database whose folder is the table's (F502).
     A living writer's instant stays (F26, F32, I7).
     """
     table = made(world, agent, "hostile")

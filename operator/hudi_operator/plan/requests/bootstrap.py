@@ -123,10 +123,9 @@ def bootstrapped(view: View, *, adopted: bool) -> Condition:
             f"{_or_unknown(done.records)} records of {view.table.bootstrap.path} are in commit {done.instant or '?'}",
         )
     found = record(view)
-    reason = {Result.RUNNING: "Running", Result.FAILED: found.code or Result.FAILED.value}.get(
-        found.result or Result.PENDING, "Waiting"
-    )
-    return condition(kind, False, reason, _state(view))
+    if found.result is Result.FAILED:
+        return condition(kind, False, found.code or Result.FAILED, _state(view))
+    return condition(kind, False, "Running" if found.result is Result.RUNNING else "Waiting", _state(view))
 
 
 def _or_unknown(number: int | None) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from hudi_contract.words import Concurrency
+from hudi_contract.words import Concurrency, WriterState
 from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions
@@ -36,7 +36,7 @@ Spark session come up meanwhile.
 
 
 class Kind(StrEnum):
-    """What happens to a writer. Some values are states in status."""
+    """What happens to a writer. Some values are those of its state."""
 
     ACTIVE = "Active"
     """One of its attempts is admitted."""
@@ -46,11 +46,11 @@ class Kind(StrEnum):
     """It is due to start, and something blocks it."""
     FINISHED = "Finished"
     """Its run is over."""
-    SCHEDULED = "Scheduled"
+    SCHEDULED = WriterState.SCHEDULED.value
     """Its schedule starts the first run."""
-    SUSPENDED = "Suspended"
-    DELETING = "Deleting"
-    STALLED = "Stalled"
+    SUSPENDED = WriterState.SUSPENDED.value
+    DELETING = WriterState.DELETING.value
+    STALLED = WriterState.STALLED.value
     """A person must change something."""
 
 
@@ -230,7 +230,7 @@ def _run_is_over(c: _Candidate) -> Decision | None:
 
 def _is_suspended(c: _Candidate) -> Decision | None:
     which = "spec.suspend is set" if c.spec.suspend else "the table is suspended"
-    return Decision(Kind.SUSPENDED, "Suspended", which) if c.suspended else None
+    return Decision(Kind.SUSPENDED, WriterState.SUSPENDED, which) if c.suspended else None
 
 
 def _first_tick_is_to_come(c: _Candidate) -> Decision | None:

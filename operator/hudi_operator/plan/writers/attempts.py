@@ -19,7 +19,7 @@ from hudi_contract.keys import attempt_report
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, TerminationMessage
-from hudi_contract.words import Role
+from hudi_contract.words import Role, WriterState
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model import classify, conditions, containers
@@ -360,15 +360,15 @@ def verdict(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, .
     never runs again by itself).
     """
     if conditions.is_true(status, "Finished"):
-        return str(conditions.find(status, "Finished").get("reason") or "Failed")
+        return str(conditions.find(status, "Finished").get("reason") or WriterState.FAILED)
     kind = entries[-1].class_ if entries else ""
     if kind == classify.SUCCEEDED:
-        return "Succeeded"
+        return WriterState.SUCCEEDED
     limits = writer.retry.by_class
     if kind in classify.NOT_RETRIED or (
         kind not in _HARMLESS and failures(status, entries, limits) > limits.get(kind, writer.retry.limit)
     ):
-        return "Failed"
+        return WriterState.FAILED
     return ""
 
 

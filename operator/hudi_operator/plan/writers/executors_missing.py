@@ -13,6 +13,7 @@ from typing import Any
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition
+from hudi_operator.model.containers import TERMINAL
 from hudi_operator.plan.core.actions import Action, AskExecutors, StartTimer, StopTimer
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, View, WriterView
@@ -25,7 +26,6 @@ MISSING_SECONDS = 20.0
 """Time that executors have to run before anybody is told: Spark asks for them within seconds, and a
 node that has the image starts them within some more."""
 TIMER = "executors/"
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def find(view: View, writer: WriterView) -> Missing | None:
     registered = any(i.registration is not None and i.record is None and not i.fenced for i in active.incs)
     if not registered or attempts.stopping(view, writer.spec):
         return None
-    pods = [p for p in view.executors(active.pod.name) if not p.deleting and p.phase not in _ENDED]
+    pods = [p for p in view.executors(active.pod.name) if not p.deleting and p.phase not in TERMINAL]
     running = [p for p in pods if p.phase == "Running"]
     if len(running) >= active.entry.executors:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 from hudi_contract import keys, naming
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage
+from hudi_contract.words import WriterState
 from hudi_operator.model import classify, conditions
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import Refusal
@@ -31,7 +32,7 @@ from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
 JsonDict = dict[str, Any]
 
 KEPT_CONFLICTS = 10
-_AS_ASKED = frozenset({"Running", "Scheduled", "Succeeded", "Suspended"})
+AS_ASKED = frozenset({WriterState.RUNNING, WriterState.SCHEDULED, WriterState.SUCCEEDED, WriterState.SUSPENDED})
 """States in which a writer matches its spec: it is Ready, and current for `kubectl wait` and GitOps
 tools (kstatus).
 """
@@ -87,8 +88,9 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             "since": since,
             **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {}),
         }
-    status["state"] = _state(view, writer, progress, decision)
-    wanted = _conditions(view, writer, progress, decision, str(status["state"]))
+    state = _state(view, writer, progress, decision)
+    status["state"] = state.value
+    wanted = _conditions(view, writer, progress, decision, state)
     if decision.kind in _STARTS_NOTHING:
         wanted = _with_the_end_of_the_run(wanted, old)
     wanted.append(
@@ -224,23 +226,23 @@ def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> Attempt
     return report.but(records=records, last_instant=newest.instant, last_completion_time=newest.completion_time)
 
 
-def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> str:
+def _state(view: View, writer: WriterView, progress: Progress, decision: Decision) -> WriterState:
     """The state for display."""
     if decision.kind is Kind.FINISHED:
-        return decision.reason
+        return WriterState.SUCCEEDED if decision.reason == WriterState.SUCCEEDED else WriterState.FAILED
     if decision.kind is Kind.START:
-        return "Starting"
+        return WriterState.STARTING
     if decision.kind in (Kind.SCHEDULED, Kind.SUSPENDED, Kind.STALLED, Kind.DELETING):
-        return str(decision.kind.value)
+        return WriterState(decision.kind.value)
     if decision.kind is Kind.WAIT:
-        return "Retrying" if decision.reason == "BackOff" else "Waiting"
+        return WriterState.RETRYING if decision.reason == "BackOff" else WriterState.WAITING
     if progress.ended is not None:
-        return "Retrying"
+        return WriterState.RETRYING
     if writer.spec is not None and attempts.stopping(view, writer.spec):
-        return "Stopping"
+        return WriterState.STOPPING
     if writer.active is not None and ending_for_change.asks(view, writer.active):
-        return "Stopping"
-    return "Running" if _running(writer) else "Starting"
+        return WriterState.STOPPING
+    return WriterState.RUNNING if _running(writer) else WriterState.STARTING
 
 
 def _running(writer: WriterView) -> bool:
@@ -248,24 +250,30 @@ def _running(writer: WriterView) -> bool:
     return active is not None and any(i.registration is not None and i.record is None for i in active.incs)
 
 
-def _conditions(view: View, writer: WriterView, progress: Progress, decision: Decision, state: str) -> list[Condition]:
+def _conditions(
+    view: View, writer: WriterView, progress: Progress, decision: Decision, state: WriterState
+) -> list[Condition]:
     over = decision.reason if decision.kind is Kind.FINISHED else ""
     admitted = decision.kind in (Kind.ACTIVE, Kind.START)
     last = progress.entries[-1] if progress.entries else None
-    failure = f"attempt {last.number}: {last.class_}: {last.message}" if over == "Failed" and last is not None else ""
-    active = admitted or state in ("Stopping",)
-    stalled = decision.kind is Kind.STALLED or over == "Failed"
+    failure = (
+        f"attempt {last.number}: {last.class_}: {last.message}"
+        if over == WriterState.FAILED and last is not None
+        else ""
+    )
+    active = admitted or state is WriterState.STOPPING
+    stalled = decision.kind is Kind.STALLED or over == WriterState.FAILED
     reason = decision.reason or "Unknown"
     busy = not over and decision.kind in (Kind.WAIT, Kind.DELETING) and not stalled
     refused = _refusal(view, writer)
     waiting = no_start = f"{refused.reason}: {refused.message}" if refused is not None else _not_started(view, writer)
     if writer.active is not None and writer.active.pod is not None:
         waiting = waiting or writer.active.pod.waiting or writer.active.pod.unschedulable
-    ready = state in _AS_ASKED
+    ready, running = state in AS_ASKED, state is WriterState.RUNNING
     return [
         condition("Ready", ready, state, "" if ready else failure or no_start or decision.message or waiting),
         condition("Admitted", admitted, reason if not over else "Finished", decision.message or over),
-        condition("Running", state == "Running", state, "" if state == "Running" else waiting),
+        condition("Running", running, state, "" if running else waiting),
         condition(
             "StartRefused",
             refused is not None,
@@ -274,7 +282,7 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
         ),
         executors_missing.condition(view, writer),
         condition("Finished", bool(over), over or "NotFinished", failure),
-        condition("Succeeded", over == "Succeeded", over or "NotFinished", failure),
+        condition("Succeeded", over == WriterState.SUCCEEDED, over or "NotFinished", failure),
         condition(
             "Suspended",
             decision.kind is Kind.SUSPENDED,
@@ -291,7 +299,7 @@ def _conditions(view: View, writer: WriterView, progress: Progress, decision: De
         condition(
             "Stalled",
             stalled,
-            (reason if decision.kind is Kind.STALLED else "Failed") if stalled else "NotStalled",
+            (reason if decision.kind is Kind.STALLED else WriterState.FAILED) if stalled else "NotStalled",
             (failure or decision.message) if stalled else "",
         ),
     ]
@@ -356,7 +364,9 @@ def events(
         attempts = "1 attempt" if status["attempt"] == 1 else f"{status['attempt']} attempts"
         found.append(
             event(
-                "Normal" if decision.reason == "Succeeded" else "Warning", decision.reason, f"finished after {attempts}"
+                "Normal" if decision.reason == WriterState.SUCCEEDED else "Warning",
+                decision.reason,
+                f"finished after {attempts}",
             )
         )
     return tuple(found)

@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -225,6 +226,72 @@ def test_changes_of_the_gate_end_a_writer_between_commits(whole: Together) -> No
     )
     whole.audited("moving", [*(row for batch in batches for row in batch), *more])
     whole.conform("moving")
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from hudi_runtime.api import current_context
+
+folder, current = Path(sys.argv[1]), current_context()
+begun = len(list(folder.glob("begun-*")))
+(folder / f"begun-{begun}").touch()
+rows = current.spark.sql("SELECT 50 AS id, 'b' AS p, 'program' AS v, 7L AS ts")
+rows.write.format("hudi").options(**current.table_options()).option(
+    "hoodie.datasource.write.operation", "upsert"
+).mode("append").save(current.table_path)
+(folder / f"saved-{begun}").touch()
+while not (folder / "end").exists():
+    time.sleep(0.05)
+"""
+"""Writes one row, then does not end before it is told to."""
+
+
+@pytest.mark.extra
+def test_a_change_ends_a_run_that_hangs_and_a_program(whole: Together) -> None:
+    """A run whose code hangs between two commits is ended after `changeTimeoutSeconds`, a program
+    at once. The change is made, another writer commits, and both start again (F44).
+    """
+    seconds = 25
+    whole.table("stuck", concurrency={"mode": "Optimistic", "changeTimeoutSeconds": seconds})
+    whole.ready("stuck")
+    folder = whole.directory / "stuck"
+    folder.mkdir()
+    hang = folder / "hang"
+    one, two = rows(range(5), "a", "one", 1), rows(range(5, 10), "a", "two", 2)
+    whole.writer("hangs", "stuck", {"rows": one}, {"rows": two, "after": str(hang)}, stop={"graceSeconds": 1})
+    wait_for("its code hangs behind a commit", Path(f"{hang}.reached").exists, seconds=LONG)
+    whole.program("program", "stuck", PROGRAM, str(folder), stop={"graceSeconds": 1})
+    wait_for("the program has written", (folder / "saved-0").exists, seconds=LONG)
+
+    began = time.monotonic()
+    whole.patch("stuck", concurrency={"insertConflicts": "Partition"})
+    wait_for(
+        "the gate is closed for it",
+        lambda: whole.keys("stuck", "gate")["gate"].get("closedFor"),
+        seconds=LONG,
+    )
+    late = rows(range(20, 25), "c", "late", 3)
+    whole.writer("late", "stuck", {"rows": late}, priority=10)
+
+    def opened() -> bool:
+        found = whole.keys("stuck", "gate")["gate"]
+        return found["state"] == "open" and found["insertConflicts"] == "Partition"
+
+    wait_for("the change is made", opened, seconds=LONG)
+    took = time.monotonic() - began
+    print(f"BESIDE A RUN THAT HANGS: {took:.1f} s, of which {seconds} s are its time to a boundary")
+    assert took > seconds - 5, "the run that hangs has its time to reach a boundary"
+    assert took < seconds + 2 * 30, "the rest takes 30 s; twice that, because the machine is shared"
+    hang.touch()
+    (folder / "end").touch()
+    whole.finished("late")
+    for name in ("hangs", "program"):
+        attempts = whole.finished(name)["attempts"]
+        assert [attempt["class"] for attempt in attempts] == ["EndedForChange", "Succeeded"], (name, attempts)
+    assert (folder / "begun-1").exists(), "a program starts from its beginning"
+    whole.audited("stuck", [*one, *two, (50, "b", "program", 7), *late])
+    whole.conform("stuck")
 
 
 def plain(content: list[Row]) -> bytes:

@@ -93,6 +93,10 @@ def main(results: str, folder: str) -> None:
     def instants():
         return {name.split(".")[0].split("_")[0] for name in os.listdir(f"{folder}/.hoodie/timeline")}
 
+    def drop():
+        spark.sql(f"CREATE DATABASE within LOCATION '{current.table_path}'")
+        spark.sql("DROP DATABASE within")
+
     found = {}
     ways = OF_THE_TABLE | WAYS
     table_ways = [(way, by_option) for way in OF_THE_TABLE] + [(way, by_set) for way in BY_SET]
@@ -106,6 +110,7 @@ def main(results: str, folder: str) -> None:
         print(f"HOSTILE {name}: {json.dumps(found[name])}", flush=True)
         for key in ways[way]:
             spark.conf.unset(key)
+    found["database"] = outcome(drop) | {"timeline": sorted(instants()), "option": "", "ofTheTable": False}
     with open(results, "w", encoding="utf-8") as file:
         json.dump(found, file)
 

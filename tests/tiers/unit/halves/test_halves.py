@@ -8,12 +8,10 @@ import dataclasses
 import json
 import threading
 import time
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql import types
 
 from hudi_contract.assignment import AssignmentRecord
 from hudi_contract.job import Validation
@@ -25,8 +23,7 @@ from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps
 from hudi_operator.model import conditions
-from hudi_runtime.agent import adoption, bootstrap, dataset, facts
-from hudi_runtime.agent.savepoints import Savepoints
+from hudi_runtime.agent import adoption, facts
 from hudi_runtime.callback import callback
 from hudi_runtime.callback.callback_http import Sender
 from hudi_runtime.callback.callback_plan import Source
@@ -40,20 +37,26 @@ from hudi_runtime.settle.rollback import Outcome
 from hudi_runtime.settle.settle import Settler
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.writer import gate
-from tests.support.world.agent_contexts import context, look
 from tests.support.world.callback_parts import Commits, receiver, t
 from tests.support.world.fake_bootstrap import T1 as BOOTSTRAP_INSTANT
 from tests.support.world.fake_bootstrap import T2 as BOOTSTRAP_COMPLETION
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
 from tests.support.world.fake_metadata_table import Fake as MetadataFake
-from tests.support.world.fake_metadata_table import serve as serve_metadata
-from tests.support.world.fake_restores import KEPT, UNDONE, T, keeper, records
+from tests.support.world.fake_restores import KEPT, UNDONE, T
 from tests.support.world.fake_restores import Fake as RestoreFake
 from tests.support.world.fake_savepoints import COMMITS as SAVEPOINT_COMMITS
 from tests.support.world.fake_savepoints import T2, T4, T5
 from tests.support.world.fake_savepoints import Fake as SavepointFake
 from tests.support.world.job_across import parsed
 from tests.support.world.meeting import Meeting
+from tests.support.world.served import (
+    Claims,
+    dataset_in_memory,
+    with_bootstrap,
+    with_metadata,
+    with_restores,
+    with_savepoints,
+)
 
 UNTIL = 120
 
@@ -65,23 +68,6 @@ def ready(world: Meeting, **table: Any) -> Meeting:
 
 
 # ---- requests
-
-
-def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
-    fake.kv = world.etcd.keys  # type: ignore[assignment]
-
-    def serve(process: Any, requests: dict[str, Any]) -> None:
-        fake.gate = world.gate()["state"]
-        session: Any = SimpleNamespace(
-            inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
-        )
-        names = ("timeline", "savepoint_with", "write_config", "locked", "client")
-        table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
-        spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
-        keeper = Savepoints(context(table, session, gate=lambda: fake.gate, spec=spec), after=idle)  # type: ignore[arg-type]
-        keeper.consider(look(requests, world.etcd.records()))
-
-    world.serve = serve
 
 
 def test_a_savepoint() -> None:
@@ -109,25 +95,12 @@ def test_a_savepoint_that_cannot_be_taken() -> None:
     assert "no commit" in world.status("savepoints")[0]["message"]
 
 
-def with_restores(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFake:
-    fake = RestoreFake([*KEPT, *UNDONE])
-    fake.kv = world.etcd.keys  # type: ignore[assignment]
-
-    def serve(process: Any, requests: dict[str, Any]) -> None:
-        monkeypatch.setitem(keeper.__globals__, "ME", process.inc)  # whose restore the fake's agent takes it for
-        fake.gate = world.gate()
-        keeper(fake).consider(look(requests, records(fake)))
-
-    world.serve = serve
-    return fake
-
-
 def test_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     """The word in the closed gate, the request, what is undone, and everything that status
     says of it.
     """
     world = Meeting()
-    with_restores(world, monkeypatch)
+    with_restores(world, RestoreFake([*KEPT, *UNDONE]), monkeypatch)
     ready(world)
     # The savepoint is this HudiTable's: taken before by its name.
     kept = {"instant": T[2], "completionTime": T[5], "boundary": T[4]}
@@ -143,7 +116,7 @@ def test_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_restore_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Meeting()
-    with_restores(world, monkeypatch)
+    with_restores(world, RestoreFake([*KEPT, *UNDONE]), monkeypatch)
     ready(world)
     world.change(restore={"savepoint": "never", "nonce": "n1"})
     world.run(lambda w: (w.status("restore") or {}).get("outcome") == "Failed", seconds=UNTIL)
@@ -153,38 +126,14 @@ def test_a_restore_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> BootstrapFake:
-    """Hudi and a dataset in memory.
-
-    The path and format that are asked for must be those of the HudiTable.
-    """
     made = BootstrapFake()
-
-    def read(spark: Any, spec: TableSpec, path: str, format: str) -> Any:
-        assert (path, format) == ("s3a://lake/plain", "Parquet")
-        if made.source_error is not None:
-            raise made.source_error
-        frame: Any = SimpleNamespace(schema=types.StructType(), write=SimpleNamespace(format=lambda name: made))
-        return dataset.Dataset(frame, made.rows)
-
-    monkeypatch.setattr(dataset, "read", read)
-    monkeypatch.setattr(BootstrapFake, "mode", lambda self, mode: self, raising=False)
-    monkeypatch.setattr(bootstrap, "IDLE_SECONDS", 0.0)
+    dataset_in_memory(made, monkeypatch)
     return made
 
 
-def with_bootstrap(world: Meeting, fake: BootstrapFake) -> None:
-    fake.kv = world.etcd.keys  # type: ignore[assignment]
-
-    def serve(process: Any, requests: dict[str, Any]) -> None:
-        fake.gate = world.gate()["state"]
-        fake.made().consider(look(requests))
-
-    world.serve = serve
-
-
-def test_a_bootstrap(begun: BootstrapFake) -> None:
+def test_a_bootstrap(begun: BootstrapFake, monkeypatch: pytest.MonkeyPatch) -> None:
     world = Meeting()
-    with_bootstrap(world, begun)
+    with_bootstrap(world, begun, monkeypatch)
     ready(world, bootstrap={"source": {"path": "s3a://lake/plain", "format": "Parquet"}})
     shown = world.status("bootstrap")
     wanted = {
@@ -202,11 +151,11 @@ def test_a_bootstrap(begun: BootstrapFake) -> None:
     assert world.assignment()["adoption"] == "Bootstrap"
 
 
-def test_a_bootstrap_whose_source_cannot_be_read(begun: BootstrapFake) -> None:
+def test_a_bootstrap_whose_source_cannot_be_read(begun: BootstrapFake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent's code of the error is the reason of the condition."""
     begun.source_error = RuntimeFailure(FailureClass.USER_ERROR, "column x is missing")
     world = Meeting()
-    with_bootstrap(world, begun)
+    with_bootstrap(world, begun, monkeypatch)
     world.make_table(bootstrap={"source": {"path": "s3a://lake/plain", "format": "Parquet"}})
     world.run(lambda w: (w.status("bootstrap") or {}).get("outcome") == "Failed", seconds=UNTIL)
     shown = world.status("bootstrap")
@@ -227,15 +176,8 @@ def test_the_metadata_table(asked: dict[str, Any], word: str, option: str) -> No
     """
     world = Meeting()
     fake = MetadataFake()
-    fake.kv = world.etcd.keys  # type: ignore[assignment]
+    with_metadata(world, fake)
     ready(world)
-
-    def serve(process: Any, requests: dict[str, Any]) -> None:
-        fake.gate, fake.inc = world.gate()["state"], process.inc
-        if "metadata" in requests:
-            serve_metadata(fake, requests["metadata"], world.etcd.records(), known=world.assignment()["metadataTable"])
-
-    world.serve = serve
     world.change(metadataTable=asked)
     world.run(lambda w: (w.status("metadataTable") or {}).get("outcome") == "Completed", seconds=UNTIL)
     shown = world.status("metadataTable")
@@ -685,28 +627,6 @@ def test_adoption_of_pending_instants() -> None:
     (record,) = [key.value for key in world.names("settle").values()]
     assert (record["reason"], set(record["instants"])) == ("Adopted", {t(3)})
     assert world.etcd.records().adopting(), "the agent waits for what the operator calls adopted"
-
-
-@dataclass
-class Claims:
-    """A session, as the settler uses it."""
-
-    world: Meeting
-    inc: str
-    table_id: str = "T"
-    state: str = "LIVE"
-
-    @property
-    def etcd(self) -> Any:
-        return self.world.etcd
-
-    def claim(self, instant: str, previous: str) -> bool:
-        key = self.world.kv[f"instant/{instant}"]
-        assert self.world.kv[f"settle/{previous}"].value["phase"] in ("RollingBack", "Swept", "Settled"), (
-            "claimed from somebody who is not proven dead (I12)"
-        )
-        self.world.put(f"instant/{instant}", {**key.value, "claimedBy": self.inc})
-        return True
 
 
 @pytest.mark.parametrize("outcome", list(Outcome), ids=lambda outcome: str(outcome.value))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.evidence.prose import wrapped
 
 PURE = [
     f"operator/{room}"
@@ -127,6 +128,22 @@ def test_lines_of_java_are_short() -> None:
 def test_a_long_line_of_java_is_found(line: str) -> None:
     assert too_long(f"{'x' * 120}\n// {'x' * 97}\n/** x */\n{line}\n{'x' * 120}\n")
     assert not too_long(f"/** x */\n{'x' * 120}\n/*\n * {'x' * 97}\n */\n{'x' * 120}\n")
+
+
+def test_prose_wraps() -> None:
+    """`python -m tests.support.evidence.prose FILE` wraps a page; `wrapping`, what is generated."""
+    names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    pages = [ROOT / name for name in names.split("\n") if name and (ROOT / name).is_file()]
+    assert len(pages) >= 100
+    assert [str(page.relative_to(ROOT)) for page in pages if wrapped(text := page.read_text()) != text] == []
+
+
+def test_a_long_line_of_prose_is_wrapped() -> None:
+    words = " ".join(["word"] * 30)
+    assert [len(line) for line in wrapped(f"* {words}\n").split("\n")] == [96, 56, 0]
+    block = f"text:\n\n    short\n    {words}\n\n    {words}"
+    for kept in (block, f"| {words} |", f"# {words}", f"```\n{words}\n```", f"`{words}`", f"text\n\n    {words}"):
+        assert wrapped(kept) == kept
 
 
 PROGRAMS = (b"\x7fELF", b"\xca\xfe\xba\xbe", b"PK\x03\x04", b"!<ar")

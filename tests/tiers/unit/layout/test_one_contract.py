@@ -29,20 +29,28 @@ WORDS = {
     words.Outcome.REEXECUTED.value,
 } - {"Pending"}
 """Words that mean one thing wherever they stand; Pending is a phase of pods, too."""
+STATES = {state.value for state in words.WriterState}
+STATEFUL = (*(f"operator/hudi_operator/{part}" for part in ("plan", "control", "metrics")), "spark-images/hudi_runtime")
+"""Where a state of a writer is decided, or followed."""
+OF_CONDITIONS = {"condition", "Condition", "is_true", "find", "_not_ready"}
+"""Their arguments are types and reasons of conditions, some of which have the word of a state."""
 
 
-def texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
-    """Texts that are no docstrings, with their lines.
-
-    False: something stands before it (a later part of an f-string).
-    """
+def constants(tree: ast.AST) -> Iterator[tuple[int, str, int]]:
+    """Texts that are no docstrings, with their lines and the identities of their nodes."""
     docs = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values[1:]}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            yield node.lineno, node.value, id(node) not in inner
+            yield node.lineno, node.value, id(node)
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+    """Texts with their lines. False: something stands before it (a later part of an f-string)."""
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values[1:]}
+    for line, text, node in constants(tree):
+        yield line, text, node not in inner
 
 
 def keys_by_hand(tree: ast.AST) -> list[str]:
@@ -63,6 +71,39 @@ def words_by_hand(tree: ast.AST) -> list[str]:
                 if isinstance(side, ast.Constant) and side.value in WORDS
             ]
     return found
+
+
+def states_by_hand(tree: ast.AST) -> list[str]:
+    """States of a writer as texts.
+
+    Types and reasons of conditions and phases of pods have such words, too. They are known by the
+    call or the comparison that they stand in, or by other words beside them in a list.
+    """
+    others: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            parts = [*node.args] if name in OF_CONDITIONS else []
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            phase = any(isinstance(side, ast.Attribute) and side.attr == "phase" for side in sides)
+            parts = [part for side in sides for part in getattr(side, "elts", [side])] if phase else []
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            listed = [part.value for part in node.elts if isinstance(part, ast.Constant)]
+            parts = node.elts if set(listed) - STATES else []
+        else:
+            continue
+        others |= {id(value) for part in parts for value in alternatives(part)}
+    return [f"{line}: {text}" for line, text, found in constants(tree) if text in STATES and found not in others]
+
+
+def alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    """What an argument may be; its conditions are not."""
+    if isinstance(node, ast.IfExp):
+        yield from alternatives(node.body)
+        yield from alternatives(node.orelse)
+    else:
+        yield node
 
 
 def raw_records(tree: ast.AST) -> list[str]:
@@ -123,6 +164,35 @@ def test_what_is_said_twice_is_found(rule: str, code: str) -> None:
     assert RULES[rule](ast.parse(code))
 
 
+@pytest.mark.parametrize("part", STATEFUL)
+def test_no_state_of_a_writer_is_a_text(part: str) -> None:
+    assert sources(part)
+    found = {
+        str(path.relative_to(ROOT)): hits
+        for path in sources(part)
+        if (hits := states_by_hand(ast.parse(path.read_text())))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "hits"),
+    [
+        ('status["state"] = "Running"', 1),
+        ('return "Retrying" if again else "Waiting"', 2),
+        ('AS_ASKED = frozenset({"Running", "Scheduled"})', 2),
+        ('status.get("state") in ("Stalled", "Waiting")', 2),
+        ('condition("Running", state == "Running", state)', 1),
+        ('condition("Stalled", stalled, "Failed" if over == "Failed" else "NotStalled")', 1),
+        ('conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")', 0),
+        ('TYPES = ("Ready", "Running", "Stalled")', 0),
+        ('pod.phase != "Running" or pod.phase in ("Succeeded", "Failed")', 0),
+    ],
+)
+def test_a_state_of_a_writer_as_a_text_is_found(code: str, hits: int) -> None:
+    assert len(states_by_hand(ast.parse(code))) == hits
+
+
 def test_both_halves_use_the_contract() -> None:
     for half in HALVES:
         users = [path for path in sources(half) if re.search(r"^from hudi_contract", path.read_text(), re.MULTILINE)]
@@ -136,3 +206,13 @@ def test_the_codes_of_the_data_file_are_those_of_the_enums() -> None:
     assert all(code.meaning for code in outcomes.ErrorCode)
     assert set(data["exitCodes"]) == {kind.value for kind in outcomes.FailureClass}
     assert {kind.value for kind in keys.Kind} == set(data["keys"])
+
+
+def test_the_words_of_the_data_file_are_those_of_the_enums() -> None:
+    """The Java module compares its own with the same file."""
+    told = keys.protocol()["words"]
+    assert set(told) >= {"GateState", "InstantState", "Phase", "Role", "FencingMode"}
+    assert told["Phase"] == [phase.name for phase in sorted(Phase)]
+    assert {name: found for name, found in told.items() if name != "Phase"} == {
+        name: [word.value for word in getattr(words, name)] for name in told if name != "Phase"
+    }

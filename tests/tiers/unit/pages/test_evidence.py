@@ -229,6 +229,29 @@ def test_what_is_called_measured_can_be_looked_up(page: Path) -> None:
     assert without_ground(page.read_text()) == []
 
 
+_SEEN = re.compile(r"(?:seen|observed|measured|run) (?:\w+[ ,]+){0,2}by hand|observed once|not kept", re.IGNORECASE)
+SEEN_BY_HAND = {
+    "docs/design/findings.md": "reasons, which no claim rests on",
+    "docs/design/identities.md": "a comparison that led to a decision, with its date",
+    "docs/design/protocol.md": "reasons of rules; its head says what the words mean",
+    "docs/design/rfc-22.md": "says that it was not kept",
+    "docs/design/testing.md": "says what was not kept",
+    "docs/results/README.md": "says what was not kept",
+    "docs/use/indexes.md": "the record index, which is refused",
+}
+"""Pages that may say it, and why."""
+
+
+def test_nobody_has_seen_it_by_hand_alone() -> None:
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.parent != ROOT / "docs" / "results"]
+    found = {
+        str(path.relative_to(ROOT))
+        for path in [*pages, ROOT / "docs/results/README.md", ROOT / "README.md"]
+        if _SEEN.search(" ".join(path.read_text().split()))
+    }
+    assert found == SEEN_BY_HAND.keys()
+
+
 def test_a_measurement_without_ground_is_found() -> None:
     text = (
         "Measured: 3 s\n"

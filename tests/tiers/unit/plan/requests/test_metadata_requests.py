@@ -58,7 +58,7 @@ def test_running_writers_finish_and_nobody_new_starts_before_the_change() -> Non
     assert process is not None
     process.hang_at = None
     world.run(made)
-    assert shown(world)["partitions"] == ["files"]
+    assert shown(world)["partitions"] == []
     world.run(finished("later"))
     assert not world.names("request"), "the request goes when it is done"
     world.settle_down()

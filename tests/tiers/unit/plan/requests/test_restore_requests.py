@@ -76,8 +76,9 @@ def test_running_writers_finish_nobody_new_starts_and_then_commits_are_undone() 
     world.run(over)
     assert {*after, process.instant} <= world.undone
     assert boundary in world.completed
-    assert shown(world)["boundaryCompletionTime"] == boundary
-    text = f"savepoint good (nonce n1): everything that completed after {boundary} is undone, 3 instants"
+    completed = world.completion(boundary)
+    assert shown(world)["boundaryCompletionTime"] == completed
+    text = f"savepoint good (nonce n1): everything that completed after {completed} is undone, 3 instants"
     assert [e.message for e in world.events if e.reason == "Restored"] == [text]
     world.run(finished("later"))
     assert max(world.completed) > max(world.undone)
@@ -126,9 +127,9 @@ def test_a_refusal_opens_the_gate_and_is_not_repeated() -> None:
     world = with_savepoint()
     ask(world, savepoint="bad", nonce="n1")
     world.run(lambda w: shown(w).get("outcome") == "Failed" and w.is_true(w.table, "Ready"))
-    assert shown(world)["message"] == "no such savepoint"
+    assert shown(world)["message"] == "this HudiTable has taken no savepoint bad"
     assert [e.message for e in world.events if e.reason == "RestoreFailed"] == [
-        "savepoint bad (nonce n1): no such savepoint"
+        "savepoint bad (nonce n1): this HudiTable has taken no savepoint bad"
     ]
     assert len(world.completed) == 3
     write(world, "fourth")

@@ -47,8 +47,8 @@ def test_running_writers_finish_nobody_new_starts_and_then_it_is_taken() -> None
     process.hang_at = None
     world.run(lambda w: outcomes(w) == {"before-load": "Completed"})
     commit = max(world.completed)
-    assert shown(world)[0]["instant"] == shown(world)[0]["boundaryCompletionTime"] == commit
-    text = f"savepoint before-load keeps instant {commit} and everything completed until {commit}"
+    assert (shown(world)[0]["instant"], shown(world)[0]["boundaryCompletionTime"]) == (commit, world.completion(commit))
+    text = f"savepoint before-load keeps instant {commit} and everything completed until {world.completion(commit)}"
     assert [e.message for e in world.events if e.reason == "SavepointTaken"] == [text]
     world.run(finished("later"))
     world.run(lambda w: w.is_true(w.table, "Ready"))
@@ -86,7 +86,9 @@ def test_a_dead_writer_is_settled_before() -> None:
 def test_one_that_failed_opens_the_gate_and_is_not_tried_again_under_its_name() -> None:
     world = ready(savepoints=[{"name": "early"}])
     world.run(lambda w: outcomes(w) == {"early": "Failed"} and w.is_true(w.table, "Ready"))
-    assert [e.message for e in world.events if e.reason == "SavepointFailed"] == ["savepoint early: no commit"]
+    assert [e.message for e in world.events if e.reason == "SavepointFailed"] == [
+        "savepoint early: the active timeline has no commit"
+    ]
     world.make_writer("first")
     world.run(finished("first"))
     world.settle_down()

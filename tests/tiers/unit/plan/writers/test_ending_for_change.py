@@ -102,6 +102,28 @@ def test_a_change_beside_an_endless_writer_keeps_nobody_waiting(change: str) -> 
     assert len(same) == (5 if change in ("savepoint", "restore", "metadata table", "protocol version") else 4)
 
 
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_a_change_beside_a_scheduled_run_keeps_nobody_waiting(change: str) -> None:
+    """A run of a schedule with many commits ends between two, and its next attempt ends the run."""
+    world = ready_world()
+    assert world.table is not None
+    world.edit(world.table, savepoints=[{"name": "first"}])
+    world.run(lambda w: "done/savepoint-first" in w.kv and w.kv["gate"].value["state"] == "open")
+    world.make_writer("live", schedule={"cron": "* * * * *"}, retryPolicy={"limit": 0})
+    world.run(at_step("live", 1), seconds=200)
+    process = world.writer_process("live")
+    assert process is not None
+    process.endless = True
+    world.run(lambda w: commits(w, "live") >= 3)
+    CHANGES[change](world)
+    assert waited(world) < 60
+    world.run(lambda w: len(attempts(w)) >= 2 and attempts(w)[1].get("class") == "Succeeded", seconds=200)
+    assert attempts(world)[0]["class"] == "EndedForChange"
+    assert attempts(world)[0]["run"] == attempts(world)[1]["run"], "the run goes on"
+    world.run(lambda w: len(attempts(w)) >= 3, seconds=200)
+    assert attempts(world)[2]["run"] != attempts(world)[1]["run"], "the next one begins at its time"
+
+
 def test_the_gate_says_what_it_is_closed_for() -> None:
     world = streaming()
     assert world.table is not None

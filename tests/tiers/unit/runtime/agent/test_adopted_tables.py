@@ -73,6 +73,7 @@ def test_a_plain_table_fits() -> None:
         ("hoodie.record.merge.mode", "CUSTOM", "needed 'EVENT_TIME_ORDERING', table 'CUSTOM'"),
         ("hoodie.table.base.file.format", "ORC", "needed 'PARQUET', table 'ORC'"),
         ("hoodie.table.cdc.enabled", "true", "needed 'false', table 'true'"),
+        ("hoodie.partition.metafile.use.base.format", "true", "needed 'false', table 'true'"),
         ("hoodie.datasource.write.drop.partition.columns", "true", "needed 'false', table 'true'"),
         ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "table 'IGNORE_DEFAULTS'"),
         ("hoodie.table.metadata.partitions.inflight", "record_index", "table 'record_index': finish or drop"),

@@ -34,12 +34,18 @@ def second(spark, context):
     LOG.append("behind the first yield")
     yield one()
 
+def gone(spark, context):
+    raise FileNotFoundError("the input")
+    yield
+
 def listed(spark, context):
     return [one() for _ in range(context.arguments["count"])]
 """
 
 
-def batches(tmp_path: Path, function: str, operation: str, *, count: int = 1) -> tuple[Iterator[Any], list[str]]:
+def batches(
+    tmp_path: Path, function: str, operation: str, *, count: int = 1, done: Progress | None = None
+) -> tuple[Iterator[Any], list[str]]:
     """The batches, and what the function notes."""
     file = tmp_path / "main.py"
     file.write_text(CODE)
@@ -47,7 +53,7 @@ def batches(tmp_path: Path, function: str, operation: str, *, count: int = 1) ->
     job = Job.from_json(JOB | {"operation": operation, "source": source})
     spark: Any = None
     table: Any = None
-    found = sources.batches(spark, job, table, Context(job, "i", spark, {"count": count}), Progress())
+    found = sources.batches(spark, job, table, Context(job, "i", spark, {"count": count}), done or Progress())
     first = next(found)
     return itertools.chain([first], found), sys.modules["hudi_user_code"].__dict__["LOG"]
 
@@ -76,3 +82,11 @@ def test_a_list_of_two_is_refused_before_anything_is_written(tmp_path: Path) -> 
     with pytest.raises(UserCodeError, match=r"more than one batch.*has written$"):
         batches(tmp_path, "listed", "insert_overwrite", count=2)
     assert len(list(batches(tmp_path, "listed", "upsert", count=2)[0])) == 2
+
+
+@pytest.mark.parametrize(("committed", "said"), [(0, "batch 1: "), (1, r"batch 1 \(batches up to 1 are committed; ")])
+def test_a_function_whose_input_is_gone_is_told_what_is_committed(tmp_path: Path, committed: int, said: str) -> None:
+    """F498: it is called again by each attempt of a run, also when its only batch is committed."""
+    done = Progress(run=Job.from_json(JOB).run, count=committed)
+    with pytest.raises(UserCodeError, match=said):
+        batches(tmp_path, "gone", "upsert", done=done)

@@ -99,6 +99,15 @@ def test_pattern_limit_and_what_nothing_is_known_of() -> None:
     assert before(datetime(2026, 3, 1, tzinfo=UTC), 1) == "20260228000000000"
 
 
+@pytest.mark.parametrize("since", [LAST_WRITE, CREATION])
+def test_a_partition_of_hudis_own_bootstrap_is_of_unknown_age(since: str) -> None:
+    """F499: its instants are no times, and every partition would be 2,000 years old."""
+    names = ["f-0_0-1-0_00000000000001.parquet", "f-1_0-1-0_00000000000002.parquet"]
+    assert run({"p": names}, days=30, since=since) == []
+    if since == LAST_WRITE:
+        assert run({"p": [*names, *files(90)], "q": [*names, *files(1)]}, days=30) == ["p"]
+
+
 class Listed:
     """A table in which a partition is written to after it was listed."""
 
@@ -165,6 +174,16 @@ def test_what_others_write_to_is_left_for_the_next_run() -> None:
             Expiry(table, lambda options: options, withdrawn.append).run(options)
         assert (table.deleted, len(table.errors)) == (deleted, left)
         assert withdrawn == ["100"] * (2 - left)
+
+
+def test_the_limit_is_not_filled_with_what_others_write_to() -> None:
+    """F500: the first partitions, always written, would keep all others for ever."""
+    table: Any = Listed()
+    table.names, table.others = ["a", "b", "c"], [{"partitionToWriteStats": {"a": [{}]}}]
+    table.errors.insert(0, RuntimeFailure(FailureClass.WRITE_CONFLICT, "lost"))
+    with pytest.raises(RuntimeError, match="enough"):
+        Expiry(table, lambda options: options, lambda _: None).run({DAYS: "30", SINCE: LAST_WRITE, LIMIT: "1"})
+    assert table.deleted == ["b"]
 
 
 def test_what_was_deleted_and_written_since_the_partitions_were_listed_stays() -> None:

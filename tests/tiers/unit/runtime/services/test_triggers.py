@@ -25,6 +25,7 @@ from hudi_runtime.services.service_actions import (
     Actions,
     floor,
     keep_at_least,
+    owner_that_holds,
     since_replaced,
     with_least,
 )
@@ -182,6 +183,16 @@ def test_archival_stays_behind_what_is_not_swept(keys: dict[str, Any]) -> None:
     assert floor(timeline(*COMMITS), records(**keys)) == t(20)
 
 
+def test_archival_says_which_writer_holds_it() -> None:
+    """F497: one that lives for months holds it for months, and the service is healthy."""
+    found = timeline(*COMMITS)
+    told = owner_that_holds(found, records(**{"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}}))
+    assert told == f"incarnation alive has given up the write {t(20)}; what is newer stays until it has ended"
+    pending = {f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}}
+    assert owner_that_holds(found, records(**pending)) == ""
+    assert owner_that_holds(found, records()) == ""
+
+
 def test_what_is_swept_holds_nothing() -> None:
     assert (
         floor(
@@ -236,6 +247,7 @@ class Archiving:
         self.asked: list[str] = []
         self.there: set[str] = set()
         """Commits whose replaced files are there."""
+        self.archived = 1
         self.never = True
         self.locked_now = False
 
@@ -277,7 +289,7 @@ class Archiving:
     def archive(self, config: Any) -> int:
         assert self.locked_now
         self.kept.append((config.options[KEEP_MIN], config.options[KEEP_MAX]))
-        return 1
+        return self.archived
 
 
 def actions(table: Any, options: dict[str, str] | None = None, merge: merging.Merge = merging.LATER_COMMIT) -> Actions:
@@ -315,6 +327,11 @@ def test_a_commit_stays_while_the_files_that_it_replaced_are_there() -> None:
         table.there, table.asked = there, []
         own.archive(options)
         assert (table.asked, int(table.kept[-1][0])) == (asked, kept)
+    table.there, table.archived = {t(20)}, 0
+    said = actions(table).archive(options)
+    assert said.message == f"nothing may be archived yet: files that {t(20)} has replaced are there: " + (
+        "a clean deletes them first"
+    )
     table.listing = timeline(*names, done(25, 49, "replacecommit"))
     assert since_replaced(table.listing, own.gone) == 13, "completed meanwhile: nobody has looked"
 

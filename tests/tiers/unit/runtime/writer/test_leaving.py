@@ -28,9 +28,8 @@ def test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up(
     said: list[str] = []
     attempt: Any = Attempt.__new__(Attempt)
     attempt._spark = None
-    attempt._committer = SimpleNamespace(gave_up=gave_up)
     attempt._reporter = SimpleNamespace(stage=said.append)
-    attempt._session = SimpleNamespace(close=lambda: said.append("closed"))
+    attempt._session = SimpleNamespace(close=lambda: said.append("closed"), gave_up=lambda: gave_up)
     attempt._leave()
     assert getattr(attempt, "must_be_proven_dead", False) != closed
     assert said == (["Finished", "closed"] if closed else ["Finished"])

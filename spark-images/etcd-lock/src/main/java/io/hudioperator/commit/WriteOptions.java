@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
+import io.hudioperator.contract.Words.Duplicates;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.OwnDeletes;
 import io.hudioperator.session.Session;
@@ -58,6 +59,8 @@ public final class WriteOptions {
     private static final String SCHEMA = "hoodie.avro.schema";
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String COMBINES = "hoodie.combine.before.insert";
+    private static final String DROPS = "hoodie.datasource.write.insert.drop.duplicates";
+    private static final String POLICY = "hoodie.datasource.insert.dup.policy";
     /** The runtime's own writes have it. They look their keys up before. */
     private static final String OF_RUNTIME = OURS + "progress_writer";
 
@@ -158,7 +161,7 @@ public final class WriteOptions {
     private static boolean hasKeysOnce(JsonNode job) {
         boolean ofUser = job.hasNonNull("application") || job.path("source").hasNonNull("python");
         return ofUser
-                && !"Allow".equals(Json.text(job, "duplicates"))
+                && !Duplicates.ALLOW.is(Json.text(job, "duplicates"))
                 && !job.path("table").path("recordKeyFields").isEmpty();
     }
 
@@ -281,16 +284,23 @@ public final class WriteOptions {
             problems.put(
                     OPERATION,
                     OPERATION + " = '" + operation + "': a key that the table has already would exist twice: use"
-                            + " upsert, or set duplicates: Allow in the HudiWriter");
+                            + " upsert, or set duplicates: Allow in the HudiWriter (an application, or operation"
+                            + " Insert)");
         }
         boolean overwrites =
                 "insert_overwrite".equalsIgnoreCase(operation) || "insert_overwrite_table".equalsIgnoreCase(operation);
-        if (overwrites && !"true".equalsIgnoreCase(props.getProperty(COMBINES, "false"))) {
+        if ((overwrites || isInsertAfterAll(props)) && !"true".equalsIgnoreCase(props.getProperty(COMBINES, "false"))) {
             problems.put(
                     COMBINES,
                     COMBINES + " = '" + props.getProperty(COMBINES, "false") + "': a key that the rows have twice"
                             + " would exist twice: it must be true, or set duplicates: Allow in the HudiWriter");
         }
+    }
+
+    /** With these, Hudi carries an upsert out as an insert, and the operation says upsert (F496). */
+    private static boolean isInsertAfterAll(Properties props) {
+        return "true".equalsIgnoreCase(props.getProperty(DROPS, "false").strip())
+                || !"none".equalsIgnoreCase(props.getProperty(POLICY, "none").strip());
     }
 
     /** Determined from the JSON schema of the write; without one the answer is not known. */
@@ -335,7 +345,7 @@ public final class WriteOptions {
     }
 
     private static String sentence(String name, String value, Set<String> needed) {
-        String shown = value.length() <= VALUE_LIMIT ? value : value.substring(0, VALUE_LIMIT);
+        String shown = value.length() <= VALUE_LIMIT ? value : value.substring(0, VALUE_LIMIT) + "…"; // F493
         String rule = RULES.containsKey(name)
                 ? "it decides what becomes of the table: it must "
                 : "the operator does not know this option: it must ";

@@ -6,8 +6,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /**
- * protocol.json, the data file that the operator, the agent and this module share: key names, error
- * and exit codes, default durations.
+ * protocol.json, the data file that the operator, the agent and this module share: key names,
+ * states and phases, error and exit codes, default durations.
  */
 public final class ProtocolData {
     private static final JsonNode DATA = load();

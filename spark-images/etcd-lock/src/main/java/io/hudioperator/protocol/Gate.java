@@ -4,6 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.contract.ProtocolData;
+import io.hudioperator.contract.Words.Concurrency;
+import io.hudioperator.contract.Words.FencingMode;
+import io.hudioperator.contract.Words.GateState;
 import io.hudioperator.etcd.KeyValue;
 import org.apache.hudi.common.table.HoodieTableConfig;
 
@@ -63,22 +66,21 @@ public final class Gate {
     }
 
     private boolean admits(Identity me) {
-        switch (state()) {
-            case "open":
-                return true;
-            case "closed":
-                if (me.isAgent()) {
-                    return true;
-                }
-                for (JsonNode admitted : value.path("admitted")) {
-                    if (admitted.asText().equals(me.attempt)) {
-                        return true;
-                    }
-                }
-                return false;
-            default: // frozen, or a state that this version does not know
-                return false;
+        if (GateState.OPEN.is(state())) {
+            return true;
         }
+        if (!isClosed()) { // frozen, or a state that this version does not know
+            return false;
+        }
+        if (me.isAgent()) {
+            return true;
+        }
+        for (JsonNode admitted : value.path("admitted")) {
+            if (admitted.asText().equals(me.attempt)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /**
@@ -86,7 +88,7 @@ public final class Gate {
      * writers run behind a closed gate.
      */
     boolean isClosed() {
-        return "closed".equals(state());
+        return GateState.CLOSED.is(state());
     }
 
     /** Nonce of the restore for which the gate is closed; empty when there is none. */
@@ -99,7 +101,7 @@ public final class Gate {
      * comparison.
      */
     boolean isLeaseOnly() {
-        return "LeaseOnly".equals(Json.text(value, "mode"));
+        return FencingMode.LEASE_ONLY.is(Json.text(value, "mode"));
     }
 
     /**
@@ -107,7 +109,7 @@ public final class Gate {
      * for conflicts.
      */
     boolean isNonBlocking() {
-        return "NonBlocking".equals(Json.text(value, "concurrency"));
+        return Concurrency.NON_BLOCKING.is(Json.text(value, "concurrency"));
     }
 
     /** What two commits may not both insert when neither has seen the other. */

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.contract.ProtocolData;
+import io.hudioperator.contract.Words.InstantState;
+import io.hudioperator.contract.Words.Role;
 import io.hudioperator.etcd.EtcdSettings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -28,7 +30,7 @@ public final class Identity {
 
     public Identity(Map<String, String> settings, Map<String, String> env) {
         attempt = EtcdSettings.pick(settings, "attempt", env, "HUDI_OPERATOR_ATTEMPT", "");
-        role = EtcdSettings.pick(settings, "role", env, "HUDI_OPERATOR_ROLE", "writer");
+        role = EtcdSettings.pick(settings, "role", env, "HUDI_OPERATOR_ROLE", Role.WRITER.word());
         priority = priority(EtcdSettings.pick(settings, "priority", env, "HUDI_OPERATOR_PRIORITY", "0"));
         pod = EtcdSettings.pick(settings, "podName", env, "POD_NAME", "");
         namespace = EtcdSettings.pick(settings, "namespace", env, "POD_NAMESPACE", "");
@@ -58,11 +60,11 @@ public final class Identity {
     }
 
     boolean isAgent() {
-        return "agent".equals(role);
+        return Role.AGENT.is(role);
     }
 
     public boolean isWriter() {
-        return "writer".equals(role);
+        return Role.WRITER.is(role);
     }
 
     /**
@@ -105,11 +107,11 @@ public final class Identity {
                 .toString();
     }
 
-    ObjectNode instantRecord(String action, String state) {
+    ObjectNode instantRecord(String action, InstantState state) {
         return Json.object()
                 .put("inc", inc)
                 .put("action", action)
-                .put("state", state)
+                .put("state", state.word())
                 .put("atMs", System.currentTimeMillis());
     }
 }

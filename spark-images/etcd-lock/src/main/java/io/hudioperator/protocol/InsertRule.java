@@ -1,10 +1,12 @@
 package io.hudioperator.protocol;
 
+import io.hudioperator.contract.Word;
+
 /**
  * What two commits may not both insert when neither has seen the other: the table's {@code
  * concurrency.insertConflicts}, as the gate states it.
  */
-public enum InsertRule {
+public enum InsertRule implements Word {
     /** The same key into one partition. */
     KEY,
     /** Anything into the same partition. */
@@ -17,14 +19,9 @@ public enum InsertRule {
      * rule of this one.
      */
     public static InsertRule of(String word) {
-        switch (word) {
-            case "":
-            case "Key":
-                return KEY;
-            case "Ignore":
-                return IGNORE;
-            default:
-                return PARTITION;
+        if (word.isEmpty() || KEY.is(word)) {
+            return KEY;
         }
+        return IGNORE.is(word) ? IGNORE : PARTITION;
     }
 }

@@ -5,6 +5,8 @@ import io.hudioperator.contract.Json;
 import io.hudioperator.contract.ProtocolLog;
 import io.hudioperator.contract.TableKeys;
 import io.hudioperator.contract.TimelineRefusedException;
+import io.hudioperator.contract.Words.InstantState;
+import io.hudioperator.contract.Words.Phase;
 import io.hudioperator.etcd.KeyValue;
 import io.hudioperator.etcd.Txn;
 import java.util.ArrayList;
@@ -53,7 +55,7 @@ public final class InstantProtocol {
         txn = gate == 0 ? txn : txn.modRevision(keys.gate(), gate); // F8
         txn.then(Txn.Op.put(
                 keys.instant(time),
-                me.instantRecord(action, InstantRecord.PENDING).toString(),
+                me.instantRecord(action, InstantState.PENDING).toString(),
                 0));
         if (!savepoint) {
             txn.then(Txn.Op.put(keys.clock(), TableClock.json(time), 0));
@@ -155,7 +157,7 @@ public final class InstantProtocol {
                 return true;
             }
             String value =
-                    me.instantRecord(record.action(), InstantRecord.ABANDONED).toString();
+                    me.instantRecord(record.action(), InstantState.ABANDONED).toString();
             Txn txn = Txn.when()
                     .modRevision(keys.instant(time), seen.modRevision())
                     .then(Txn.Op.put(keys.instant(time), value, 0));
@@ -240,7 +242,7 @@ public final class InstantProtocol {
             return false;
         }
         String phase = Json.text(Json.parse(settle.value()), "phase");
-        return "RollingBack".equals(phase) || "Swept".equals(phase) || "Settled".equals(phase);
+        return Phase.ROLLING_BACK.is(phase) || Phase.SWEPT.is(phase) || Phase.SETTLED.is(phase);
     }
 
     private void requireToken(KeyValue lock, long token) throws TimelineRefusedException {

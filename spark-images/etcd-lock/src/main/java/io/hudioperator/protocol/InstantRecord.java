@@ -2,6 +2,7 @@ package io.hudioperator.protocol;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.hudioperator.contract.Json;
+import io.hudioperator.contract.Words.InstantState;
 import io.hudioperator.etcd.KeyValue;
 
 /**
@@ -9,12 +10,6 @@ import io.hudioperator.etcd.KeyValue;
  * may still be published.
  */
 final class InstantRecord {
-    /** Not completed, and not given up by its owner. */
-    static final String PENDING = "Pending";
-
-    /** Its owner has declared that it will never publish the instant (F4). */
-    static final String ABANDONED = "Abandoned";
-
     private final ObjectNode json;
 
     InstantRecord(KeyValue kv) {
@@ -36,11 +31,11 @@ final class InstantRecord {
     }
 
     boolean isPending() {
-        return PENDING.equals(Json.text(json, "state"));
+        return InstantState.PENDING.is(Json.text(json, "state"));
     }
 
     boolean isAbandoned() {
-        return ABANDONED.equals(Json.text(json, "state"));
+        return InstantState.ABANDONED.is(Json.text(json, "state"));
     }
 
     /** The same value with another executor. */

@@ -420,6 +420,11 @@ public final class Session {
         return instants.abandon(instant);
     }
 
+    /** Whether this process has declared of an instant that it will not complete it. */
+    public boolean gaveUp() {
+        return !instants.givenUp().isEmpty();
+    }
+
     /**
      * From now on, what a write leaves pending is given up once it is over and none of its tasks
      * runs any more ({@link LeftWrites}). For the driver of a program; the runtime gives up what it

@@ -57,6 +57,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.command.DropDatabaseCommand;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
@@ -554,6 +555,8 @@ public final class StatementRules {
                     ((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
         } else if (command instanceof DropTable) {
             drop((DropTable) command);
+        } else if (command instanceof DropDatabaseCommand) {
+            dropDatabase(((DropDatabaseCommand) command).databaseName());
         } else if (command instanceof DropHoodieTableCommand) {
             DropHoodieTableCommand drop = (DropHoodieTableCommand) command;
             drop(metadata(drop.tableIdentifier()), drop.purge());
@@ -815,6 +818,26 @@ public final class StatementRules {
     private static void drop(CatalogTable table, boolean purge) {
         boolean deletes = purge || table != null && table.tableType() == CatalogTableType.MANAGED();
         Statements.statement(deletes ? "DropHoodieTableCommand+delete" : "DropHoodieTableCommand")
+                .require();
+    }
+
+    /** Spark's catalog deletes the folder of the database with all that is in it (F502). */
+    private void dropDatabase(String name) {
+        String folder;
+        try {
+            folder = spark.sessionState()
+                    .catalog()
+                    .getDatabaseMetadata(name)
+                    .locationUri()
+                    .toString();
+        } catch (Exception e) { // there is no such database; Scala does not declare checked exceptions
+            return;
+        }
+        String outer = TablePath.comparable(folder) + "/";
+        boolean deletes = OpenSessions.all().stream()
+                .map(session -> TablePath.comparable(session.basePath()) + "/")
+                .anyMatch(table -> table.startsWith(outer) || outer.startsWith(table));
+        Statements.statement(deletes ? "DropDatabaseCommand+delete" : "DropDatabaseCommand")
                 .require();
     }
 

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.hudi.common.config.ConfigProperty;
 import org.apache.hudi.common.config.HoodieConfig;
 import org.apache.hudi.exception.HoodieException;
@@ -199,9 +200,29 @@ class WriteOptionsTest {
         for (String others : List.of("upsert", "delete", "delete_partition")) {
             assertEquals(List.of(), once.problems(properties(Map.of(operation, others)), new Properties()));
         }
+        // F496: with these, Hudi makes an insert of an upsert.
+        for (Map.Entry<String, String> option : Map.of(
+                        "hoodie.datasource.write.insert.drop.duplicates", "true",
+                        "hoodie.datasource.insert.dup.policy", "drop")
+                .entrySet()) {
+            Map<String, String> upsert = Map.of(operation, "upsert", option.getKey(), option.getValue());
+            assertEquals(List.of(true), combining(once, upsert, "false"));
+            assertEquals(List.of(), combining(once, upsert, "true"));
+        }
         Map<String, String> ofRuntime = Map.of(operation, "insert", "hoodie.write.lock.etcd.progress_writer", "w");
         assertEquals(List.of(), once.problems(properties(ofRuntime), new Properties()));
         passes(operation, "insert");
+    }
+
+    /** Of the problems about combining rows before an insert, whether they say what to do. */
+    private static List<Boolean> combining(WriteOptions options, Map<String, String> write, String combines)
+            throws Exception {
+        Map<String, String> all = new HashMap<>(write);
+        all.put("hoodie.combine.before.insert", combines);
+        return options.problems(properties(all), new Properties()).stream()
+                .filter(problem -> problem.startsWith("hoodie.combine.before.insert"))
+                .map(problem -> problem.contains("it must be true, or set duplicates: Allow"))
+                .collect(Collectors.toList());
     }
 
     /** Which jobs these are. */

@@ -7,8 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.hudioperator.etcd.EtcdSettings;
 import io.hudioperator.etcd.GrpcEtcdClient;
 import io.hudioperator.protocol.Durations;
+import io.hudioperator.protocol.InsertRule;
 import io.hudioperator.support.TestTable;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -19,13 +24,54 @@ import org.junit.jupiter.api.Test;
 /** The names that other parts also compute. */
 class ProtocolDataTest {
 
+    /** Kinds of keys that the operator, or the agent's Python, alone reads and writes. */
+    private static final Set<String> KEYS_OF_OTHERS = Set.of("request", "seen", "report", "done");
+
+    private static final Set<String> RANGES = Set.of("prefix", "tablePrefix", "controlPrefix");
+
+    private static final Map<String, Word[]> WORDS = Map.of(
+            "GateState", Words.GateState.values(),
+            "FencingMode", Words.FencingMode.values(),
+            "Concurrency", Words.Concurrency.values(),
+            "InsertConflicts", InsertRule.values(),
+            "Role", Words.Role.values(),
+            "InstantState", Words.InstantState.values(),
+            "Duplicates", Words.Duplicates.values(),
+            "Phase", Words.Phase.values());
+
+    private static Set<String> named(String section) {
+        Set<String> names = new TreeSet<>();
+        ProtocolData.data().get(section).fieldNames().forEachRemaining(names::add);
+        return names;
+    }
+
     @Test
     void everyErrorCodeIsInTheDataFileAndTheOtherWayRound() {
-        Set<String> named = new TreeSet<>();
-        ProtocolData.data().get("errors").fieldNames().forEachRemaining(named::add);
         Set<String> raised =
                 Arrays.stream(ErrorCode.values()).map(ErrorCode::code).collect(Collectors.toCollection(TreeSet::new));
-        assertEquals(named, raised);
+        assertEquals(named("errors"), raised);
+    }
+
+    /** The operator compares its own with the same file. */
+    @Test
+    void everyStatePhaseRoleAndModeIsInTheDataFileAndTheOtherWayRound() {
+        assertEquals(named("words"), new TreeSet<>(WORDS.keySet()));
+        WORDS.forEach((name, values) -> {
+            List<String> told = new ArrayList<>();
+            ProtocolData.data().get("words").get(name).forEach(word -> told.add(word.asText()));
+            assertEquals(told, Arrays.stream(values).map(Word::word).collect(Collectors.toList()), name);
+        });
+    }
+
+    @Test
+    void everyKindOfKeyIsInTheDataFileAndTheOtherWayRound() {
+        Set<String> known = new TreeSet<>(KEYS_OF_OTHERS);
+        Arrays.stream(TableKeys.class.getDeclaredMethods())
+                .filter(m -> Modifier.isPublic(m.getModifiers()) && !Modifier.isStatic(m.getModifiers()))
+                .map(Method::getName)
+                .filter(name -> !RANGES.contains(name))
+                .forEach(known::add);
+        assertEquals(named("keys"), known);
     }
 
     @Test
