@@ -32,7 +32,6 @@ from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from tests.campaigns.bench.services import OUT, Usage, at, java, machine
 from tests.support import ROOT
 from tests.support.evidence import NOTHING, Evidence, as_said, commit
-from tests.support.evidence.prose import wrapping
 from tests.support.evidence.versions import versions
 from tests.support.harness.etcd_connections import connect
 from tests.support.harness.gateway import Client, Gateway, Pod
@@ -235,7 +234,6 @@ limits of one table are lifted here.
 """
 
 
-@wrapping
 def page() -> str:
     """The results page, from the results that are there."""
     if not RAW.exists():

@@ -28,7 +28,6 @@ from typing import Any
 from tests.campaigns.bench.services import OUT, Etcd, Keeper, at, chart_values, java, machine
 from tests.support import ROOT
 from tests.support.evidence import NOTHING, Evidence, as_said, commit, none_of
-from tests.support.evidence.prose import wrapping
 from tests.support.evidence.versions import versions
 
 JsonDict = dict[str, Any]
@@ -159,7 +158,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-@wrapping
 def page() -> str:
     """The results page, from the results that are there."""
     found = [(load, result) for load in LOADS if (result := load_result(load)) is not None]

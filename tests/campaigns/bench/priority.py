@@ -25,7 +25,6 @@ from typing import Any
 from tests.campaigns.bench.services import OUT, at, machine
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence, commit
-from tests.support.evidence.prose import wrapping
 from tests.support.evidence.versions import versions
 from tests.support.harness.local import Process, Table, World, rows, until
 
@@ -167,7 +166,6 @@ def p(per_cent: int, seconds: list[float]) -> float:
     return quantiles(seconds, n=100, method="inclusive")[per_cent - 1]
 
 
-@wrapping
 def page(found: list[JsonDict]) -> str:
     """docs/results/priority.md."""
     alone = [s for r in found if r["phase"] == "alone" for s in r["seconds"]]

@@ -26,7 +26,6 @@ from typing import Any
 from tests.campaigns.bench.services import OUT, Etcd, at, java, machine
 from tests.support import ROOT
 from tests.support.evidence import NOTHING, Evidence, as_said, commit
-from tests.support.evidence.prose import wrapping
 from tests.support.evidence.versions import versions
 
 JsonDict = dict[str, Any]
@@ -229,7 +228,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-@wrapping
 def page() -> str:
     files = [OUT / f"starvation-{percent}.json" for percent in SHARES]
     rows = [row for file in files if file.exists() for row in json.loads(file.read_text())]

@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.support import ROOT
 from tests.support.evidence import RAW, Evidence, as_said, at_most
-from tests.support.evidence.prose import wrapping
 
 RESULTS = RAW / "chaos"
 PAGE = ROOT / "docs" / "results" / "chaos.md"
@@ -109,7 +108,6 @@ def _since(found: list[dict[str, Any]]) -> str:
     )
 
 
-@wrapping
 def page(found: list[dict[str, Any]]) -> str:
     """The page; without a result it says so."""
     if not found:

@@ -20,7 +20,6 @@ from tests.campaigns.crashes.faults import KILLS, Fault, Target
 from tests.campaigns.crashes.interruptions import INTERRUPTIONS
 from tests.campaigns.crashes.play import SCENARIOS
 from tests.support import CACHE, ROOT, evidence
-from tests.support.evidence.prose import wrapping
 
 PAGE = ROOT / "docs" / "results" / "crashes.md"
 STORE = evidence.RAW / "crashes"
@@ -129,7 +128,6 @@ def _row(case: Case) -> str:
     return (OF_THE_AGENT if of_agent else "") + str(case.fault or case.interruption)
 
 
-@wrapping
 def page(codes: Sequence[JsonDict]) -> str:
     """The whole page, of what is known of each code, the newest first."""
     newest, *others = codes

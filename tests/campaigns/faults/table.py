@@ -21,7 +21,6 @@ from tests.campaigns.faults.sides import SETUPS
 from tests.campaigns.pages import last_run, shown
 from tests.support import ROOT
 from tests.support.evidence import Evidence, catalog, replaced
-from tests.support.evidence.prose import wrapping
 
 TARGET = ROOT / "docs" / "results" / "faults.md"
 DIRECT_HERE = (
@@ -56,7 +55,6 @@ stock writer is called dead after 10 s, so that a run is short; both are a minut
 """  # noqa: E501 - text of a page or program
 
 
-@wrapping
 def page(earlier: Callable[[str], bool] = of_earlier_code) -> str:
     """The whole page.
 

@@ -9,7 +9,6 @@ from typing import Any
 from tests.campaigns.history.run import CELLS, Cell
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence, none_of, replaced
-from tests.support.evidence.prose import wrapping
 
 TARGET = ROOT / "docs" / "results" / "history.md"
 Result = Mapping[str, Any]
@@ -42,7 +41,6 @@ transactions and looks for cycles.
 """  # noqa: E501 - text of a page or program
 
 
-@wrapping
 def page(load: Callable[[Cell], Result | None]) -> str:
     """The whole page."""
     found = [result for cell in CELLS if (result := load(cell)) is not None]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.evidence import Evidence, as_said, at_most, counted, none_of, of_results
-from tests.support.evidence.prose import wrapping
 
 PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
 TITLES = {
@@ -109,7 +108,6 @@ def _since(rounds: list[dict[str, Any]]) -> str:
     )
 
 
-@wrapping
 def page(rounds: dict[str, list[dict[str, Any]]], earlier: dict[str, dict[str, Any]]) -> str:
     """The whole page: rounds of each kind, and what was kept of those before them."""
     where = "One node, 2 cores for everything: Kubernetes, etcd, S3 server, four Spark drivers, agent."

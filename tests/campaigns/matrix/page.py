@@ -10,7 +10,6 @@ from typing import Any
 from tests.campaigns.matrix.cells import EVERY, KINDS, STORAGE, TESTS, WRITERS, Cell
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence, replaced
-from tests.support.evidence.prose import wrapping
 
 TARGET = ROOT / "docs" / "results" / "matrix.md"
 Result = Mapping[str, Any]
@@ -45,7 +44,6 @@ replayed.
 """  # noqa: E501 - text of a page or program
 
 
-@wrapping
 def page(load: Load, before: Result | None = None) -> str:
     """The whole page; `load` gives the result of a cell, None when there is none.
 

@@ -10,7 +10,6 @@ from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
 from tests.campaigns.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, Mutation, of
 from tests.support import ROOT
 from tests.support.evidence import Evidence, as_said
-from tests.support.evidence.prose import wrapped
 
 TARGET = ROOT / "docs" / "results" / "mutations.md"
 NOT_RUN = "not run"
@@ -31,8 +30,7 @@ Raw outcomes: [mutations.json](mutations.json).
 def write(campaign: Campaign) -> Path:
     """Write the page; returns its path."""
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    text = "\n".join([HEAD, _evidence(), "", *_rows(campaign), "", *_rules(), "", *_controls(), ""])
-    TARGET.write_text(wrapped(text))
+    TARGET.write_text("\n".join([HEAD, _evidence(), "", *_rows(campaign), "", *_rules(), "", *_controls(), ""]))
     return TARGET.relative_to(ROOT)
 
 

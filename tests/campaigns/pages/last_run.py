@@ -32,7 +32,6 @@ from typing import Any
 
 from tests.support import evidence
 from tests.support.evidence import catalog
-from tests.support.evidence.prose import wrapping
 
 ROOT = evidence.ROOT
 RESULTS = evidence.RAW / "last-run"
@@ -344,7 +343,6 @@ def _failed(group: dict[str, dict[str, Any]]) -> list[str]:
     return sorted(test for test, result in group.items() if result["outcome"] != PASSED)
 
 
-@wrapping
 def page() -> str:
     """The whole page, from what is stored."""
     stored = {tier: results(tier) for tier in TIERS}

@@ -23,7 +23,6 @@ from tests.campaigns.pages import last_run, security
 from tests.support import evidence
 from tests.support.evidence import catalog, local_files
 from tests.support.evidence.catalog import ALL, EVERY, Test
-from tests.support.evidence.prose import wrapping
 
 PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
 RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
@@ -253,7 +252,6 @@ def _passed(test: Test, stored: Results) -> bool:
     return not last_run.without(test, group) and has_passed(last_run.said(group, test.name))
 
 
-@wrapping
 def page() -> str:
     """The whole page."""
     stored = noted()

@@ -11,7 +11,6 @@ from typing import Any
 from tests.campaigns.statements import rows
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence
-from tests.support.evidence.prose import wrapping
 
 LIST = ROOT / "spark-images/etcd-lock/src/main/resources/io/hudioperator/statements/statements.json"
 SEEN = ROOT / "build" / "statements"
@@ -167,7 +166,6 @@ def table(
     return [*lines, ""]
 
 
-@wrapping
 def page(results: Mapping[str, Any] | None = None) -> str:
     """The whole page, from the list and the results, by default the stored ones."""
     data = json.loads(LIST.read_text(encoding="utf-8"))

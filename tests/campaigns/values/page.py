@@ -16,7 +16,6 @@ from tests.campaigns.values.refusals import refusals
 from tests.campaigns.values.run import HELD, NOT_READ, STEPS, column
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence, replaced
-from tests.support.evidence.prose import wrapping
 from tests.support.harness.local import World
 
 RESULTS = ROOT / "docs" / "results" / "values.json"
@@ -155,7 +154,6 @@ def damaged() -> int:
     return sum(map(_damage, cells)) + sum(not said for role in found["refused"].values() for said in role.values())
 
 
-@wrapping
 def page() -> str:
     """The whole page."""
     found = load()

@@ -131,11 +131,16 @@ def test_a_long_line_of_java_is_found(line: str) -> None:
 
 
 def test_prose_wraps() -> None:
-    """`python -m tests.support.evidence.prose FILE` wraps a page; `wrapping`, what is generated."""
+    """`python -m tests.support.evidence.prose FILE` wraps a page; `wrapping`, what is generated.
+
+    Pages of results are left out: what they stand on is one line, which is read again.
+    """
     names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     pages = [ROOT / name for name in names.split("\n") if name and (ROOT / name).is_file()]
     assert len(pages) >= 100
-    assert [str(page.relative_to(ROOT)) for page in pages if wrapped(text := page.read_text()) != text] == []
+    texts = {str(page.relative_to(ROOT)): page.read_text() for page in pages}
+    long = [name for name, text in texts.items() if wrapped(text) != text and "**Evidence.**" not in text]
+    assert long == [], "python -m tests.support.evidence.prose " + " ".join(long)
 
 
 def test_a_long_line_of_prose_is_wrapped() -> None:

@@ -360,6 +360,7 @@ def test_a_run_whose_spec_cannot_be_read_any_more_is_ended_when_its_time_is_over
     assert hung is not None
     hung.hang_at = 1
     world.run(lambda w: hung.step >= 1)
+    world.reconcile()  # its last commit is in status
     before = attempts(world)
     unread(world)
     world.run(lambda w: w.is_true(w.writers["live"], "Stalled"))

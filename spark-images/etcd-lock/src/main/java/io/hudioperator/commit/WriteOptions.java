@@ -297,7 +297,7 @@ public final class WriteOptions {
         }
     }
 
-    /** With these, Hudi carries an upsert out as an insert, and the operation says upsert (F496). */
+    /** With these, Hudi carries an upsert out as an insert; its name still says upsert (F496). */
     private static boolean isInsertAfterAll(Properties props) {
         return "true".equalsIgnoreCase(props.getProperty(DROPS, "false").strip())
                 || !"none".equalsIgnoreCase(props.getProperty(POLICY, "none").strip());
