@@ -141,7 +141,9 @@ class Together:
         self._make("configmaps", {"metadata": {"name": name}, "data": {"main.py": code}})
         application = {"configMapKeyRef": {"name": name, "key": "main.py"}, "arguments": list(arguments)}
         self.world.writer(
-            name, table=table, **{"application": application, "driver": SMALL, "retryPolicy": QUICK, **spec}
+            name,
+            table=table,
+            **{"source": None, "application": application, "driver": SMALL, "retryPolicy": QUICK, **spec},
         )
 
     def finished(self, name: str) -> JsonDict:

@@ -49,7 +49,7 @@ class SparkCommandsTest {
                     .importJar(new JarFile(file));
             for (JavaClass type : classes) {
                 if (type.isAssignableTo(Command.class.getName())
-                        && !type.isAnonymousClass()
+                        && !type.getSimpleName().isEmpty()
                         && !type.isInterface()
                         && !type.getModifiers().contains(JavaModifier.ABSTRACT)) {
                     seen++;
