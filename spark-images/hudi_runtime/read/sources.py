@@ -332,7 +332,7 @@ def _python_batches(
         answer = function(spark, context)
         frames = iter([answer]) if isinstance(answer, (DataFrame, Update)) else iter(answer)
     except Exception as error:
-        raise user_error(error, source.function + _made_again(1, committed)) from error
+        raise user_error(error, source.function + _made_again(job, 1, committed)) from error
     if job.overwrites and isinstance(answer, (list, tuple)) and len(answer) > 1:
         raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}")
     for number in range(1, sys.maxsize):
@@ -341,7 +341,8 @@ def _python_batches(
         except StopIteration:
             return
         except Exception as error:
-            raise user_error(error, f"{source.function}, batch {number}{_made_again(number, committed)}") from error
+            where = f"{source.function}, batch {number}{_made_again(job, number, committed)}"
+            raise user_error(error, where) from error
         if job.overwrites and number > 1:
             raise UserCodeError(f"{source.function}: more than one batch; {ONE_BATCH}; {COMMITTED}")
         if not isinstance(frame, (DataFrame, Update)):
@@ -355,11 +356,17 @@ def _python_batches(
             )
 
 
-def _made_again(number: int, committed: int) -> str:
-    """Of a batch for which the function is asked a second time; else nothing (F498)."""
+def _made_again(job: Job, number: int, committed: int) -> str:
+    """Of a batch for which the function is asked a second time; else nothing (F498).
+
+    Batches are known by their number: one that was left out would make the next one count as
+    committed.
+    """
     if number > committed:
         return ""
-    return f" (batches up to {committed} are committed; yield them again, or nothing when their input is gone)"
+    if job.overwrites:
+        return " (its batch is committed; yield nothing when its input is gone)"
+    return f" (batches up to {committed} are committed; yield an empty DataFrame for each whose input is gone)"
 
 
 def _sql_batches(

@@ -195,17 +195,20 @@ class Actions:
         self._look_for_replaced(options)
         with self.table.locked(self.config(options)):
             timeline, records = self.table.timeline(), self.records()
+            needed = keep_at_least(timeline, floor(timeline, records))
+            replaced = since_replaced(timeline, self.gone)
             least = max(
-                keep_at_least(timeline, floor(timeline, records)),
+                needed,
                 # A clean has to know of them.
                 keep_at_least(timeline, _valid_since(timeline, options)),
-                since_replaced(timeline, self.gone),
+                replaced,
                 commits(timeline) - MAX_ARCHIVED,
             )
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
-            many = commits(timeline) > int(options[KEEP_MAX])
-            reason = (owner_that_holds(timeline, records) or self._replaced_that_holds(timeline)) if many else ""
+            holds = least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX])
+            reason = owner_that_holds(timeline, records) if holds and least == needed else ""
+            reason = self._replaced_that_holds(timeline) if holds and not reason and least == replaced else reason
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
 

@@ -54,6 +54,13 @@ REFUSED_WRITES = (
         t("WriteOptionsTest.aProgramWritesNoKeyTwice"),
     ),
     mutation(
+        "what-was-left-was-not-given-up",
+        "F495 I5",
+        "a program whose writes were given up for it leaves by itself, although an executor was lost",
+        j("Session", "return !instants.givenUp().isEmpty();", "return false;"),
+        _LEFT,
+    ),
+    mutation(
         "nobody-is-told-what-is-committed",
         "F498 availability",
         "a function whose input is gone ends its run, and nothing says that its batch is committed",

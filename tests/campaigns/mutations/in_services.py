@@ -160,7 +160,11 @@ TENDING = (
         "nobody-learns-which-files-hold-archival",
         "F501 availability",
         "archival waits for a clean, and its message says nothing",
-        a("services/service_actions", " or self._replaced_that_holds(timeline)) if many", ") if many"),
+        a(
+            "services/service_actions",
+            "if holds and not reason and least == replaced else reason",
+            "if False else reason",
+        ),
         f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
     ),
     mutation(

@@ -57,6 +57,9 @@ def test_what_a_write_leaves_is_rolled_back_while_its_program_runs(world: World,
     program, other = Told(table, "program"), Told(table, "other")
     assert not program.run(f"save({ROW.format(id=1, v='first', ts=1)!r})")
 
+    gave_up = "spark.sparkContext._jvm.io.hudioperator.Sessions.current().gaveUp()"
+    assert not program.ask(gave_up)
+
     # Refused: another writer has changed what the program has read.
     assert not program.run("row = spark.read.format('hudi').load(path).first()")
     assert not other.run(f"save({ROW.format(id=1, v='other', ts=2)!r})")
@@ -64,6 +67,7 @@ def test_what_a_write_leaves_is_rolled_back_while_its_program_runs(world: World,
     assert program.kind(number) == "WriteConflict", program.said(number)
     (refused,) = table.pending() or {line["instant"] for line in program.process.protocol("abandon")}
     rolled_back(table, refused, agent, program)
+    assert program.ask(gave_up), "F495: how the attempt ends depends on it"
     assert not program.run("row = spark.read.format('hudi').load(path).first()")
     assert not program.run(f"save({ROW.format(id=2, v='second', ts=4)!r})")
 

@@ -436,8 +436,8 @@ REFUSED = {
     "SET TBLPROPERTIES": "ALTER TABLE counted SET TBLPROPERTIES ('x' = 'y')",
     "SET LOCATION": "ALTER TABLE counted SET LOCATION '/tmp/elsewhere'",
     "DropHoodieTableCommand": "DROP TABLE another",
-    "DropDatabaseCommand": "DROP DATABASE beside CASCADE",
-    "DropDatabaseCommand+delete": "DROP DATABASE above",
+    "DropNamespace": "DROP DATABASE beside CASCADE",
+    "DropNamespace+delete": "DROP DATABASE above",
 }
 """Those that the list refuses, and those that change nothing."""
 LOOKS = (
@@ -473,7 +473,7 @@ def lists():
     spark.sql(f"CREATE TABLE logged USING hudi LOCATION '{logged}'")
     spark.sql("CREATE DATABASE beside")
     spark.sql(f"CREATE TABLE beside.counted USING hudi LOCATION '{path}'")
-    spark.sql(f"CREATE DATABASE above LOCATION '{path.rpartition('/')[0]}'")
+    spark.sql(f"CREATE DATABASE above LOCATION '{path}/within'")
     for name, sql in REFUSED.items():
         named()
         outcome(name, lambda sql=sql: shown(sql))

@@ -84,9 +84,18 @@ def test_a_list_of_two_is_refused_before_anything_is_written(tmp_path: Path) -> 
     assert len(list(batches(tmp_path, "listed", "upsert", count=2)[0])) == 2
 
 
-@pytest.mark.parametrize(("committed", "said"), [(0, "batch 1: "), (1, r"batch 1 \(batches up to 1 are committed; ")])
-def test_a_function_whose_input_is_gone_is_told_what_is_committed(tmp_path: Path, committed: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "committed", "said"),
+    [
+        ("upsert", 0, "batch 1: "),
+        ("upsert", 1, r"batch 1 \(batches up to 1 are committed; yield an empty DataFrame for each"),
+        ("insert_overwrite", 1, r"batch 1 \(its batch is committed; yield nothing when"),
+    ],
+)
+def test_a_function_whose_input_is_gone_is_told_what_is_committed(
+    tmp_path: Path, operation: str, committed: int, said: str
+) -> None:
     """F498: it is called again by each attempt of a run, also when its only batch is committed."""
     done = Progress(run=Job.from_json(JOB).run, count=committed)
     with pytest.raises(UserCodeError, match=said):
-        batches(tmp_path, "gone", "upsert", done=done)
+        batches(tmp_path, "gone", operation, done=done)

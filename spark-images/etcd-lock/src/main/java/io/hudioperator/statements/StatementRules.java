@@ -33,6 +33,7 @@ import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
@@ -40,6 +41,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.CommandResult;
+import org.apache.spark.sql.catalyst.plans.logical.DropNamespace;
 import org.apache.spark.sql.catalyst.plans.logical.DropTable;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -47,6 +49,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.execution.FileSourceScanExec;
@@ -76,6 +79,7 @@ import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
 import scala.Product;
 import scala.collection.Iterator;
+import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
 /**
@@ -555,8 +559,10 @@ public final class StatementRules {
                     ((InsertIntoHadoopFsRelationCommand) command).outputPath().toString());
         } else if (command instanceof DropTable) {
             drop((DropTable) command);
+        } else if (command instanceof DropNamespace) {
+            drop((DropNamespace) command);
         } else if (command instanceof DropDatabaseCommand) {
-            dropDatabase(((DropDatabaseCommand) command).databaseName());
+            drop((DropDatabaseCommand) command);
         } else if (command instanceof DropHoodieTableCommand) {
             DropHoodieTableCommand drop = (DropHoodieTableCommand) command;
             drop(metadata(drop.tableIdentifier()), drop.purge());
@@ -821,24 +827,44 @@ public final class StatementRules {
                 .require();
     }
 
-    /** Spark's catalog deletes the folder of the database with all that is in it (F502). */
-    private void dropDatabase(String name) {
+    private void drop(DropNamespace drop) {
+        if (drop.namespace() instanceof ResolvedNamespace) {
+            ResolvedNamespace named = (ResolvedNamespace) drop.namespace();
+            String folder = "";
+            try {
+                folder = ((SupportsNamespaces) named.catalog())
+                        .loadNamespaceMetadata(
+                                JavaConverters.seqAsJavaList(named.namespace()).toArray(new String[0]))
+                        .getOrDefault(SupportsNamespaces.PROP_LOCATION, "");
+            } catch (Exception e) { // there is no such database; Scala does not declare checked exceptions
+                return;
+            }
+            dropDatabase(folder);
+        }
+    }
+
+    private void drop(DropDatabaseCommand drop) { // with spark.sql.legacy.useV1Command
         String folder;
         try {
             folder = spark.sessionState()
                     .catalog()
-                    .getDatabaseMetadata(name)
+                    .getDatabaseMetadata(drop.databaseName())
                     .locationUri()
                     .toString();
-        } catch (Exception e) { // there is no such database; Scala does not declare checked exceptions
+        } catch (Exception e) { // as above
             return;
         }
+        dropDatabase(folder);
+    }
+
+    /** Spark's catalog deletes the folder of the database with all that is in it (F502). */
+    private static void dropDatabase(String folder) {
         String outer = TablePath.comparable(folder) + "/";
-        boolean deletes = OpenSessions.all().stream()
-                .map(session -> TablePath.comparable(session.basePath()) + "/")
-                .anyMatch(table -> table.startsWith(outer) || outer.startsWith(table));
-        Statements.statement(deletes ? "DropDatabaseCommand+delete" : "DropDatabaseCommand")
-                .require();
+        boolean deletes = !folder.isEmpty()
+                && OpenSessions.all().stream()
+                        .map(session -> TablePath.comparable(session.basePath()) + "/")
+                        .anyMatch(table -> table.startsWith(outer) || outer.startsWith(table));
+        Statements.statement(deletes ? "DropNamespace+delete" : "DropNamespace").require();
     }
 
     /** Whether a command of Spark's own names a Hudi table. */
