@@ -63,7 +63,7 @@ TENDING = (
         "replaced-files-are-left-behind",
         "F479 I8",
         "a replacement is archived whether or not its replaced files are there",
-        a("services/service_actions", "                since_replaced(timeline, self.gone),\n", ""),
+        a("services/service_actions", "replaced = since_replaced(timeline, self.gone)", "replaced = 0"),
         f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
     ),
     mutation(
