@@ -24,7 +24,7 @@ transactions and looks for cycles.
 | column | is |
 |---|---|
 | commits, conflicts | completed commits; tries that were refused and made again |
-| met | committed transactions that have read between the read and the commit of another writer's; -: not counted. A run without any is *thin*, one of which the audit cannot tell *unknown* |
+| met | committed transactions that have read between the read and the commit of another writer's; -: not counted. A run without any, and without a conflict, is *thin*, one of which the audit cannot tell *unknown* |
 | G0, G1 | dirty writes; aborted, intermediate or circular reads. Snapshot isolation excludes them, as it does the next two |
 | G-single, G-SI | read skew and lost updates; snapshots in opposite orders |
 | lost | appended marks of completed commits that are not in the list in the end |

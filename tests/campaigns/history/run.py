@@ -243,7 +243,8 @@ def check(cell: Cell, found: Found) -> list[str]:
 
 def judged(wrong: list[str], audited: Mapping[str, str], met: int) -> tuple[str, str]:
     """The verdict and why: `broken`; `unknown` when the audit could not tell; `thin` when no two
-    transactions have met, so that nothing could go wrong; `ok`.
+    transactions have met, so that nothing could go wrong; `ok`. `met`: those that have committed
+    although they read while another one was under way, and those that were refused for it.
     """
     broken = [*wrong, *(said for said, outcome in audited.items() if outcome == Outcome.VIOLATED.value)]
     if broken:
@@ -266,7 +267,7 @@ def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int = 1) -> di
         world.conform()
     finally:
         world.stop()
-    verdict, told = judged(check(cell, found), audited, found.met)
+    verdict, told = judged(check(cell, found), audited, found.met + made.conflicts)
     return {
         "verdict": verdict,
         "told": told,
