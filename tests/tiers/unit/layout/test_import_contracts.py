@@ -36,7 +36,7 @@ class Tree:
     """A copy of the packages."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.cache = folder / "packages", folder / "cache"
+        self.folder = folder
         for package in SESSION["root_packages"]:
             spec = importlib.util.find_spec(package)
             assert spec is not None
@@ -55,11 +55,7 @@ class Tree:
             for package in SESSION["root_packages"]:
                 patch.delitem(sys.modules, package, raising=False)
             patch.syspath_prepend(self.folder)
-            return grimp.build_graph(
-                *SESSION["root_packages"],
-                include_external_packages=True,
-                cache_dir=str(self.cache),
-            )
+            return grimp.build_graph(*SESSION["root_packages"], include_external_packages=True, cache_dir=None)
 
     @contextmanager
     def importing(self, importer: str, imported: str) -> Iterator[None]:
