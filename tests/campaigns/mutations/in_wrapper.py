@@ -170,6 +170,13 @@ CLOCK = (
 
 GUARD = (
     mutation(
+        "executors-delete-nothing",
+        "F503 availability",
+        "what a task deletes of a timeline is refused in its executor, which has no session",
+        j("TimelineGuard", "if (remover != null && OpenSessions", "if (remover == null && OpenSessions"),
+        "tests/tiers/hudi/test_lost_executor.py::test_a_writer_with_executors_archives_the_metadata_table",
+    ),
+    mutation(
         "a-lost-instant-beats-on",
         "F77",
         "Hudi's heartbeat file of an instant that was given up may be made anew",

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 from tests.support.harness import lost_executor
+from tests.support.harness.compactions import OFF
+from tests.support.harness.executors import EXECUTORS
+from tests.support.harness.local import AGENT, Process, World, rows
 
 
 def test_a_killed_executor_is_remembered() -> None:
@@ -16,3 +19,20 @@ def test_a_killed_executor_is_remembered() -> None:
     ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=180, check=False)
     said = [line for line in ran.stdout.splitlines() if line.startswith(("before", "after"))]
     assert said == ["before False", "after True"], ran.stdout + ran.stderr[-3000:]
+
+
+COMMITS = 34
+"""More than the metadata table keeps (Hudi's default: 30)."""
+
+
+def test_a_writer_with_executors_archives_the_metadata_table(world: World, agent: Process) -> None:
+    """F503: its tasks delete files of the timeline, and the lock is the driver's."""
+    table = world.table("with-executors", services=OFF)
+    world.create(table, agent=AGENT, process=agent)
+    sent = [rows([number], "a", "v", 1) for number in range(COMMITS)]
+    writer = table.writer("writer", python={"batches": [{"rows": batch} for batch in sent]}, spark=EXECUTORS)
+    assert writer.wait() == 0, writer.log()[-4000:]
+    timeline = table.folder / ".hoodie/metadata/.hoodie/timeline"
+    kept = {file.name[:17] for file in timeline.iterdir() if "deltacommit" in file.name}
+    assert len(kept) < COMMITS, "nothing was archived"
+    table.audited([row for batch in sent for row in batch])

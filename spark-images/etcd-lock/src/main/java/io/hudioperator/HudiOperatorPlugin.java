@@ -6,9 +6,14 @@ import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
 import io.hudioperator.timeline.FolderRules;
 import io.hudioperator.timeline.ProgramFiles;
+import io.hudioperator.timeline.TimelineGuard;
 import io.hudioperator.workarounds.MetadataSchema;
+import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.hudi.hadoop.fs.HadoopFSUtils;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -25,6 +30,8 @@ public final class HudiOperatorPlugin implements SparkPlugin {
      * Key under which the driver sends its executors the base path of the table that they write.
      */
     private static final String WRITES = "table";
+
+    private static final String REMOVE = "remove ";
 
     /**
      * Set to true by the runtime when it runs code of a user: a program, or a python source. In the
@@ -46,6 +53,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         @Override
         public void init(PluginContext pluginContext, Map<String, String> extraConf) {
             MetadataSchema.pin();
+            TimelineGuard.removedBy(path -> asked(pluginContext, path));
             String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
             if (!table.isEmpty()) {
                 FolderRules.executorOfWriter(table);
@@ -56,14 +64,35 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         }
     }
 
+    /** Has the driver delete a file of a timeline. */
+    private static boolean asked(PluginContext executor, Path path) throws IOException {
+        try {
+            return (Boolean) executor.ask(REMOVE + path);
+        } catch (IOException e) {
+            throw e;
+        } catch (Exception e) { // of Spark's messages
+            throw new IOException("the driver has not deleted " + path, e);
+        }
+    }
+
     private static final class Driver implements DriverPlugin {
         private Session session;
+        private Configuration hadoop;
+
+        /** What {@link #asked} of an executor sends. */
+        @Override
+        public Object receive(Object message) throws IOException {
+            Path path = new Path(String.valueOf(message).substring(REMOVE.length()));
+            FileSystem storage = path.getFileSystem(hadoop);
+            return TimelineGuard.delete(path, () -> storage.delete(path, false));
+        }
 
         @Override
         public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
             MetadataSchema.pin();
             LostExecutors.drivenBy(context);
             LocalScope.drivenBy(context);
+            hadoop = context.hadoopConfiguration();
             Map<String, String> env = System.getenv();
             if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
                 session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);

@@ -25,6 +25,13 @@ public final class TimelineGuard {
         FileStatus[] list(Path folder) throws IOException;
     }
 
+    /** Asks another process to delete a file. */
+    public interface Remover {
+        boolean delete(Path path) throws IOException;
+    }
+
+    private static volatile Remover driver;
+
     private static final String META = ".hoodie";
     private static final String PROPERTIES = "hoodie.properties";
 
@@ -113,9 +120,21 @@ public final class TimelineGuard {
         requireLockForProperties("delete " + path, path);
         TimelinePath target = TimelinePath.of(path);
         if (target != null) {
+            Remover remover = driver;
+            if (remover != null && OpenSessions.byPath(target.base) == null) {
+                return remover.delete(path);
+            }
             beforeRemoval("delete " + path, target, path);
         }
         return delete.run();
+    }
+
+    /**
+     * In an executor: the driver deletes files of timelines, because only it has the session that
+     * knows whether they may go. Hudi's archival deletes files of pending instants in tasks (F503).
+     */
+    public static void removedBy(Remover remover) {
+        driver = remover;
     }
 
     /**
