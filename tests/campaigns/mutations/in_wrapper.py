@@ -170,6 +170,20 @@ CLOCK = (
 
 GUARD = (
     mutation(
+        "a-driver-asks-itself",
+        "F503 availability",
+        "a driver that computes locally asks itself to delete a file, and waits for its own answer",
+        j("HudiOperatorPlugin", "!DRIVER.equals(executor)", "true"),
+        t("PluginTest.aDriverThatComputesLocallyDoesNotAskItself"),
+    ),
+    mutation(
+        "tables-far-below-a-folder",
+        "F502 I8",
+        "a folder is deleted that has a table in a folder below",
+        j("FolderRules", "found.isDirectory() && hasTable(found.getPath(), fs)", "false"),
+        t("FolderRulesTest.withoutASession"),
+    ),
+    mutation(
         "executors-delete-nothing",
         "F503 availability",
         "what a task deletes of a timeline is refused in its executor, which has no session",

@@ -33,6 +33,9 @@ public final class HudiOperatorPlugin implements SparkPlugin {
 
     private static final String REMOVE = "remove ";
 
+    /** Spark's name of the executor that a driver is to itself when it computes locally. */
+    private static final String DRIVER = "driver";
+
     /**
      * Set to true by the runtime when it runs code of a user: a program, or a python source. In the
      * environment, so that a session or a process that the code starts itself has it, too.
@@ -53,7 +56,9 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         @Override
         public void init(PluginContext pluginContext, Map<String, String> extraConf) {
             MetadataSchema.pin();
-            TimelineGuard.removedBy(path -> asked(pluginContext, path));
+            if (pluginContext != null) {
+                removedByDriver(pluginContext.executorID(), pluginContext::ask);
+            }
             String table = extraConf == null ? "" : extraConf.getOrDefault(WRITES, "");
             if (!table.isEmpty()) {
                 FolderRules.executorOfWriter(table);
@@ -64,14 +69,23 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         }
     }
 
-    /** Has the driver delete a file of a timeline. */
-    private static boolean asked(PluginContext executor, Path path) throws IOException {
-        try {
-            return (Boolean) executor.ask(REMOVE + path);
-        } catch (IOException e) {
-            throw e;
-        } catch (Exception e) { // of Spark's messages
-            throw new IOException("the driver has not deleted " + path, e);
+    /** Sends a message to the driver, and returns its answer. */
+    interface Asks {
+        Object ask(Object message) throws Exception;
+    }
+
+    /** Has the driver delete files of timelines; a driver that computes locally would ask itself. */
+    static void removedByDriver(String executor, Asks driver) {
+        if (!DRIVER.equals(executor)) {
+            TimelineGuard.removedBy(path -> {
+                try {
+                    return (Boolean) driver.ask(REMOVE + path);
+                } catch (IOException e) {
+                    throw e;
+                } catch (Exception e) { // of Spark's messages
+                    throw new IOException("the driver has not deleted " + path, e);
+                }
+            });
         }
     }
 
@@ -79,7 +93,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         private Session session;
         private Configuration hadoop;
 
-        /** What {@link #asked} of an executor sends. */
+        /** What {@link #removedByDriver} sends. */
         @Override
         public Object receive(Object message) throws IOException {
             Path path = new Path(String.valueOf(message).substring(REMOVE.length()));

@@ -106,6 +106,13 @@ public final class OwnInstants {
         return givenUp.contains(instant);
     }
 
+    /** Not in the middle of a declaration, which other threads make, too ({@link LeftWrites}). */
+    boolean gaveUp() {
+        synchronized (decision) {
+            return !givenUp.isEmpty();
+        }
+    }
+
     /** The instants that this process has declared that it will not complete. */
     Set<String> givenUp() {
         return Collections.unmodifiableSet(givenUp);

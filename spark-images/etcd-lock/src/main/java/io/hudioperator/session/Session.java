@@ -422,7 +422,7 @@ public final class Session {
 
     /** Whether this process has declared of an instant that it will not complete it. */
     public boolean gaveUp() {
-        return !instants.givenUp().isEmpty();
+        return instants.gaveUp();
     }
 
     /**

@@ -8,6 +8,7 @@ import io.hudioperator.session.Session;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
@@ -92,9 +93,22 @@ public final class FolderRules {
     private static void requireNoTableBelow(String what, Path path, FileSystem fs) throws IOException {
         String outer = TablePath.comparable(path.toString()) + "/";
         boolean written = WRITTEN.stream().anyMatch(base -> (base + "/").startsWith(outer));
-        if (written || fs.exists(new Path(path, META))) {
+        if (written || hasTable(path, fs)) {
             throw refusal("the folder contains a Hudi table; delete its HudiTable first, then the folder: " + what);
         }
+    }
+
+    /** However deep: a database, or a job's output, may be folders above its tables (F502). */
+    private static boolean hasTable(Path folder, FileSystem fs) throws IOException {
+        if (fs.exists(new Path(folder, META))) {
+            return true;
+        }
+        for (FileStatus found : fs.listStatus(folder)) {
+            if (found.isDirectory() && hasTable(found.getPath(), fs)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @SuppressWarnings("deprecation") // false when the path does not exist, where getFileStatus throws

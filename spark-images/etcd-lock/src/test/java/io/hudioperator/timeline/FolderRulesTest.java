@@ -77,6 +77,7 @@ class FolderRulesTest {
     @Test
     void withoutASession() throws IOException {
         nothingOfTheTableGoes();
+        refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true)); // F502: DROP DATABASE
         assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // tasks delete markers
         assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
     }
