@@ -74,7 +74,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         Object ask(Object message) throws Exception;
     }
 
-    /** Has the driver delete files of timelines; a driver that computes locally would ask itself. */
+    /** Has the driver delete files of timelines. One that computes locally would ask itself. */
     static void removedByDriver(String executor, Asks driver) {
         if (!DRIVER.equals(executor)) {
             TimelineGuard.removedBy(path -> {
