@@ -193,6 +193,25 @@ def _check_pods(settings: PodSettings, where: str, container: str) -> None:
         raise SpecError(f"{where}.podTemplate.{found}")
 
 
+def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
+    """What of `concurrency` contradicts mode SingleWriter, as the CRD says it; empty: nothing."""
+    where = "spec.concurrency"
+    said = (spec.get("concurrency") or {}).get("maxWriters")
+    if table.concurrency_mode != "SingleWriter":
+        return ""
+    if said is not None and table.max_writers != 1:
+        return (
+            f"{where}.maxWriters = {said}: contradicts mode SingleWriter: leave maxWriters out, set it to 1, or use "
+            "mode Optimistic"
+        )
+    if table.admission != "Always":
+        return (
+            f"{where}.admission = {table.admission!r}: contradicts mode SingleWriter: one writer runs at a time "
+            "whatever its partitions are"
+        )
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -279,6 +298,8 @@ class TableSpec:
         if spec.agent is not None:
             _check_pods(spec.agent.pod, "spec.agent", "agent")
             _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
+        if found := _single_writer_problem(obj.get("spec") or {}, spec):
+            raise SpecError(found)
         return replace(
             spec,
             table_name=spec.table_name or ref.name,

@@ -47,6 +47,13 @@ REFUSED_WRITES = (
         _LEFT,
     ),
     mutation(
+        "one-writer-of-many",
+        "F504",
+        "a table whose settings contradict mode SingleWriter is refused at apply and launched",
+        o("api/spec", 'if table.concurrency_mode != "SingleWriter":', "if table.concurrency_mode:"),
+        "tests/tiers/unit/api/test_spec.py::test_single_writer_means_one",
+    ),
+    mutation(
         "an-insert-that-says-upsert",
         "F496 I13",
         "an upsert that Hudi carries out as an insert keeps two rows of one key",

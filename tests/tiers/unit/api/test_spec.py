@@ -47,7 +47,11 @@ def test_defaults_of_a_writer() -> None:
 
 
 def test_single_writer_means_one() -> None:
-    assert table(concurrency={"mode": "SingleWriter", "maxWriters": 5}).max_writers == 1
+    assert table(concurrency={"mode": "SingleWriter"}).max_writers == 1
+    assert table(concurrency={"mode": "SingleWriter", "maxWriters": 1, "admission": "Always"}).max_writers == 1
+    for field, value in (("maxWriters", 5), ("admission", "DisjointPartitions")):
+        with pytest.raises(SpecError, match=rf"spec.concurrency.{field} = .*: contradicts mode SingleWriter"):
+            table(concurrency={"mode": "SingleWriter", field: value})
 
 
 def test_sources_and_application() -> None:
