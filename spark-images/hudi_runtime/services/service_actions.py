@@ -195,7 +195,8 @@ class Actions:
         self._look_for_replaced(options)
         with self.table.locked(self.config(options)):
             timeline, records = self.table.timeline(), self.records()
-            needed = keep_at_least(timeline, floor(timeline, records))
+            oldest = floor(timeline, records)
+            needed = keep_at_least(timeline, oldest)
             replaced = since_replaced(timeline, self.gone)
             least = max(
                 needed,
@@ -206,9 +207,10 @@ class Actions:
             )
             archived = self.table.archive(self.config(with_least(options, least)))
         if not archived:
-            holds = least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX])
-            reason = owner_that_holds(timeline, records) if holds and least == needed else ""
-            reason = self._replaced_that_holds(timeline) if holds and not reason and least == replaced else reason
+            reason = ""
+            if least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX]):
+                reason = owner_that_holds(oldest, records) if least == needed else ""
+                reason = reason or (self._replaced_that_holds(timeline) if least == replaced else "")
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
 
@@ -258,13 +260,12 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     return min(named | {needed_from(timeline, records)} - {""}, default="")
 
 
-def owner_that_holds(timeline: tl.Timeline, records: Records) -> str:
-    """Who holds archival back by its next commits alone; empty when nobody does.
+def owner_that_holds(oldest: str, records: Records) -> str:
+    """Which incarnation has given up that write, the floor of archival; empty when none has.
 
-    What a writer has given up is swept once more after its end, so that no time of its own makes
-    archival go on (F497).
+    What a writer has given up is swept once more after its end, and archival waits for that as long
+    as the writer runs (F497).
     """
-    oldest = floor(timeline, records)
     inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
     return inc and f"incarnation {inc} has given up the write {oldest}; what is newer stays until it has ended"
 

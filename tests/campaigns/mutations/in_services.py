@@ -162,8 +162,8 @@ TENDING = (
         "archival waits for a clean, and its message says nothing",
         a(
             "services/service_actions",
-            "if holds and not reason and least == replaced else reason",
-            "if False else reason",
+            "self._replaced_that_holds(timeline) if least == replaced else",
+            "self._replaced_that_holds(timeline) if False else",
         ),
         f"{TRIGGERS}::test_a_commit_stays_while_the_files_that_it_replaced_are_there",
     ),

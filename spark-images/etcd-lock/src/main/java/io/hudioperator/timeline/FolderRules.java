@@ -51,7 +51,7 @@ public final class FolderRules {
         String what = "rename " + from + " to " + to;
         requireNoTable(what, from);
         requireNoTable(what, to);
-        if (!isInside(from)) {
+        if (!isInside(from) && isFolder(from, fs)) {
             requireNoTableBelow(what, from, fs);
         }
     }
@@ -100,10 +100,13 @@ public final class FolderRules {
 
     /** However deep: a database, or a job's output, may be folders above its tables (F502). */
     private static boolean hasTable(Path folder, FileSystem fs) throws IOException {
-        if (fs.exists(new Path(folder, META))) {
-            return true;
+        FileStatus[] content = fs.listStatus(folder);
+        for (FileStatus found : content) {
+            if (META.equals(found.getPath().getName())) {
+                return true;
+            }
         }
-        for (FileStatus found : fs.listStatus(folder)) {
+        for (FileStatus found : content) {
             if (found.isDirectory() && hasTable(found.getPath(), fs)) {
                 return true;
             }
