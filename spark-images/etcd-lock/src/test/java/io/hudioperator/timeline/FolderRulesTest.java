@@ -78,7 +78,6 @@ class FolderRulesTest {
     void withoutASession() throws IOException {
         nothingOfTheTableGoes();
         refused(() -> fs.delete(new Path(table.folder.getParent().toUri()), true)); // F502: DROP DATABASE
-        assertFalse(fs.rename(path("gone"), path("there"))); // as without the rule
         assertTrue(fs.delete(path(".hoodie/.temp/20260101000000000"), true)); // tasks delete markers
         assertTrue(fs.delete(path("a"), true)); // an agent's executor cleans a partition that was dropped
     }
