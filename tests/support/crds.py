@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from hudi_operator.api.fields import NOTHING, SpecError, check, declarations
+from hudi_operator.api.fields import DISTINCT, KEYS, NOTHING, SpecError, check, declarations
 from tests.support import ROOT, quick_yaml
 
 JsonDict = dict[str, Any]
@@ -35,6 +35,8 @@ KEYWORDS = (
     "default",
     "anyOf",
     "x-kubernetes-int-or-string",
+    DISTINCT,
+    KEYS,
 )
 
 
@@ -137,6 +139,8 @@ def _said(node: JsonDict, keyword: str) -> Any:
     value = node.get(keyword)
     if keyword == "required":
         return sorted(value or ())
+    if keyword == DISTINCT and value == "atomic":
+        return None  # what a list is without the keyword
     if keyword == "default" and isinstance(value, dict):
         return None  # of an object: see wrong_object_defaults
     return value

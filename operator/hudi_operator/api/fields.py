@@ -23,6 +23,9 @@ IMAGE = "^[A-Za-z0-9][A-Za-z0-9._:/@-]*$"
 """Pattern of references of images."""
 SIZE = "^[1-9][0-9]{0,5}[MG]i$"
 """The CRDs have the same check as a rule with its own message."""
+DISTINCT = "x-kubernetes-list-type"
+"""Keyword of a list in which nothing stands twice: ``set``, or ``map`` by the field in ``KEYS``."""
+KEYS = "x-kubernetes-list-map-keys"
 NONCE = "^[A-Za-z0-9._:-]*$"
 """Pattern of a value that only says that something is wanted again."""
 RULE = "matches"
@@ -160,14 +163,16 @@ def texts(
     length: tuple[int | None, int] | None = None,
     choices: tuple[str, ...] = (),
     matches: str = "",
+    distinct: bool = False,
 ) -> Any:
-    """A list of ``at_least`` to ``at_most`` strings.
+    """A list of ``at_least`` to ``at_most`` strings, none of which stands twice if ``distinct``.
 
     Each string has a number of characters within ``length``, and ``matches`` as in `text`.
     """
     shortest, longest = length or (None, None)
     items = _string(choices=choices, at_least=shortest, at_most=longest, matches=matches)
-    bounds = {} if at_least is None else {"minItems": at_least}
+    bounds: JsonDict = {} if at_least is None else {"minItems": at_least}
+    bounds |= {DISTINCT: "set"} if distinct else {}
     return _declare(
         at,
         {"type": "array", **bounds, "maxItems": at_most, "items": items},
@@ -198,9 +203,10 @@ def record(
     return _declare(at, {"type": "object"}, NOTHING, {} if plain else unset, required=required, kind=kind, plain=plain)
 
 
-def records(kind: type[Any], *, at: str | None = None, at_most: int, plain: bool = False) -> Any:
-    """A list of objects."""
-    return _declare(at, {"type": "array", "maxItems": at_most}, NOTHING, (), kind=kind, plain=plain)
+def records(kind: type[Any], *, at: str | None = None, at_most: int, plain: bool = False, by: str = "") -> Any:
+    """A list of objects, no two of which have the same value of the field ``by`` (if it is set)."""
+    distinct = {DISTINCT: "map", KEYS: [by]} if by else {}
+    return _declare(at, {"type": "array", "maxItems": at_most, **distinct}, NOTHING, (), kind=kind, plain=plain)
 
 
 def _string(
@@ -343,7 +349,19 @@ def _list(value: object, schema: Mapping[str, Any], where: str) -> list[Any]:
     if not isinstance(value, list):
         raise SpecError(f"{where}: expected a list, found {_shown(value)}")
     _count(len(value), schema.get("minItems"), schema.get("maxItems"), "items", where)
+    if schema.get(DISTINCT) in ("set", "map"):
+        _all_distinct(value, schema.get(KEYS, []), where)
     return value
+
+
+def _all_distinct(items: list[Any], keys: list[str], where: str) -> None:
+    """As the API server compares items: by value, and by the values of the keys."""
+    seen: list[Any] = []
+    for number, item in enumerate(items):
+        known = {key: item[key] for key in keys if key in item} if keys and isinstance(item, Mapping) else item
+        if known in seen:
+            raise SpecError(f"{where}[{number}]: {_shown(known)} stands there twice")
+        seen.append(known)
 
 
 def _map(value: object, schema: Mapping[str, Any], where: str) -> dict[str, Any]:

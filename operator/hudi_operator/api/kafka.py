@@ -57,7 +57,7 @@ class KafkaSource:
         matches="^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:]+\\]):[0-9]{1,5}$",
     )
     value: Value = record(Value, required=True)
-    topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249), matches="^[A-Za-z0-9._-]+$")
+    topics: tuple[str, ...] = texts(at_least=1, at_most=64, length=(1, 249), matches="^[A-Za-z0-9._-]+$", distinct=True)
     topic_pattern: str = text(at_least=1, at_most=249)
     start_from: str = text("Earliest", at_most=32, matches=_START)
     """``Earliest``, ``Latest`` or a time (RFC 3339)."""

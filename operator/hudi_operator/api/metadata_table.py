@@ -31,7 +31,7 @@ class MetadataTable:
     """
 
     enabled: bool = flag(True)
-    indexes: tuple[str, ...] = texts(at_most=len(INDEXES), choices=INDEXES)
+    indexes: tuple[str, ...] = texts(at_most=len(INDEXES), choices=INDEXES, distinct=True)
     """Indexes besides the list of files, which always exists."""
     rebuild: str = text(at_most=64, matches=NONCE)
     """A value other than the last one deletes and rebuilds the metadata table."""

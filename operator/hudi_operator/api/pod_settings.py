@@ -58,7 +58,7 @@ class PodSettings:
     cores: int = number(1, at_least=1, at_most=64)
     memory: str = size("1Gi")
     resources: JsonDict = record(Resources, plain=True)
-    env: tuple[JsonDict, ...] = records(Variable, at_most=32, plain=True)
+    env: tuple[JsonDict, ...] = records(Variable, at_most=32, plain=True, by="name")
     java_options: tuple[str, ...] = texts(at_most=32, length=(None, 256))
     node_selector: Mapping[str, str] = text_map(at_most=16, longest=63)
     tolerations: tuple[JsonDict, ...] = records(Toleration, at_most=16, plain=True)

@@ -34,7 +34,7 @@ class ViewFiles:
     """Files read as one DataFrame."""
 
     format: str = text(required=True, choices=("csv", "parquet", "json", "orc", "avro"))
-    paths: tuple[str, ...] = texts(required=True, at_least=1, at_most=4, length=_PATH)
+    paths: tuple[str, ...] = texts(required=True, at_least=1, at_most=4, length=_PATH, distinct=True)
     options: Mapping[str, str] = text_map(at_most=32, longest=8192)
 
 
@@ -42,7 +42,7 @@ class ViewFiles:
 class FilesSource(ViewFiles):
     """The same, in commits of at most ``max_files_per_commit`` files (None: all at once)."""
 
-    paths: tuple[str, ...] = texts(required=True, at_least=1, at_most=64, length=_PATH)
+    paths: tuple[str, ...] = texts(required=True, at_least=1, at_most=64, length=_PATH, distinct=True)
     max_files_per_commit: int | None = number(unset=None, at_least=1, at_most=100_000)
 
 
@@ -86,7 +86,7 @@ class SqlSource:
     """A SELECT over views, one commit per run."""
 
     query: str = text(required=True, at_least=1, at_most=65536)
-    views: tuple[View, ...] = records(View, at_most=16)
+    views: tuple[View, ...] = records(View, at_most=16, by="name")
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class FencingSpec:
     drain_seconds: int = number(10, at_least=1, at_most=600)
     trust_node_deletion: bool = flag(False)
     trust_out_of_service_taint: bool = flag(False)
-    attestations: tuple[Attestation, ...] = records(Attestation, at_most=32)
+    attestations: tuple[Attestation, ...] = records(Attestation, at_most=32, by="podUID")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ class AdoptionSpec:
     """How to handle a table that already exists at the path."""
 
     policy: str = text("AdoptOrCreate", choices=("AdoptOrCreate", "Adopt", "Create"))
-    rollback_instants: tuple[str, ...] = texts(at_most=64, length=(None, 17), matches="^[0-9]{14}([0-9]{3})?$")
+    rollback_instants: tuple[str, ...] = texts(
+        at_most=64, length=(None, 17), matches="^[0-9]{14}([0-9]{3})?$", distinct=True
+    )
     """Pending instants whose writers are dead, as attested by a person."""
 
 
@@ -176,7 +178,7 @@ class StorageSpec:
     """Access of a table's pods to its storage."""
 
     service_account_name: str = text(at_least=1, at_most=63, matches=NAME)
-    secret_refs: tuple[SecretRef, ...] = records(SecretRef, at_most=8)
+    secret_refs: tuple[SecretRef, ...] = records(SecretRef, at_most=8, by="name")
     options: Mapping[str, str] = text_map(at_most=32, longest=1024, pattern=_ONE_LINE)
 
 
@@ -236,7 +238,7 @@ class TableSpec:
     missing_columns: str = text("Null", at="schema.missingColumns", choices=("Null", "Refuse"))
     """How a batch that lacks a column of the table is handled."""
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
-    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8)
+    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8, by="name")
     hudi_version: str = text(HUDI_VERSION, at_most=32, matches="^1[.]2[.][0-9]+$")
     """Required release of Hudi in the image."""
     concurrency_mode: str = text(
@@ -267,7 +269,7 @@ class TableSpec:
     adoption: AdoptionSpec = record(AdoptionSpec)
     bootstrap: Bootstrap | None = record(Bootstrap, optional=True)
     """None: the table begins empty."""
-    savepoint_list: tuple[Savepoint, ...] = records(Savepoint, at="savepoints", at_most=16)
+    savepoint_list: tuple[Savepoint, ...] = records(Savepoint, at="savepoints", at_most=16, by="name")
     restore: Restore | None = record(Restore, optional=True)
     """None: no restore is requested."""
     service_sections: ServicesSpec = record(ServicesSpec, at="services")
@@ -463,7 +465,7 @@ class RetryPolicy:
     backoff_seconds: int = number(10, at_least=1, at_most=3600)
     max_backoff_seconds: int = number(300, at_least=1, at_most=86400)
     write_conflict_in_process: int = number(3, at="writeConflict.inProcess", at_least=0, at_most=20)
-    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11)
+    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11, by="class")
     out_of_memory: MoreMemory | None = record(MoreMemory, optional=True)
     """None: the next attempt has the same memory."""
 
@@ -524,17 +526,17 @@ class WriterSpec:
     """How ``Insert``, ``BulkInsert`` and programs handle an existing key, and these and
     ``InsertOverwrite`` a key that the batch has twice.
     """
-    validations: tuple[Validation, ...] = records(Validation, at_most=16)
+    validations: tuple[Validation, ...] = records(Validation, at_most=16, by="name")
     """What must be true of each batch before it is written."""
     application: Application | None = record(Application, optional=True)
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     """Image of driver and executors; empty: the table's."""
-    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8)
+    image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8, by="name")
     """In addition to the table's."""
     service_account_name: str = text(at_least=1, at_most=63, matches=NAME)
     """ServiceAccount of driver and executors; empty: the table's."""
     priority: int = number(0, at_least=-1000, at_most=1000)
-    partitions: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 128))
+    partitions: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 128), distinct=True)
     """Patterns of the partitions that it writes, or deletes (``DeletePartition``); empty: any."""
     driver: PodSettings = record(PodSettings)
     executors: ExecutorSettings = record(ExecutorSettings)

@@ -23,7 +23,9 @@ class Validation:
     """The one value that the query returns, as text."""
     min_rows: int | None = number(unset=None, at_least=1, at_most=MOST_ROWS, form="int64")
     max_rows: int | None = number(unset=None, at_least=1, at_most=MOST_ROWS, form="int64")
-    not_null: tuple[str, ...] = texts(at_least=1, at_most=32, length=(1, 255), matches=r"^[^\x00-\x20\x7f,:`]+$")
+    not_null: tuple[str, ...] = texts(
+        at_least=1, at_most=32, length=(1, 255), matches=r"^[^\x00-\x20\x7f,:`]+$", distinct=True
+    )
 
     def problem(self) -> str:
         """Why this is no validation; empty when it is one."""

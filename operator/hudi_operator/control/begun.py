@@ -40,11 +40,13 @@ def made_of_attempts(plan: act.Plan) -> dict[str, str]:
 
 def files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
     """The ConfigMaps that the pod of each attempt mounts that the plan begins."""
-    return {attempt_of(a): frozenset(_files(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
+    return {attempt_of(a): frozenset(files_of_pod(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
 
 
-def _files(pod: JsonDict) -> Iterator[str]:
+def files_of_pod(pod: JsonDict) -> Iterator[str]:
+    """The ConfigMaps that a pod mounts."""
     for volume in pod["spec"].get("volumes") or ():
         for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
-            if "configMap" in source:
-                yield source["configMap"]["name"]
+            # A volume of spec.driver.podTemplate may name none: the API server has no rule for it.
+            if name := (source.get("configMap") or {}).get("name"):
+                yield name

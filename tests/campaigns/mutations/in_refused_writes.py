@@ -54,6 +54,24 @@ REFUSED_WRITES = (
         "tests/tiers/unit/api/test_spec.py::test_single_writer_means_one",
     ),
     mutation(
+        "one-name-for-two-items",
+        "F505",
+        "a list that names one Secret twice is refused at apply and launched",
+        o("api/fields", 'if schema.get(DISTINCT) in ("set", "map"):', 'if schema.get(DISTINCT) == "set":'),
+        "tests/tiers/unit/api/test_spec.py::test_what_names_an_item_stands_once",
+    ),
+    mutation(
+        "a-volume-without-a-name",
+        "F506",
+        "a volume that names no ConfigMap ends every action of its table",
+        o(
+            "control/begun",
+            '(source.get("configMap") or {}).get("name")',
+            '("configMap" in source and source["configMap"]["name"])',
+        ),
+        "tests/tiers/unit/control/test_loop.py::test_a_volume_that_names_no_config_map_stops_nothing",
+    ),
+    mutation(
         "an-insert-that-says-upsert",
         "F496 I13",
         "an upsert that Hudi carries out as an insert keeps two rows of one key",

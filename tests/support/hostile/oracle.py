@@ -15,6 +15,7 @@ import yaml
 
 from hudi_operator.api import references
 from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.control import begun
 from hudi_operator.manifests import configmaps, pods
 from tests.support.hostile import oracle_pods, oracle_records
 from tests.support.hostile.decode import undecodable
@@ -189,6 +190,7 @@ def _pod(pod: JsonDict, plain: JsonDict, settings: JsonDict, role: str, secrets:
     assert not (told := undecodable(pod, "V1Pod")), told
     oracle_pods.check(pod, plain, settings, role, secrets)
     assert oracle_pods.used(pod) <= asked, "nobody asked its owner"
+    assert all(begun.files_of_pod(pod))
     return True
 
 

@@ -104,7 +104,9 @@ def _volume(volume: JsonDict) -> None:
         "configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret",
     ), kind  # fmt: skip
     if kind == "projected":
-        assert not [part for part in volume[kind]["sources"] if part.keys() - {"secret", "configMap", "downwardAPI"}]
+        assert not [
+            part for part in volume[kind].get("sources", []) if part.keys() - {"secret", "configMap", "downwardAPI"}
+        ]
     if kind == "ephemeral":
         claim = volume[kind]["volumeClaimTemplate"]["spec"]
         assert claim, volume

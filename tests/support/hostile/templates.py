@@ -177,6 +177,10 @@ def _volume(draw: Draw, name: str) -> JsonDict:
             {"projected": {"sources": [{"clusterTrustBundle": {}}]}}, {"secret": None},
             {"projected": {"sources": [{"podCertificate": {"keyType": "x"}}]}}, {"nfs": {"server": "x", "path": "/"}},
         ))}  # fmt: skip
+    if "configMap" in found and draw.odd(0.1):
+        found = {"name": name, **draw.one((
+            {"configMap": {}}, {"projected": {}}, {"projected": {"sources": [{"configMap": {}}, {}]}},
+        ))}  # fmt: skip
     if draw.odd(0.04):
         found["name"] = draw.one(("etcd", "conf", "secret-0", "spark-key", "kube-api-access-x", "s3", "tmp"))
     return found

@@ -13,7 +13,7 @@ import pytest
 
 from hudi_contract.keys import protocol
 from hudi_operator.api import services
-from hudi_operator.api.fields import NOTHING, declarations
+from hudi_operator.api.fields import DISTINCT, KEYS, NOTHING, declarations
 from hudi_operator.api.fields import RULE as RULE_OF_A_TYPE
 from hudi_operator.api.spec import FencingSpec, LockSpec, TableSpec, WriterSpec
 from tests.support import crds
@@ -123,6 +123,16 @@ DIFFERENCES = [
     ),
     ("a lower bound", changed("lock.leaseSeconds", minimum=2), ["spec.lock.leaseSeconds: minimum"]),
     ("an upper bound", changed("lock.leaseSeconds", maximum=None), ["spec.lock.leaseSeconds: maximum"]),
+    (
+        "a list in which values may stand twice",
+        changed("adoption.rollbackInstants", **{DISTINCT: "atomic"}),
+        [f"spec.adoption.rollbackInstants: {DISTINCT}"],
+    ),
+    (
+        "a list by another key",
+        changed("storage.secretRefs", **{KEYS: ["as"]}),
+        [f"spec.storage.secretRefs: {KEYS}"],
+    ),
     (
         "a multiple",
         changed("services.clean.retainSeconds", multipleOf=60),

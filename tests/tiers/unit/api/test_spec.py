@@ -54,6 +54,25 @@ def test_single_writer_means_one() -> None:
             table(concurrency={"mode": "SingleWriter", field: value})
 
 
+def test_what_names_an_item_stands_once() -> None:
+    for storage, said in (
+        ([{"name": "keys", "as": "S3"}, {"name": "keys", "as": "Files"}], "'name': 'keys'"),
+        ([{"name": "keys"}, {"name": "keys"}], "'name': 'keys'"),
+    ):
+        with pytest.raises(SpecError, match=rf"spec.storage.secretRefs\[1\]: .*{said}.* stands there twice"):
+            table(storage={"secretRefs": storage})
+    assert (
+        len(
+            table(
+                storage={"secretRefs": [{"name": "keys", "as": "S3"}, {"name": "k", "as": "Files"}]}
+            ).storage.secret_refs
+        )
+        == 2
+    )
+    with pytest.raises(SpecError, match=r"spec.partitions\[1\]: 'a' stands there twice"):
+        writer(partitions=["a", "a"])
+
+
 def test_sources_and_application() -> None:
     files = writer(source={"files": {"format": "csv", "paths": ["s3a://x/"], "maxFilesPerCommit": 5}}).files
     assert files is not None

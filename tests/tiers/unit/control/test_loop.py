@@ -269,6 +269,18 @@ def test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it(*
     assert [call for call in cluster.calls if call != "owners"] == ["put_admit", "delete"]
 
 
+def test_a_volume_that_names_no_config_map_stops_nothing() -> None:
+    """F506: that pod is for the API server to judge."""
+
+    class Cluster(Recorder):
+        async def get(self, *_: str) -> None:
+            """Nothing is there."""
+
+    nameless = _pod("w", {"configMap": {}}, {"projected": {"sources": [{"configMap": {}}, {"secret": {}}]}})
+    done = perform(executor(Cluster()), nameless, DELETE)
+    assert done == [nameless, DELETE]
+
+
 class Refusing(Recorder):
     """Makes nothing of these names."""
 
