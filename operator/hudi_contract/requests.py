@@ -177,7 +177,8 @@ class SavepointDone(Record):
 class RestoreDone(Record):
     """`done/restore-<nonce>`, kept forever.
 
-    `Running` is written before the work; the gate stays closed until it is `Completed`.
+    `Running` is written before the work; the gate stays closed until it is `Completed`, or `Failed`
+    because it is found to be impossible before Hudi's plan of it exists.
     """
 
     nonce: str = ""

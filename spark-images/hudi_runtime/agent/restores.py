@@ -8,9 +8,10 @@ time of the one commit that bears the savepoint, and so undoes a commit that was
 ended after it, although the savepoint holds it. Hudi executes the whole plan under one hold of the
 table's lock.
 
-`done/restore-<nonce>` is written ahead. A restore that has begun is executed again until it is
-completed, by any agent: its plan is in Hudi's `<t>.restore.requested`, and the commits that it has
-already undone no longer exist.
+`done/restore-<nonce>` is written ahead. A restore whose plan is on the timeline is executed again
+until it is completed, by any agent: the plan is in Hudi's `<t>.restore.requested`, and the commits
+that it has already undone no longer exist. One that was written ahead and has no plan is planned
+again, and may be refused then: nothing was undone.
 """
 
 from __future__ import annotations
@@ -399,6 +400,10 @@ class Restores(LongTask):
             over = isinstance(error, Refused) or (failures >= ATTEMPTS and known.result is not Result.RUNNING)
             if over:
                 self._forget()
+            if isinstance(error, Refused):
+                # Raised only while no plan of Hudi's is on the timeline: nothing was undone, whatever
+                # an agent had written ahead before it died (F507).
+                known = known.but(boundary="", newest="", undone=None, undone_instants=(), after="", instant="")
             self._save(
                 id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures)
             )

@@ -133,6 +133,13 @@ UNDOING = (
         f"{RESTORES}::test_what_cannot_be_restored_is_refused_and_untouched",
     ),
     mutation(
+        "refused-and-undone",
+        "F507",
+        "a restore that is refused reports the commits that an earlier agent wanted to undo",
+        a("agent/restores", "            if isinstance(error, Refused):\n", "            if error is None:\n"),
+        f"{RESTORES}::test_one_that_is_refused_after_its_agent_died_undid_nothing",
+    ),
+    mutation(
         "restored-twice",
         "I6 I8",
         "an agent does not look whether the one before it has completed the restore",

@@ -210,6 +210,19 @@ def test_errors_before_the_beginning_are_counted_and_afterwards_it_is_tried_unti
         assert fake.done["result"] == "Running", "it may have begun: the gate stays closed"
 
 
+def test_one_that_is_refused_after_its_agent_died_undid_nothing() -> None:
+    """F507: it was written ahead, and its plan never reached the timeline."""
+    fake = Fake([*KEPT, *UNDONE], fails_at_request=1)
+    ahead = serve(fake)
+    assert (ahead["result"], ahead["undone"], ahead["undoneInstants"]) == ("Running", 2, [T[6], T[7]])
+    fake.names.append(f"{T[11]}.inflight")
+    done = serve(fake)
+    assert (done["result"], fake.executions) == ("Failed", 0)
+    assert done["message"].startswith(f"instant {T[11]} is pending and has no record here")
+    assert not done.keys() & {"undone", "undoneInstants", "boundary", "newest", "after", "instant"}
+    assert {f"{T[6]}_{T[9]}.commit", *KEPT} <= set(fake.names)
+
+
 def test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution() -> None:
     timeline = tl.parse([*KEPT, f"{T[6]}.inflight", f"{T[20]}.restore.inflight", f"{T[21]}.rollback.inflight"])
     victims = {T[6]: T[21]}
