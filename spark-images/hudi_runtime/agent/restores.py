@@ -401,8 +401,8 @@ class Restores(LongTask):
             if over:
                 self._forget()
             if isinstance(error, Refused):
-                # Raised only while no plan of Hudi's is on the timeline: nothing was undone, whatever
-                # an agent had written ahead before it died (F507).
+                # Raised only while no plan of Hudi's is on the timeline: nothing was undone,
+                # whatever an agent had written ahead before it died (F507).
                 known = known.but(boundary="", newest="", undone=None, undone_instants=(), after="", instant="")
             self._save(
                 id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures)
