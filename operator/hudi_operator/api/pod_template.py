@@ -202,12 +202,17 @@ def _of_volumes(spec: JsonDict) -> Iterator[str]:
             yield f"{at}: needs one of {', '.join(sorted(_SOURCES))}, not {', '.join(sorted(sources)) or 'nothing'}"
             continue
         (kind,) = sources
+        if not isinstance(volume[kind], Mapping):
+            yield f"{at}.{kind}: expected an object, found {volume[kind]!r:.80}"
+            continue
         source = _object(volume, kind)
         if kind == "projected":
             parts = source.get("sources", [])
             for each in parts if isinstance(parts, list) else (parts,):
                 if not isinstance(each, Mapping) or not set(each) <= _PROJECTED:
                     yield f"{at}.projected: only {', '.join(sorted(_PROJECTED))}: no token of an account"
+                elif texts := [name for name, part in each.items() if not isinstance(part, Mapping)]:
+                    yield f"{at}.projected.{texts[0]}: expected an object, found {each[texts[0]]!r:.80}"
         claim = _object(_object(source, "volumeClaimTemplate"), "spec")
         if kind == "ephemeral" and not claim:
             yield f"{at}.ephemeral: needs volumeClaimTemplate.spec, an object that says what volume is asked for"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hudi_contract import naming
@@ -46,7 +46,19 @@ def files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
 def files_of_pod(pod: JsonDict) -> Iterator[str]:
     """The ConfigMaps that a pod mounts."""
     for volume in pod["spec"].get("volumes") or ():
-        for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
-            # A volume of spec.driver.podTemplate may name none: the API server has no rule for it.
-            if name := (source.get("configMap") or {}).get("name"):
-                yield name
+        for source in (volume, *(_object(volume, "projected").get("sources") or ())):
+            # A volume of a podTemplate may name none; the API server refuses such a pod.
+            if name := _object(source, "configMap").get("name"):
+                yield str(name)
+
+
+def secrets_of_pod(pod: JsonDict) -> frozenset[str]:
+    """The Secrets that are volumes of a pod."""
+    volumes = pod["spec"].get("volumes") or ()
+    return frozenset(str(name) for one in volumes if (name := _object(one, "secret").get("secretName")))
+
+
+def _object(source: object, name: str) -> Mapping[str, Any]:
+    """Empty for whatever else stands there: no manifest may end the actions of its table."""
+    found = source.get(name) if isinstance(source, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -18,7 +18,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
-from hudi_operator.control.begun import attempt_of, files_of_attempts, made_of_attempts
+from hudi_operator.control.begun import attempt_of, files_of_attempts, made_of_attempts, secrets_of_pod
 from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
@@ -314,7 +314,7 @@ class Executor:
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None:
             return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])
-        mounted = {(volume.get("secret") or {}).get("secretName") for volume in pod["spec"].get("volumes") or ()}
+        mounted = secrets_of_pod(pod)
         for name in (naming.spark_key_name(meta["name"]), naming.storage_key_name(meta["name"])):
             if name in mounted and (problem := await self._foreign_key(meta["namespace"], name, "")):
                 return problem

@@ -90,6 +90,16 @@ def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
     return Plan(max(i.completion for i in kept), max(i.requested for i in kept), undone, dropped)
 
 
+def later_savepoints(timeline: tl.Timeline, boundary: str) -> tuple[tl.Instant, ...]:
+    """Savepoints whose commits are to be undone.
+
+    Hudi undoes no commit that a savepoint keeps. Savepoints of commits that a dead agent has
+    undone, or made pending again, went before.
+    """
+    commits = {i.requested: i.completion for i in timeline.completed if i.action in tl.WRITE_ACTIONS}
+    return tuple(s for s in timeline.savepoints if commits.get(s.requested, "") > boundary)
+
+
 def entries(undone: tuple[tl.Instant, ...]) -> list[tuple[str, str]]:
     """Requested time and action for Hudi's plan.
 
@@ -194,8 +204,24 @@ class Restores(LongTask):
             raise OutcomeUnknown("the outcome of a publication is unknown")
         for instant in self.table.timeline().completed:
             if instant.action == RESTORE and instant.requested > base.after:
+                self._end_rollbacks()
                 return base.but(instant=instant.requested, completion_time=instant.completion)
         return None
+
+    def _end_rollbacks(self) -> None:
+        """Delete the pending rollbacks that a completed restore consisted of.
+
+        Hudi does so after it has completed the restore. Nothing was pending when the restore began,
+        and the gate is still closed, so every recorded one is a part of it.
+        """
+        with self.table.locked(self.table.write_config(self.context.name, self.context.options())):
+            recorded = {entry.name for entry in self.session.etcd.range(Kind.INSTANT.every)}
+            left = {i.requested for i in self.table.timeline().pending if i.action == "rollback"} & recorded
+            names = set(self.table.storage.names(TIMELINE)) if left else set()
+            for instant in sorted(left):
+                for state in ("inflight", "requested"):
+                    if f"{instant}.rollback.{state}" in names:
+                        self.table.storage.delete(f"{TIMELINE}/{instant}.rollback.{state}")
 
     def _restore(self, id: str, request: RestoreRequest, base: RestoreDone) -> RestoreDone:
         with self.table.locked(self.table.write_config(self.context.name, self.context.options())):
@@ -220,11 +246,12 @@ class Restores(LongTask):
                 if not wanted.undone:
                     return begun
                 # Written ahead: from here on the operator keeps the gate closed until the restore
-                # is completed.
+                # is completed, or refused before its plan is on the timeline.
                 ahead = self._save(id, begun.but(after=timeline.maximum))
-                self._drop(wanted.dropped)
                 instant = self.table.request_restore(self._config(), entries(wanted.undone), wanted.newest)
                 ahead = self._save(id, ahead.but(instant=instant))
+            # Hudi's plan is on the timeline: from here on the restore is not refused any more.
+            self._drop(later_savepoints(timeline, ahead.boundary))
             self.table.delete_metadata_table()
             self.table.restore(self._config(), ahead.instant, ahead.newest)
             completion = self._verified(ahead.instant, ahead.boundary)
@@ -240,8 +267,9 @@ class Restores(LongTask):
     def _verified(self, instant: str, boundary: str) -> str:
         """Completion time of the restore.
 
-        Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary: then it
-        is executed again.
+        Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary. A
+        restore that is still pending is executed again. One that is completed is not: what is left
+        beside it are its own rollbacks, which `_ended` removes.
         """
         timeline = self.table.timeline()
         found = timeline.get(instant)
@@ -346,15 +374,16 @@ class Restores(LongTask):
         """
         names = set(self.table.storage.names(TIMELINE)) if savepoints else set()
         for savepoint in savepoints:
+            # The record first: a savepoint without one is found on the timeline by the next try.
+            for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
+                if entry.read(SavepointDone).instant == savepoint.requested:
+                    self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
             for name in (
                 f"{savepoint.requested}.savepoint.inflight",
                 f"{savepoint.requested}_{savepoint.completion}.savepoint",
             ):
                 if name in names:
                     self.table.storage.delete(f"{TIMELINE}/{name}")
-            for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
-                if entry.read(SavepointDone).instant == savepoint.requested:
-                    self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
         """Remove log compactions that a dead agent has made pending again, files first.
@@ -403,7 +432,9 @@ class Restores(LongTask):
             if isinstance(error, Refused):
                 # Raised only while no plan of Hudi's is on the timeline: nothing was undone,
                 # whatever an agent had written ahead before it died (F507).
-                known = known.but(boundary="", newest="", undone=None, undone_instants=(), after="", instant="")
+                known = known.but(
+                    boundary="", newest="", undone=None, undone_instants=(), after="", instant="", begin_ms=None
+                )
             self._save(
                 id, known.but(result=Result.FAILED if over else known.result, message=message, failures=failures)
             )

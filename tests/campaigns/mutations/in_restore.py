@@ -140,6 +140,31 @@ UNDOING = (
         f"{RESTORES}::test_one_that_is_refused_after_its_agent_died_undid_nothing",
     ),
     mutation(
+        "savepoints-go-before-the-plan",
+        "F507 I8",
+        "later savepoints are deleted although the restore may still be refused",
+        a(
+            "agent/restores",
+            "                instant = self.table.request_restore(",
+            "                self._drop(wanted.dropped)\n                instant = self.table.request_restore(",
+        ),
+        f"{RESTORES}::test_a_restore_without_a_plan_has_changed_nothing",
+    ),
+    mutation(
+        "savepoints-stay-beside-the-plan",
+        "F507 I8",
+        "later savepoints are not deleted, so that Hudi refuses to undo their commits",
+        a("agent/restores", "            self._drop(later_savepoints(timeline, ahead.boundary))\n", ""),
+        f"{RESTORES}::test_the_next_agent_drops_the_later_savepoints",
+    ),
+    mutation(
+        "rollbacks-of-a-completed-restore",
+        "F509 availability",
+        "rollbacks that a completed restore has left stay pending",
+        a("agent/restores", "                self._end_rollbacks()\n", ""),
+        f"{RESTORES}::test_rollbacks_that_a_completed_restore_leaves_are_deleted",
+    ),
+    mutation(
         "restored-twice",
         "I6 I8",
         "an agent does not look whether the one before it has completed the restore",

@@ -180,8 +180,15 @@ GUARD = (
         "tables-far-below-a-folder",
         "F502 I8",
         "a folder is deleted that has a table in a folder below",
-        j("FolderRules", "found.isDirectory() && hasTable(found.getPath(), fs)", "false"),
+        j("FolderRules", "fs.listFiles(folder, true)", "fs.listFiles(folder, false)"),
         t("FolderRulesTest.withoutASession"),
+    ),
+    mutation(
+        "a-folder-that-vanishes",
+        "F508 availability",
+        "a deletion fails because another task deletes a folder below",
+        j("FolderRules", "if (attempt == LISTINGS) {", "if (attempt > 0) {"),
+        t("FolderRulesTest.aFolderThatVanishesWhileItIsListedIsNoError"),
     ),
     mutation(
         "executors-delete-nothing",

@@ -180,6 +180,7 @@ def _volume(draw: Draw, name: str) -> JsonDict:
     if "configMap" in found and draw.odd(0.1):
         found = {"name": name, **draw.one((
             {"configMap": {}}, {"projected": {}}, {"projected": {"sources": [{"configMap": {}}, {}]}},
+            {"projected": {"sources": [{"configMap": "settings"}]}},
         ))}  # fmt: skip
     if draw.odd(0.04):
         found["name"] = draw.one(("etcd", "conf", "secret-0", "spark-key", "kube-api-access-x", "s3", "tmp"))

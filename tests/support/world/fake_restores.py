@@ -46,6 +46,10 @@ class Fake:
     fails_after: int = -1
     """Undone instants after which Hudi fails (-1: it does not)."""
     fails_at_request: int = 0
+    fails_at_deletion: str = ""
+    """Beginning of a key or name whose next deletion fails."""
+    fails_at_the_end: bool = False
+    """Hudi fails after it has completed the restore, before it deletes its rollbacks."""
     archived: tuple[tl.Instant, ...] = ()
     executions: int = 0
     metadata: bool = True
@@ -63,6 +67,9 @@ class Fake:
         return [Entry(key, value, 1) for key, value in self.kv.items() if key.startswith(prefix)]
 
     def delete(self, key: str, revision: int = 0) -> bool:
+        if self.fails_at_deletion and key.startswith(self.fails_at_deletion):
+            self.fails_at_deletion = ""
+            raise ValueError("the store has failed")
         if key.startswith((".hoodie", "/t/")):
             assert self.held, "under the lock"
             (self.names if key[0] == "." else self.names_of_logs).remove(
@@ -150,10 +157,16 @@ class Fake:
                 self.fails_after = -1
                 self.names.append(f"{T[21]}.rollback.inflight")
                 raise ValueError("the store has failed")
+            kept = [name for name in self.names if name.startswith(requested) and name.endswith(".savepoint")]
+            assert not kept, "Hudi undoes no commit that a savepoint keeps"
             self.names = [name for name in self.names if not name.startswith(requested)]
         self.names = [name for name in self.names if ".rollback" not in name]
         self.names.append(f"{T[20]}_{T[25]}.restore")
         del self.kv[f"instant/{T[20]}"]
+        if self.fails_at_the_end:
+            self.fails_at_the_end = False
+            self.names += [f"{T[21]}.rollback.requested", f"{T[21]}.rollback.inflight"]
+            raise ValueError("the store has failed")
 
     @property
     def done(self) -> dict[str, Any]:

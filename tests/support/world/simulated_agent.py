@@ -409,9 +409,6 @@ class Agents(Processes):
             case 1:
                 plan = self._plan(request, base)
                 self._save(process, plan.but(after=self._newest()))
-                for id, key in self.names("done").items():
-                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in self._undone(plan.boundary):
-                        self.drop(f"done/{id}")
             case 2:
                 process.instant = self.new_time()
                 self.put(f"instant/{process.instant}", {"inc": process.inc, "action": RESTORE, "state": "Pending"})
@@ -419,6 +416,9 @@ class Agents(Processes):
             case 3 | 4:
                 assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
                 going = self._undone(base.boundary)
+                for id, key in self.names("done").items():
+                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in going:
+                        self.drop(f"done/{id}")
                 for instant in going[-1:] if process.step == 3 else going:
                     self.completed.remove(instant)
                     self.undone.add(instant)

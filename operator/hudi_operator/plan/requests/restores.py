@@ -11,8 +11,9 @@ never begun afterwards.
 A nonce that exists when the gate opens for the first time is the baseline and is never executed: a
 manifest that is left in Git does not undo a table that was rebuilt. Each nonce has its own
 ``done/restore-<nonce>``, the agent's record, which is kept forever: going back to an older YAML
-does nothing either. A restore that has begun is always finished, whatever the spec is by then; the
-gate stays closed until then.
+does nothing either. A restore that has begun (``Running``) is never withdrawn, whatever the
+spec is by then; the gate stays closed until it is completed, or refused with nothing changed
+because Hudi's plan of it was never made.
 """
 
 from __future__ import annotations

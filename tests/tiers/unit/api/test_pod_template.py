@@ -58,6 +58,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "the node's files": ("spec.volumes.", {"name": "h", "hostPath": {"path": "/"}}, "spec.volumes[h]: needs one of"),
     "a driver of volumes": ("spec.volumes.", {"name": "h", "csi": {}}, "spec.volumes[h]: needs one of"),
     "two sources": ("spec.volumes.", {"name": "h", "emptyDir": {}, "secret": {}}, "spec.volumes[h]: needs one of"),
+    "a text for a source": (
+        "spec.volumes.",
+        {"name": "h", "configMap": "x"},
+        "spec.volumes[h].configMap: expected an obj",
+    ),
+    "a text for a projected source": (
+        "spec.volumes.",
+        {"name": "h", "projected": {"sources": [{"configMap": "settings"}]}},
+        "spec.volumes[h].projected.configMap: expected an object, found 'settings'",
+    ),
     "our volume": ("spec.volumes.", {"name": "etcd", "emptyDir": {}}, "spec.volumes[etcd]: a volume of the operator"),
     "our Secret": ("spec.volumes.", {"name": "secret-0", "emptyDir": {}}, "spec.volumes[secret-0]: a volume of the"),
     "a volume twice": ("spec.volumes.", {"name": "ca", "emptyDir": {}}, "spec.volumes: 'ca' is no name, or stands tw"),

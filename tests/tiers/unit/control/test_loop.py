@@ -276,7 +276,8 @@ def test_a_volume_that_names_no_config_map_stops_nothing() -> None:
         async def get(self, *_: str) -> None:
             """Nothing is there."""
 
-    nameless = _pod("w", {"configMap": {}}, {"projected": {"sources": [{"configMap": {}}, {"secret": {}}]}})
+    odd = [{"configMap": {}}, {"secret": {}}, {"configMap": "settings"}, "settings", None]
+    nameless = _pod("w", {"configMap": {}}, {"configMap": "x"}, {"projected": {"sources": odd}}, {"projected": None})
     done = perform(executor(Cluster()), nameless, DELETE)
     assert done == [nameless, DELETE]
 

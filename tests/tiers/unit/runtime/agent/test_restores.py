@@ -223,6 +223,55 @@ def test_one_that_is_refused_after_its_agent_died_undid_nothing() -> None:
     assert {f"{T[6]}_{T[9]}.commit", *KEPT} <= set(fake.names)
 
 
+COMMENTS = {T[2]: "lake/flights: good", T[7]: "lake/flights: later"}
+
+
+def test_a_restore_without_a_plan_has_changed_nothing() -> None:
+    """F507: later savepoints go when Hudi's plan is on the timeline, not before."""
+    fake = Fake([*LATER], comments=COMMENTS, fails_at_request=1)
+    fake.put("done/savepoint-later", {"result": "Completed", "instant": T[7]})
+    assert serve(fake)["result"] == "Running"
+    assert fake.names == LATER
+    fake.names.append(f"{T[11]}.inflight")
+    assert serve(fake)["result"] == "Failed"
+    assert fake.names == [*LATER, f"{T[11]}.inflight"]
+    assert "done/savepoint-later" in fake.kv
+    assert fake.metadata
+
+
+def test_the_next_agent_drops_the_later_savepoints() -> None:
+    """The one before it died when the plan was on the timeline."""
+    fake = Fake([*LATER, f"{T[20]}.restore.requested"], comments=COMMENTS)
+    fake.put(f"instant/{T[20]}", {"inc": ME, "action": "restore", "state": "Pending"})
+    ahead = {"nonce": "n1", "savepoint": "good", "result": "Running", "after": T[10], "boundary": T[4], "newest": T[2]}
+    fake.put(f"done/{ID}", ahead)
+    fake.plan = [(T[6], "commit"), (T[7], "commit")]
+    assert serve(fake)["result"] == "Completed"
+    assert [name for name in fake.names if "savepoint" in name] == [KEPT[2]]
+
+
+@pytest.mark.parametrize("at", ["done/", ".hoodie/"])
+def test_a_savepoint_goes_with_its_record_wherever_its_deletion_fails(at: str) -> None:
+    """Otherwise its name would never take a savepoint again, and nobody would see it."""
+    fake = Fake([*LATER], comments=COMMENTS, fails_at_deletion=at)
+    fake.put("done/savepoint-later", {"result": "Completed", "instant": T[7]})
+    assert serve(fake)["result"] == "Running"
+    assert serve(fake)["result"] == "Completed"
+    assert [name for name in fake.names if "savepoint" in name] == [KEPT[2]]
+    assert "done/savepoint-later" not in fake.kv
+
+
+def test_rollbacks_that_a_completed_restore_leaves_are_deleted() -> None:
+    """F509: Hudi completes a restore before it deletes the rollbacks that it consisted of."""
+    fake = Fake([*KEPT, *UNDONE], fails_at_the_end=True)
+    assert serve(fake)["result"] == "Running"
+    assert [name for name in fake.names if ".rollback." in name]
+    assert serve(fake)["result"] == "Completed"
+    assert not [name for name in fake.names if ".rollback." in name]
+    assert [e.value["state"] for e in fake.range("instant/")] == ["Abandoned"]
+    assert fake.executions == 1
+
+
 def test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution() -> None:
     timeline = tl.parse([*KEPT, f"{T[6]}.inflight", f"{T[20]}.restore.inflight", f"{T[21]}.rollback.inflight"])
     victims = {T[6]: T[21]}

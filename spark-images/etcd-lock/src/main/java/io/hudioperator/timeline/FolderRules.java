@@ -5,12 +5,14 @@ import io.hudioperator.contract.TablePath;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 
 /**
  * Folders that nobody may delete or move, also enforced in JVMs without a session: Hudi deletes a
@@ -21,6 +23,8 @@ public final class FolderRules {
     private static final String META = ".hoodie";
     private static final String INSIDE = "/" + META + "/";
     private static final String METADATA_TABLE = "/" + META + "/metadata";
+    /** Maximum number of listings of a folder that changes meanwhile. */
+    private static final int LISTINGS = 5;
     /** Base paths of the tables that this JVM writes as a writer's executor. */
     private static final Set<String> WRITTEN = ConcurrentHashMap.newKeySet();
 
@@ -98,17 +102,35 @@ public final class FolderRules {
         }
     }
 
-    /** However deep: a database, or a job's output, may be folders above its tables (F502). */
-    private static boolean hasTable(Path folder, FileSystem fs) throws IOException {
-        FileStatus[] content = fs.listStatus(folder);
-        for (FileStatus found : content) {
-            if (META.equals(found.getPath().getName())) {
-                return true;
+    /**
+     * However deep: a database, or a job's output, may be folders above its tables (F502). Asked
+     * by one flat listing, which object stores answer a thousand files at a time: a table has a
+     * file in {@code .hoodie} from its first moment.
+     */
+    private static boolean hasTable(Path named, FileSystem fs) throws IOException {
+        Path folder = fs.makeQualified(named);
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return hasTable(folder, fs.listFiles(folder, true));
+            } catch (FileNotFoundException e) {
+                // Another thread or process deletes there, which deletion itself tolerates.
+                if (!fs.exists(folder)) {
+                    return false;
+                }
+                if (attempt == LISTINGS) {
+                    throw e;
+                }
             }
         }
-        for (FileStatus found : content) {
-            if (found.isDirectory() && hasTable(found.getPath(), fs)) {
-                return true;
+    }
+
+    private static boolean hasTable(Path folder, RemoteIterator<LocatedFileStatus> files) throws IOException {
+        while (files.hasNext()) {
+            Path parent = files.next().getPath().getParent();
+            for (; parent != null && !parent.equals(folder); parent = parent.getParent()) {
+                if (META.equals(parent.getName())) {
+                    return true;
+                }
             }
         }
         return false;

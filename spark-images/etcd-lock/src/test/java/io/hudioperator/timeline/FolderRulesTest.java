@@ -11,6 +11,7 @@ import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.support.TestTable;
 import io.hudioperator.testing.GuardedLocalFileSystem;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
@@ -19,8 +20,12 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FilterFileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Options.CreateOpts;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,6 +45,7 @@ class FolderRulesTest {
         fs.initialize(URI.create("file:///"), new Configuration());
         Files.createDirectories(table.folder.resolve("a/b"));
         Files.createFile(table.folder.resolve("a/b/f.parquet"));
+        Files.createFile(table.folder.resolve(".hoodie/hoodie.properties"));
         Files.createDirectories(table.folder.resolve(".hoodie/.temp/20260101000000000/a"));
     }
 
@@ -136,6 +142,33 @@ class FolderRulesTest {
         assertTrue(fs.delete(path("a"), true)); // a partition that was dropped, after its files were cleaned
         refused(() -> fs.delete(path(".hoodie"), true));
         refused(() -> fs.delete(path("."), true));
+    }
+
+    /** Attempts of tasks delete their folders while the job deletes the one above (F508). */
+    @Test
+    void aFolderThatVanishesWhileItIsListedIsNoError() throws IOException {
+        Files.createDirectories(table.folder.resolve("../out-" + table.id + "/_temporary/0"));
+        Files.createFile(table.folder.resolve("../out-" + table.id + "/part-0.csv"));
+        Path out = new Path(table.folder.resolveSibling("out-" + table.id).toUri());
+        int[] failures = {2};
+        FilterFileSystem vanishing = new FilterFileSystem(new LocalFileSystem()) {
+            @Override
+            public RemoteIterator<LocatedFileStatus> listFiles(Path folder, boolean recursive) throws IOException {
+                if (failures[0]-- > 0) {
+                    throw new FileNotFoundException("gone");
+                }
+                return super.listFiles(folder, recursive);
+            }
+        };
+        vanishing.initialize(URI.create("file:///"), new Configuration());
+        FolderRules.beforeDelete(out, true, vanishing);
+        failures[0] = 2;
+        Path above = new Path(table.folder.getParent().toUri());
+        refused(() -> FolderRules.beforeDelete(above, true, vanishing));
+        failures[0] = 99;
+        assertThrows(FileNotFoundException.class, () -> FolderRules.beforeDelete(above, true, vanishing));
+        assertTrue(fs.delete(out, true));
+        FolderRules.beforeDelete(out, true, vanishing); // is gone
     }
 
     /** F280: Spark keeps the checkpoints of streams by Hadoop's other interface. */
