@@ -34,6 +34,14 @@ type contract struct {
 	// Kind of key to the roles that write it; `report` is narrowed further in rules.go.
 	writers map[string]map[string]bool
 	single  map[string]bool
+	// Kind of key to its longest value; "" is every other key.
+	longest map[string]int
+}
+
+// longestAt is the longest value of a key.
+func (c *contract) longestAt(key []byte) int {
+	_, kind, _ := c.kind(key)
+	return c.longest[kind]
 }
 
 func readContract(file, prefix string) (*contract, error) {
@@ -42,21 +50,27 @@ func readContract(file, prefix string) (*contract, error) {
 		return nil, err
 	}
 	var data struct {
-		Keys map[string]struct {
-			Range  string `json:"range"`
-			Path   string `json:"path"`
-			Writer string `json:"writer"`
+		Longest int `json:"maxValueBytes"`
+		Keys    map[string]struct {
+			Range   string `json:"range"`
+			Path    string `json:"path"`
+			Writer  string `json:"writer"`
+			Longest int    `json:"maxValueBytes"`
 		} `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &data); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(data.Keys) == 0 {
-		return nil, fmt.Errorf("%s: no keys", file)
+	if len(data.Keys) == 0 || data.Longest == 0 {
+		return nil, fmt.Errorf("%s: no keys, or no maxValueBytes", file)
 	}
-	made := &contract{prefix: strings.TrimRight(prefix, "/") + "/", writers: map[string]map[string]bool{}, single: map[string]bool{}}
+	made := &contract{
+		prefix: strings.TrimRight(prefix, "/") + "/", writers: map[string]map[string]bool{},
+		single: map[string]bool{}, longest: map[string]int{"": data.Longest},
+	}
 	for kind, entry := range data.Keys {
 		made.single[kind] = !strings.Contains(entry.Path, "<")
+		made.longest[kind] = max(data.Longest, entry.Longest)
 		roles := map[string]bool{}
 		if entry.Range == tables {
 			for _, writer := range strings.Split(entry.Writer, "+") {

@@ -296,7 +296,7 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.get() },
 		})),
-		// A transaction of our clients puts one value of 64 KiB at most.
+		// A transaction of our clients puts one value of 256 KiB at most: a settle record.
 		grpc.MaxRecvMsgSize(512<<10),
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), &g.handed}),
 		grpc.StatsHandler(connections{}),
@@ -324,7 +324,7 @@ func (g *gateway) probes() http.Handler {
 		defer cancel()
 		key := []byte(g.rules.contract.prefix + control + "/ready")
 		ready := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}}}
-		_, err := g.etcd.send(ctx, ready, maxValueBytes)
+		_, err := g.etcd.send(ctx, ready, g.rules.contract.longest[""])
 		if err == nil && !g.tokens.ready() {
 			err = errors.New("the keys of the tokens' issuer cannot be read")
 		}

@@ -125,7 +125,7 @@ func (c *contract) shape(txn *pb.TxnRequest) string {
 }
 
 // most is what the answer to a transaction needs that is sent only once, because it writes.
-func (l *limits) most(txn *pb.TxnRequest) (bytes int64, writes bool) {
+func (l *limits) most(c *contract, txn *pb.TxnRequest) (bytes int64, writes bool) {
 	bytes = headBytes
 	for _, op := range operations(txn) {
 		switch asked := op.GetRequestRange(); {
@@ -134,7 +134,7 @@ func (l *limits) most(txn *pb.TxnRequest) (bytes int64, writes bool) {
 		case len(asked.RangeEnd) > 0:
 			bytes = l.answerBytes
 		default:
-			bytes += maxValueBytes + maxKeyBytes
+			bytes += int64(c.longestAt(asked.Key) + maxKeyBytes)
 		}
 	}
 	return min(bytes, l.answerBytes), writes
@@ -144,7 +144,7 @@ func (l *limits) most(txn *pb.TxnRequest) (bytes int64, writes bool) {
 // guard that does not hold nothing is executed, and there is no answer.
 func (g *gateway) ask(ctx context.Context, p payer, txn *pb.TxnRequest, guard *pb.Compare) (*pb.TxnResponse, *hold, error) {
 	shape := g.rules.contract.shape(txn)
-	room, writes := g.limits.most(txn)
+	room, writes := g.limits.most(g.rules.contract, txn)
 	if !writes {
 		room = g.limits.room(p.owner, shape)
 	}

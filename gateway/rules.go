@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	maxKeyBytes   = 512
-	maxValueBytes = 64 << 10 // what the operator itself writes at most
+	maxKeyBytes = 512
 	// A right is looked up again after this time; what writes is compared with it in etcd (guard).
 	rightsFor   = 60 * time.Second
 	noRightsFor = time.Second
@@ -437,8 +436,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if put.IgnoreValue || put.IgnoreLease {
 		return denied("a put of a pod has a value and a lease of its own")
 	}
-	if len(put.Value) > maxValueBytes {
-		return status.Errorf(codes.InvalidArgument, "value of %q: %d bytes, at most %d", put.Key, len(put.Value), maxValueBytes)
+	if longest := r.contract.longest[kind]; len(put.Value) > longest {
+		return status.Errorf(codes.InvalidArgument, "value of %q: %d bytes, at most %d", put.Key, len(put.Value), longest)
 	}
 	if put.Lease != 0 && !ownLease(s, put.Lease) {
 		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
@@ -452,7 +451,7 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
 	}
 	var value registration
-	if kind == "writer" || kind == "lock" || kind == "instant" {
+	if kind == "writer" || kind == "lock" || kind == "instant" || kind == "queue" {
 		if value, err = registrationIn(put.Value); err != nil {
 			return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
 		}
@@ -487,6 +486,10 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	case "alive":
 		return own(name)
 	case "queue":
+		// Whoever reads a ticket takes the incarnation from either place.
+		if value.Inc != "" && value.Inc != incOfTicket(name) {
+			return denied("ticket %q: inc must be %q, and not %q", put.Key, incOfTicket(name), clip([]byte(value.Inc)))
+		}
 		return own(incOfTicket(name))
 	case "lock":
 		if value.PodUID != s.uid || value.Attempt != s.attempt() {

@@ -218,6 +218,7 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 		`{"a":1,"a":2}`, `{"x":{"a":1,"b":[{"c":1,"c":1}]}}`, `{"a":NaN}`, "{\"a\":\"\xff\"}", `{} {}`, ``, `{"a"}`,
 		`{"a":` + strings.Repeat("1", maxNumber+1) + `}`, `[-` + strings.Repeat("1", maxNumber) + `]`, strings.Repeat("1", 4301),
 		`{"a":1.` + strings.Repeat("0", maxNumber) + `}`, `[1e` + strings.Repeat("0", maxNumber) + `]`,
+		`{"a":"\ud800"}`, `{"a":"\udc00"}`, `{"a":"\ud800\ud800"}`, `{"\uD800x":1}`, `"\\\udfff"`, `"\ud800\n"`,
 		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
 		strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1),
 	} {
@@ -229,10 +230,33 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 		`{"a":{"a":1},"b":[{"a":"a"},{"a":"a"}],"A":"a","c":null,"d":1e999}`, `"a"`, `[1,["a","a"],{}]`, `{"a":[],"b":{},"c":1}`,
 		`{"a":` + strings.Repeat("1", maxNumber) + `,"b":-1.7976931348623157E+308,"c":"` + strings.Repeat("1", 4301) + `"}`,
 		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		`{"a":"\ud83d\ude00","b":"\\ud800","c":"\u00e9"}`, `"\\\ud83d\ude00"`,
 	} {
 		if err := plain([]byte(value)); err != nil {
 			t.Errorf("%.60q: %v", value, err)
 		}
+	}
+}
+
+// Somebody else is fenced for a ticket that names it, or nobody can be.
+func TestATicketNamesItsOwnIncarnation(t *testing.T) {
+	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
+	r, _ := world(t)
+	expect(t, r, "its own", driver, of(put(ticket, `{"inc":"inc-1","priority":1}`)), codes.OK)
+	expect(t, r, "none", driver, of(put(ticket, `{}`)), codes.OK)
+	expect(t, r, "another one", driver, of(put(ticket, `{"inc":"inc-2"}`)), codes.PermissionDenied)
+	expect(t, r, "nobody", driver, of(put(ticket, `{"inc":"nobody"}`)), codes.PermissionDenied)
+	expect(t, r, "no text", driver, of(put(ticket, `{"inc":["inc-1"]}`)), codes.InvalidArgument)
+	expect(t, r, "half a character", driver, of(put(ticket, `{"inc":"\ud800"}`)), codes.InvalidArgument)
+}
+
+// A settle record names each pod of an incarnation, of which there may be hundreds.
+func TestASettleRecordMayBeLonger(t *testing.T) {
+	r, _ := world(t)
+	value := func(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-8) + `"}` }
+	for key, longest := range map[string]int{own + "settle/inc-2": 256 << 10, own + "report/timeline": 64 << 10} {
+		expect(t, r, "the longest", agentA, of(put(key, value(longest))), codes.OK)
+		expect(t, r, "too long", agentA, of(put(key, value(longest+1))), codes.InvalidArgument)
 	}
 }
 

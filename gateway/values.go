@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -46,6 +48,9 @@ func plain(value []byte) error {
 	if !utf8.Valid(value) || !json.Valid(value) {
 		return errors.New("no JSON in UTF-8")
 	}
+	if unpaired(value) {
+		return errors.New("half of a surrogate pair")
+	}
 	reader := json.NewDecoder(bytes.NewReader(value))
 	reader.UseNumber()          // a number may be larger than a float64, which is its reader's business
 	var names []map[string]bool // of the objects around; nil for an array
@@ -82,6 +87,35 @@ func plain(value []byte) error {
 			return fmt.Errorf("deeper than %d", maxDepth)
 		}
 	}
+}
+
+// unpaired says whether valid JSON has an escape like \ud800 without its other half. Here it would be
+// read as U+FFFD; to the operator it is a text that no key and no request can have.
+func unpaired(value []byte) bool {
+	unit := func(at int) rune {
+		if at+6 > len(value) || value[at] != '\\' || value[at+1] != 'u' {
+			return -1
+		}
+		code, err := strconv.ParseUint(string(value[at+2:at+6]), 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(code)
+	}
+	for at := 0; at < len(value); at++ {
+		if value[at] != '\\' {
+			continue
+		}
+		switch first := unit(at); {
+		case !utf16.IsSurrogate(first):
+			at++ // whatever is escaped, a backslash too
+		case utf16.DecodeRune(first, unit(at+6)) == utf8.RuneError:
+			return true
+		default:
+			at += 11
+		}
+	}
+	return false
 }
 
 func (r registration) of(s subject) bool {

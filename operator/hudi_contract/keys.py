@@ -28,6 +28,8 @@ PROTOCOL_VERSION = int(protocol()["protocolVersion"])
 TABLE_VERSION = int(protocol()["tableVersion"])
 PREFIX = str(protocol()["prefix"])
 """Default prefix P of all keys."""
+MAX_VALUE_BYTES = int(protocol()["maxValueBytes"])
+"""The longest value of kinds of keys that have no limit of their own."""
 HUDI_VERSION = str(protocol()["hudiVersion"])
 """Release of Hudi to which a table is pinned unless its spec names one."""
 
@@ -78,6 +80,11 @@ class Kind(StrEnum):
         if self.single == bool(name):
             raise ValueError(f"key {self}: a name is {'superfluous' if name else 'missing'}")
         return _PLACEHOLDER.sub(lambda _: name, str(protocol()["keys"][self]["path"]))
+
+    @property
+    def max_value_bytes(self) -> int:
+        """The longest value that is written. A settle record names every pod of an incarnation."""
+        return int(protocol()["keys"][self].get("maxValueBytes", MAX_VALUE_BYTES))
 
     @property
     def every(self) -> str:

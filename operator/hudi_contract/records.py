@@ -27,7 +27,7 @@ from hudi_contract.shape import JsonDict, Record, at, every_but, fields_of
 from hudi_contract.words import RequestKind, Role
 
 MAX_BYTES = 1 << 20
-"""A longer value is not parsed: no part of this project writes more than 64 KiB."""
+"""A longer value is not parsed: no part of this project writes more than 256 KiB."""
 _NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 R = TypeVar("R", bound=Record)
 
@@ -143,8 +143,8 @@ def stored(
         doubts = doubts or [unreadable]
         found = {}
     said = _said_by_name(kind, name)
-    if kind == Kind.QUEUE and found.get("inc"):
-        said = {}  # the value has it too, and more reliably: the name has a nonce appended
+    if kind == Kind.QUEUE and found.get("inc") and not _NONCE.search(name):
+        said = {}  # only the value says where the incarnation ends and something else begins
     return Stored({**found, **said}, create_revision, mod_revision, lease, unreadable=unreadable, doubts=tuple(doubts))
 
 

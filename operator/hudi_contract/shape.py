@@ -23,6 +23,7 @@ Check = Callable[[object], str]
 """Returns the error of a value; empty when it is valid."""
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_MS = 253_402_300_799_999
 """Last millisecond of the year 9999."""
 
@@ -35,10 +36,22 @@ class ShapeError(ValueError):
 
 
 def text(limit: int = 1 << 16) -> Check:
-    """A text of at most ``limit`` characters."""
-    return lambda value: (
-        "" if isinstance(value, str) and len(value) <= limit else f"is not a text of at most {limit} characters"
-    )
+    """A text of at most ``limit`` characters, which UTF-8 has all."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or len(value) > limit:
+            return f"is not a text of at most {limit} characters"
+        return _unpaired(value)
+
+    return check
+
+
+def _unpaired(value: str) -> str:
+    r"""The error of a text with half of a surrogate pair.
+
+    JSON can say one (``"\ud800"``), and no key, log or event can have it.
+    """
+    return "" if value.isascii() or not _SURROGATE.search(value) else "has half of a surrogate pair"
 
 
 def whole(most: int = (1 << 63) - 1) -> Check:
@@ -94,6 +107,8 @@ def mapped(item: Check) -> Check:
     def check(value: object) -> str:
         if not isinstance(value, Mapping):
             return "is not an object"
+        if any(isinstance(name, str) and _unpaired(name) for name in value):
+            return "has a name with half of a surrogate pair"
         return next((at(f".{str(name)[:64]}", wrong) for name, one in value.items() if (wrong := item(one))), "")
 
     return check
@@ -112,6 +127,8 @@ for a decision.
 """
 Time = Annotated[str, text(32)]
 """Time of an instant, `yyyyMMddHHmmssSSS`, or another short text."""
+Short = Annotated[str, text(253)]
+"""A short text that somebody else's record repeats."""
 ObjectName = Annotated[str, object_name]
 """Name of an object of Kubernetes, such as a node; empty: unknown."""
 Free = Any

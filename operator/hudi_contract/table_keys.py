@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from hudi_contract.keys import default_seconds
-from hudi_contract.shape import LEFT_OUT, Count, Ms, ObjectName, Record, Time
+from hudi_contract.shape import LEFT_OUT, Count, Ms, ObjectName, Record, Short, Time
 from hudi_contract.words import FencingMode, GateState, InstantState, Role
 
 
@@ -126,9 +126,9 @@ class Registration(Record):
     namespace: str = ""
     pod_uid: str = ""
     node: ObjectName = ""
-    boot_id: str = ""
+    boot_id: Short = ""
     """Boot id of the node, as read by the JVM."""
-    app_id: str = ""
+    app_id: Short = ""
     """Spark's application id, from the second `register` on."""
     priority: int = 0
     protocol_version: Count | None = None
@@ -183,7 +183,7 @@ class InstantRecord(Record):
     REQUIRED: ClassVar[frozenset[str]] = frozenset({"inc"})
 
     inc: str = ""
-    action: str = ""
+    action: Short = ""
     """Hudi's action on the timeline."""
     state: InstantState | None = None
     claimed_by: str = field(default="", metadata=LEFT_OUT)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hudi_contract import naming, records
-from hudi_contract.keys import Kind, TableKeys, assignment_key
+from hudi_contract.keys import MAX_VALUE_BYTES, Kind, TableKeys, assignment_key
 from hudi_contract.records import Stored
 from hudi_contract.settle import SettleRecord
 from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Sighting
@@ -30,7 +30,6 @@ from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 JsonDict = dict[str, Any]
 
 PROTOCOL_LOG = logging.getLogger("hudi_operator.protocol")
-MAX_VALUE_BYTES = 64 * 1024
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
 
@@ -209,7 +208,7 @@ class EtcdStore:
         if if_not_alive:
             compare.append(rpc.version_is(alive, 0))
         success = [
-            rpc.put(keys.of(Kind.SETTLE, inc), _encode(settle)),
+            rpc.put(keys.of(Kind.SETTLE, inc), _encode(settle, Kind.SETTLE)),
             rpc.put(fence, _encode(Fence(inc=inc, reason=reason, at_ms=_now_ms()).to_json())),
             rpc.delete(alive),
         ]
@@ -230,7 +229,7 @@ class EtcdStore:
         compare = [rpc.mod_is(keys.of(Kind.GATE), gate_mod), rpc.version_is(record, 0)]
         compare += [rpc.version_is(key, 0) for key in instants]
         success = [
-            rpc.put(record, _encode(settle)),
+            rpc.put(record, _encode(settle, Kind.SETTLE)),
             rpc.put(fence, _encode(Fence(inc=inc, reason=told.reason, at_ms=_now_ms()).to_json())),
         ]
         for key, item in instants.items():
@@ -251,7 +250,7 @@ class EtcdStore:
     async def update_settle(self, table_id: str, *, inc: str, value: JsonDict, expected_mod: int) -> bool:
         """settle-update: compare the record's mod revision."""
         key = self.keys(table_id).of(Kind.SETTLE, inc)
-        operations = [rpc.put(key, _encode(value))]
+        operations = [rpc.put(key, _encode(value, Kind.SETTLE))]
         return await self._txn(
             "settle-update",
             table_id,
@@ -296,7 +295,10 @@ class EtcdStore:
             ):
                 return False
         compare, operations = self._instant_deletions(table_id, rest)
-        operations += [rpc.put(key, _encode(value)), rpc.delete(self.keys(table_id).of(Kind.WRITER, inc))]
+        operations += [
+            rpc.put(key, _encode(value, Kind.SETTLE)),
+            rpc.delete(self.keys(table_id).of(Kind.WRITER, inc)),
+        ]
         return await self._txn("settled", table_id, [unchanged, *compare], operations, key=Kind.SETTLE.of(inc))
 
     def _instant_deletions(
@@ -419,10 +421,12 @@ def _stored(kind: str, name: str, pair: Message) -> Stored:
     )
 
 
-def _encode(value: JsonDict) -> bytes:
+def _encode(value: JsonDict, kind: Kind | None = None) -> bytes:
+    """The value as it is stored: at most as long as values of its kind may be."""
     encoded = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
-    if len(encoded) > MAX_VALUE_BYTES:
-        raise Fatal(f"a value of {len(encoded)} bytes is too large for etcd (at most {MAX_VALUE_BYTES})")
+    most = kind.max_value_bytes if kind is not None else MAX_VALUE_BYTES
+    if len(encoded) > most:
+        raise Fatal(f"a value of {len(encoded)} bytes is too large for etcd (at most {most})")
     return encoded
 
 

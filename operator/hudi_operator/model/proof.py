@@ -22,6 +22,8 @@ JsonDict = dict[str, Any]
 
 LOST_CONTAINER = "ContainerStatusUnknown"
 """Reason that a kubelet reports for a container that it should have and cannot find."""
+RECORDED = 256
+"""Characters of an attestation in the settle record; the HudiTable has the whole."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
     if EVIDENCE_FINALIZER not in pod.finalizers or not evidence:
         return None
     if pod.deleting and not pod.node:
-        return Proof(ProofKind.NEVER_SCHEDULED, f"pod {pod.name} was deleted before it had a node")
+        return Proof(ProofKind.NEVER_SCHEDULED, "it was deleted before it had a node")
     if not terminal(pod):
         return None
     started = [c for c in pod.containers if c.started]
@@ -101,7 +103,7 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
         return None
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
         return None  # no container was found, but possibly by another machine under the node's name
-    return Proof(ProofKind.POD_TERMINATED, f"pod {pod.name} is {pod.phase} and all its containers are terminated")
+    return Proof(ProofKind.POD_TERMINATED, f"it is {pod.phase} and all its containers are terminated")
 
 
 def silent(pod: PodFacts) -> bool:
@@ -126,7 +128,7 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
     """Proof from the node, or from an attestation. None: not proven."""
     word = _attestation(subject, fencing)
     if word is not None:
-        return Proof(ProofKind.ATTESTATION, f"{word.attested_by} at {word.at}: {word.statement}")
+        return Proof(ProofKind.ATTESTATION, f"{word.attested_by} at {word.at}: {word.statement}"[:RECORDED])
     if not subject.node:
         return None
     node = nodes.get(subject.node)

@@ -19,6 +19,27 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-ticket-names-anybody",
+        "F511",
+        "a pod's ticket names an incarnation that nobody can prove dead",
+        g("rules", 'if value.Inc != "" && value.Inc != incOfTicket(name) {', 'if value.Inc == "*" {'),
+        _GO,
+    ),
+    mutation(
+        "half-a-character",
+        "F511",
+        "a pod puts a text that no key can have, and that the operator makes a key of",
+        g("values", "	if unpaired(value) {\n", "	if unpaired(value) && len(value) == 0 {\n"),
+        _GO,
+    ),
+    mutation(
+        "a-settle-record-is-as-long-as-a-report",
+        "F510 availability",
+        "an agent cannot write what became of a driver with many executors",
+        g("contract", "max(data.Longest, entry.Longest)", "data.Longest"),
+        _GO,
+    ),
+    mutation(
         "a-pod-that-is-gone-is-waited-for",
         "F342",
         "the restart of etcd's pod ends all writers",

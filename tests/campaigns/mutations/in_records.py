@@ -3,13 +3,49 @@
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_settling import o
-from tests.campaigns.mutations.mutation import mutation
+from tests.campaigns.mutations.mutation import Edit, mutation
 
 UNREADABLE = "tests/tiers/unit/plan/test_unreadable.py"
 UNREADABLE_TABLE = "tests/tiers/unit/plan/test_unreadable_table.py"
 RECORDS = "tests/tiers/unit/contract/test_records.py"
 
 READING = (
+    mutation(
+        "the-value-of-a-ticket-is-believed",
+        "F511",
+        "somebody is fenced because another one's ticket names him",
+        Edit("operator/hudi_contract/records.py", " and not _NONCE.search(name):", ":"),
+        f"{RECORDS}::test_the_name_of_a_ticket_counts_and_not_its_value",
+    ),
+    mutation(
+        "half-a-character-is-text",
+        "F511",
+        "a text that no key can have ends the settling of a table",
+        Edit(
+            "operator/hudi_contract/shape.py",
+            'return "" if value.isascii() or not _SURROGATE.search(value) else',
+            'return "" if value.isascii() or value else',
+        ),
+        f"{RECORDS}::test_half_of_a_surrogate_pair_is_no_text",
+    ),
+    mutation(
+        "a-settle-record-repeats-anything",
+        "F512",
+        "a registration makes its own settle record too long to be written",
+        Edit("operator/hudi_contract/table_keys.py", '    boot_id: Short = ""', '    boot_id: str = ""'),
+        f"{RECORDS}::test_what_a_settle_record_repeats_is_short",
+    ),
+    mutation(
+        "a-driver-with-many-executors",
+        "F510 availability",
+        "the settle record of a driver with many executors is too long to be written",
+        o(
+            "adapters/etcd",
+            "most = kind.max_value_bytes if kind is not None else MAX_VALUE_BYTES",
+            "most = MAX_VALUE_BYTES",
+        ),
+        "tests/tiers/unit/adapters/test_sizes.py::test_the_record_of_the_largest_driver_can_be_written",
+    ),
     mutation(
         "a-lock-of-nobody-known-is-passed",
         "I1 F46",
@@ -53,13 +89,10 @@ READING = (
             "the name of a ticket is cut at its last hyphen: an incarnation is fenced that never was, and nobody can "
             "prove it dead"
         ),
-        (
-            o("hudi_contract/records", "        said = {}  # the value", "        said = dict(said)  # the value"),
-            o(
-                "hudi_contract/records",
-                'return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]',
-                'return name.rpartition("-")[0]',
-            ),
+        o(
+            "hudi_contract/records",
+            'return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]',
+            'return name.rpartition("-")[0]',
         ),
         f"{RECORDS}::test_a_ticket_names_its_incarnation_and_not_a_part_of_its_nonce",
         "tests/tiers/unit/plan/test_table_plan.py::test_who_waits_for_the_lock_is_nobody_else",

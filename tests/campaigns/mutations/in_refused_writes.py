@@ -66,8 +66,8 @@ REFUSED_WRITES = (
         "a volume that names no ConfigMap ends every action of its table",
         o(
             "control/begun",
-            "return found if isinstance(found, Mapping) else {}",
-            "return found",
+            'if name := _object(source, "configMap").get("name"):',
+            'if "configMap" in source and (name := source["configMap"]["name"]):',
         ),
         "tests/tiers/unit/control/test_loop.py::test_a_volume_that_names_no_config_map_stops_nothing",
     ),

@@ -4,13 +4,13 @@ what was read of the table is compared (docs/use/validations.md).
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.harness.in_its_write import done
+from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
 
 NON_BLOCKING = {
@@ -29,7 +29,7 @@ AT_MOST_THREE = {
 def started(
     table: Table, name: str, batch: Sequence[tuple[Any, ...]], *validations: dict[str, Any], **job: Any
 ) -> Process:
-    more = {key: job.pop(key) for key in ("gate", "schema") if key in job}
+    more = {key: job.pop(key) for key in ("schema",) if key in job}
     return table.writer(name, validations=list(validations), python={"batches": [{"rows": batch, **more}]}, **job)
 
 
@@ -140,12 +140,10 @@ def test_what_a_validation_has_read_is_compared(world: World, agent: Process, sp
     present = rows([1], "b", "x", 1)
     done(started(table, "seed", present))
     for name, quick, fails in (("passes", rows([1], "b", "y", 2), False), ("fails", rows([3, 4], "b", "y", 3), True)):
-        gate = world.folder / f"gate-{table.spec.ref.name}-{name}"
-        batch = rows([2], "a", name, 4)
-        slow = started(table, name, batch, AT_MOST_THREE, gate=str(gate))
-        until(f"{name} is validated", Path(f"{gate}.reached").exists, alive=slow)
+        slow = started(table, name, rows([2], "a", name, 4), AT_MOST_THREE)
+        stopped_in_its_write(table, slow)  # it is validated
         done(started(table, f"quick-{name}", quick))
-        gate.touch()
+        slow.signal(signal.SIGCONT)
         if fails:
             assert slow.wait() == 10, slow.log()[-4000:]
             told = slow.termination()
@@ -170,11 +168,10 @@ def test_a_delete_is_compared_with_what_its_validation_has_read(world: World, ag
         "sql": "SELECT count(*) FROM table LEFT ANTI JOIN batch USING (id)",
         "equals": "1",
     }
-    gate = world.folder / "gate-validated-delete"
-    slow = started(table, "delete", rows([1], "a", "", 9), others, operation="delete", gate=str(gate))
-    until("the delete is validated", Path(f"{gate}.reached").exists, alive=slow)
+    slow = started(table, "delete", rows([1], "a", "", 9), others, operation="delete")
+    stopped_in_its_write(table, slow)  # it is validated
     done(started(table, "quick", rows([3], "a", "y", 1)))
-    gate.touch()
+    slow.signal(signal.SIGCONT)
     assert slow.wait() == 10, slow.log()[-4000:]
     told = slow.termination()
     assert (told["class"], told["conflicts"]) == ("ValidationFailed", 1), told

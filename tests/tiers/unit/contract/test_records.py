@@ -162,6 +162,39 @@ def test_a_ticket_names_its_incarnation_and_not_a_part_of_its_nonce(value: Any) 
     assert stored(f"queue/{INC}-eddea38b-f834-45b4-8568-0123456789ab", value).value["inc"] == INC
 
 
+def test_the_name_of_a_ticket_counts_and_not_its_value() -> None:
+    """Whoever writes a ticket could otherwise have somebody else fenced, or somebody whom no pod
+    can ever prove dead.
+    """
+    name = f"queue/{INC}-eddea38b-f834-45b4-8568-0123456789ab"
+    assert stored(name, {"inc": "nobody"}).value["inc"] == INC
+    assert stored("queue/other-form", {"inc": INC}).value["inc"] == INC
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lock", {"inc": "i\ud800"}),
+        ("writer/i", {"podUID": "\udc00"}),
+        ("report/timeline", {"exists": True, "error": {"message": "\ud800"}}),
+        ("settle/i", {"phase": "Fenced", "proofs": {"\ud800": {"kind": "PodTerminated"}}}),
+        ("gate", {"state": "open", "path": "s3a://\udfff"}),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_text(key: str, value: dict[str, Any]) -> None:
+    """JSON has an escape for it; no key of etcd and no request to the API server can have it."""
+    found = stored(key, json.dumps(value).encode())
+    assert "half of a surrogate pair" in found.doubts[0]
+    json.dumps(found.value, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("field", ["bootId", "appId"])
+def test_what_a_settle_record_repeats_is_short(field: str) -> None:
+    found = stored("writer/i", {"podUID": "u", field: "x" * 254})
+    assert (found.value, found.unreadable) == ({"podUID": "u", "inc": "i"}, "")
+    assert f".{field} is not a text of at most 253 characters" in found.doubts
+
+
 def test_every_key_that_is_not_believed_is_named() -> None:
     facts = EtcdFacts(
         1,

@@ -27,6 +27,7 @@ from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.table import plan_table
 from hudi_operator.plan.table_status import table_status
+from hudi_operator.plan.writers.attempts import KEPT_INSTANTS
 from tests.support import ROOT, crds
 from tests.support.world.scene import INC, Scene
 from tests.support.world.simulated_store import CONFIG, NAMESPACE
@@ -196,7 +197,7 @@ def test_whatever_pods_and_etcd_tell_the_statuses_are_held(
 
 
 def test_sums_and_instants_of_an_attempt_stay_what_they_are() -> None:
-    """Two attempts that tell of as many records as a number holds; an instant that is none."""
+    """Two attempts that tell of as many records as a number holds; many instants that are none."""
     scene = Served()
     name = scene.writer()
     most = MOST_INT64
@@ -215,7 +216,8 @@ def test_sums_and_instants_of_an_attempt_stay_what_they_are() -> None:
     pod = scene.pod(name, phase="Failed")
     pod.message = json.dumps({"outcome": "Failed", "records": most, "conflicts": MOST_INT32 + 1})
     scene.incarnation(pod=name)
-    scene.put(f"instant/{'9' * 512}", {"inc": INC, "action": "commit", "state": "Pending"})
+    for number in range(KEPT_INSTANTS):
+        scene.put(f"instant/{'9' * 510}{number:02}", {"inc": INC, "action": "commit", "state": "Pending"})
     scene.instant("20260101000000000")
     (written,) = (
         a.status

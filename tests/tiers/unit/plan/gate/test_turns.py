@@ -94,7 +94,7 @@ def test_who_does_not_reach_the_table_gives_way_to_who_does(crash_every: int) ->
     assert world.owner() == "squatter"
     assert world.reason("owner", "Stalled") == "DuplicatePath"
     # It is quicker than the owner, and still does not take back what it gave up.
-    world.pass_time(3 * TRY, "squatter", "squatter", "owner", crash_every=crash_every)
+    world.pass_time(3 * TRY, *["squatter"] * 3, "owner", crash_every=crash_every)
     assert world.owners == ["squatter", "owner"]
     assert world.is_true(world.tables["owner"], "Ready")
     assert world.reason("squatter", "Stalled") == "DuplicatePath"
