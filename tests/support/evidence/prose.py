@@ -88,8 +88,8 @@ def wrapped(markdown: str) -> str:
             match = re.match(rf"(\s*(?:{_ITEM} *)?)(.*)", line)
             assert match is not None
             first = match.group(1)
-            others = re.match(r"\s*", block[1]).group(0) if len(block) > 1 else " " * len(first)  # type: ignore[union-attr]
-            block = _lines(first, others, " ".join([match.group(2), *(line.strip() for line in block[1:])]))
+            indent = len(block[1]) - len(block[1].lstrip()) if len(block) > 1 else len(first)
+            block = _lines(first, " " * indent, " ".join([match.group(2), *(line.strip() for line in block[1:])]))
         out += block
         at = end
     return "\n".join(out)
