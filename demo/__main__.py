@@ -219,13 +219,14 @@ def show(world: World, kill: Kill | None) -> bool:
 NEXT = f"""
 The cluster is still there. To look around:
 
-    export KUBECONFIG="$(hack/cluster/cluster kubeconfig)" PATH="${{HUDI_OPERATOR_CACHE:-$HOME/.cache/hudi-operator}}/bin:$PATH"
+    export KUBECONFIG="$(hack/cluster/cluster kubeconfig)" \
+PATH="${{HUDI_OPERATOR_CACHE:-$HOME/.cache/hudi-operator}}/bin:$PATH"
     kubectl get hudi -n {NAMESPACE}
     kubectl describe hudiwriter backfill -n {NAMESPACE}
     kubectl logs -n {OPERATOR_NAMESPACE} deployment/hudi-operator
 
 To remove everything:  make down
-Summary and picture: build/demo/summary.txt, build/demo/timeline.svg; logs of all pods: build/demo/logs"""  # noqa: E501 - text of a page or program
+Summary and picture: build/demo/summary.txt, build/demo/timeline.svg; logs of all pods: build/demo/logs"""
 
 
 def main() -> int:

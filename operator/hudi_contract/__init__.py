@@ -2,8 +2,8 @@
 
 Everything that more than one process reads or writes, defined once.
 
-    keys                       names of keys; `protocol.json` with keys, words that Java has as
-                               well, transactions, codes, default durations
+    keys                       names of keys; `protocol.json` with keys, words and fields that Java
+                               has as well, transactions, codes, default durations
     naming, metadata           names of pods, attempts, agents, labels, finalizers; of
                                fields in commits
     words, outcomes            states, roles, results, modes; failure classes, exit

@@ -332,7 +332,10 @@ def _refusal(work: Work, tools: Option | None) -> tuple[str, str] | None:
             "hoodie.datasource.hive_sync.metastore.uris=thrift://HOST:PORT",
         )
     uris = work.value(f"{_SYNC}.metastore.uris").split(",")
-    fits = "thrift://(?!localhost|127[.]|0[.:]|169[.]254[.]|metadata[.:])[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}"
+    fits = (
+        "thrift://(?!localhost|127[.]|0[.:]|169[.]254[.]|metadata[.:])"
+        "[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:[0-9]{1,5}"
+    )
     if len(uris) > 5 or not all(
         re.fullmatch(fits, each.strip()) and 0 < int(each.rpartition(":")[2]) < 2**16 for each in uris
     ):

@@ -129,9 +129,11 @@ class WorkQueue:
     def failed(self, key: Key) -> float:
         """Count a failure; returns the delay before the next try: exponential, with jitter."""
         self._failures[key] = failures = self._failures.get(key, 0) + 1
-        return exponential(failures, first=_FIRST_BACKOFF_SECONDS, longest=_MAX_BACKOFF_SECONDS) * random.uniform(  # noqa: S311 - jitter
-            0.7, 1.3
-        )
+        return exponential(
+            failures,
+            first=_FIRST_BACKOFF_SECONDS,
+            longest=_MAX_BACKOFF_SECONDS,
+        ) * random.uniform(0.7, 1.3)  # noqa: S311 - jitter
 
     def succeeded(self, key: Key) -> None:
         """Forget the failures of ``key``."""

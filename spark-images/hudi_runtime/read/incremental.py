@@ -425,7 +425,10 @@ def _plain(frame: DataFrame) -> DataFrame:
 def _before(time: str) -> str:
     """The instant time one millisecond before."""
     padded = time.ljust(17, "0")
-    moment = datetime.strptime(padded[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(padded[14:]) - 1)  # noqa: DTZ007 - a string computation
+    moment = (
+        datetime.strptime(padded[:14], "%Y%m%d%H%M%S")  # noqa: DTZ007 - a string computation
+        + timedelta(milliseconds=int(padded[14:]) - 1)
+    )
     return moment.strftime("%Y%m%d%H%M%S") + f"{moment.microsecond // 1000:03d}"
 
 

@@ -164,7 +164,12 @@ def at_savepoints(table: Table, writer: str) -> list[str]:
     for savepoint in (s for s in timeline.savepoints if not s.pending):
         until = savepoint.completion
         before = tuple(i for i in reversed(timeline.completed) if i.completion < until)
-        checkpoints = _checkpoints(table, writer, before, archived=lambda i, until=until: i.completion < until)  # type: ignore[misc]
+        checkpoints = _checkpoints(
+            table,
+            writer,
+            before,
+            archived=lambda i, until=until: i.completion < until,  # type: ignore[misc]
+        )
         found += itertools.islice((str(c["manifest"]) for _, c in checkpoints if c.get("manifest")), 1)
     return found
 

@@ -106,10 +106,18 @@ def append(spark, context, seed, writer, batch):
         nonlocal tries
         tries += 1
         read = lists_of(seed, writer, batch)
-        found = {{row.id: row.value.split() for row in table.where(table.id.isin(read)).collect()}} if table.columns else {{}}
+        seen = table.where(table.id.isin(read)).collect() if table.columns else []
+        found = {{row.id: row.value.split() for row in seen}}
         mark = f"{{writer}}.{{batch}}.{{context.job.number}}.{{tries}}"
         made = [*found.get(read[0], []), mark]
-        note = {{"writer": writer, "batch": batch, "attempt": context.job.number, "try": tries, "mark": mark, "read": {{k: found.get(k, []) for k in read}}}}
+        note = {{
+            "writer": writer,
+            "batch": batch,
+            "attempt": context.job.number,
+            "try": tries,
+            "mark": mark,
+            "read": {{k: found.get(k, []) for k in read}},
+        }}
         print("\\n" + NOTE + json.dumps(note), flush=True)
         return spark.createDataFrame([(read[0], "lists", " ".join(made), len(made))], SCHEMA)
 
@@ -132,7 +140,10 @@ def batches(spark, context):
 
 
 def thread(current, seed, writer, batches, pause, failed):
-    """Commits batch after batch; one that lost a race is written again. Writing a batch twice changes nothing: its rows are the same."""
+    """Commits batch after batch; one that lost a race is written again.
+
+    Writing a batch twice changes nothing: its rows are the same.
+    """
     options = {{**current.table_options(), "hoodie.datasource.write.operation": "upsert"}}
     try:
         for batch in range(batches):
@@ -157,7 +168,10 @@ def program():
 
     seed, first, batches, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     failed = []
-    threads = [threading.Thread(target=thread, args=(current_context(), seed, first + n, batches, pause, failed)) for n in range(THREADS)]
+    threads = [
+        threading.Thread(target=thread, args=(current_context(), seed, first + n, batches, pause, failed))
+        for n in range(THREADS)
+    ]
     for each in threads:
         each.start()
     for each in threads:
@@ -168,7 +182,7 @@ def program():
 
 if __name__ == "__main__":
     program()
-'''  # noqa: E501 - text of a page or program
+'''
 """Module of the writers: `batches` is their source, `program` the one with threads."""
 
 _code: dict[str, object] = {"__name__": "writers"}

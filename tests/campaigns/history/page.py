@@ -15,30 +15,39 @@ Result = Mapping[str, Any]
 HEAD = """\
 # Histories of concurrent writers
 
-Written by `make history` (`tests/campaigns/history`); do not edit. In a run three writers take the same kinds of steps on the same records of one table, at
-once; one of them is killed while a write of its own is pending (in runs without a number under *met*: while anybody's was), settled, and followed by another
-attempt. Each step reads the table, decides and writes (`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions
-is that in which the table's commits completed. Of that, the checker (`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append
-transactions and looks for cycles.
+Written by `make history` (`tests/campaigns/history`); do not edit. In a run three writers take the
+same kinds of steps on the same records of one table, at once; one of them is killed while a write
+of its own is pending (in runs without a number under *met*: while anybody's was), settled, and
+followed by another attempt. Each step reads the table, decides and writes
+(`tests/campaigns/history/transactions.py`); what every try has seen is noted. The order of versions
+is that in which the table's commits completed. Of that, the checker
+(`tests/campaigns/history/adya.py`) makes Adya's dependency graph of the list-append transactions
+and looks for cycles.
 
 | column | is |
 |---|---|
 | commits, conflicts | completed commits; tries that were refused and made again |
-| met | committed transactions that have read between the read and the commit of another writer's; -: not counted. A run without any, and without a conflict, is *thin*, one of which the audit cannot tell *unknown* |
-| G0, G1 | dirty writes; aborted, intermediate or circular reads. Snapshot isolation excludes them, as it does the next two |
+| met | committed transactions that have read between the read and the commit of another writer's; -: not \
+counted. A run without any, and without a conflict, is *thin*, one of which the audit cannot tell *unknown* |
+| G0, G1 | dirty writes; aborted, intermediate or circular reads. Snapshot isolation excludes them, as it does \
+the next two |
 | G-single, G-SI | read skew and lost updates; snapshots in opposite orders |
 | lost | appended marks of completed commits that are not in the list in the end |
 | totals | snapshots and states between commits in which transfers have made or lost money |
 | G2 | write skew: two writers read what the other one writes, in another file group |
 | overdrawn | pairs of accounts, in two file groups, of which each writer took its side: write skew that costs |
-| twice (old, new) | keys that two writers have inserted, into a partition that has a file group, and into one that is new |
+| twice (old, new) | keys that two writers have inserted, into a partition that has a file group, and into one \
+that is new |
 
 | promise | means |
 |---|---|
-| snapshot | none of G0 to totals, and no key twice (I13): the tables have the default `concurrency.insertConflicts: Key`; with `Ignore` keys could be there twice, as in RFC-22 (R4). Write skew is possible (R5) |
+| snapshot | none of G0 to totals, and no key twice (I13): the tables have the default \
+`concurrency.insertConflicts: Key`; with `Ignore` keys could be there twice, as in RFC-22 (R4). Write skew is \
+possible (R5) |
 | serializable | none of all that |
-| none | counted only: the writers read the table in a way that the runtime does not see ([sources](../use/sources.md#read-modify-write)) |
-"""  # noqa: E501 - text of a page or program
+| none | counted only: the writers read the table in a way that the runtime does not see \
+([sources](../use/sources.md#read-modify-write)) |
+"""
 
 
 def page(load: Callable[[Cell], Result | None]) -> str:

@@ -182,7 +182,7 @@ DELETES = (
         "deletes-leave-known-rows-out",
         "F328",
         "a delete of a session that leaves known rows out of inserts deletes nothing, and succeeds",
-        j("OrderedDeletes", "List.of(UPSERT, mark.options())", "List.of(mark.options())"),
+        j("OrderedDeletes", "List.of(InsertOptions.DEFAULTS, mark.options())", "List.of(mark.options())"),
         PROGRAMS,
     ),
     mutation(

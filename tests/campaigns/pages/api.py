@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.support.evidence.prose import wrapping
 
 JsonDict = dict[str, Any]
 KINDS = {"huditables": "HudiTable", "hudiwriters": "HudiWriter"}
-WIDTH = 100
 RULES = "x-kubernetes-validations"
 KNOWN = {
     *crds.KEYWORDS,
@@ -54,20 +52,6 @@ def plain(text: str) -> str:
     """Text as a page shows it, outside of its spans of code."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     return "".join(part if part.startswith("`") else part.replace("*", r"\*").replace("<", "&lt;") for part in parts)
-
-
-def wrapped(text: str, indent: int = 0, mark: str = "") -> list[str]:
-    """Lines of a page. A span of code is not broken."""
-    whole = re.sub(r"`+[^`].*?`+", lambda found: found[0].replace(" ", "\0"), text)
-    lines = textwrap.wrap(
-        whole,
-        WIDTH,
-        initial_indent=" " * indent + mark,
-        subsequent_indent=" " * (indent + len(mark)),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\0", " ") for line in lines]
 
 
 def shown(value: object) -> str:
@@ -150,7 +134,7 @@ def rules(schema: JsonDict, indent: int = 0) -> Iterator[str]:
     """Each rule of a schema, and those of what its list or map holds."""
     for rule in schema.get(RULES, ()):
         at = f"{code(rule['fieldPath'].lstrip('.'))}: " if "fieldPath" in rule else ""
-        yield from wrapped(f"{at}{message(rule)} ({code(' '.join(rule['rule'].split()))})", indent, "* ")
+        yield f"{' ' * indent}* {at}{message(rule)} ({code(' '.join(rule['rule'].split()))})"
     inner = schema.get("items") or schema.get("additionalProperties")
     if isinstance(inner, dict) and "properties" not in inner:
         yield from rules(inner, indent)
@@ -180,7 +164,7 @@ def objects(schema: JsonDict, at: str) -> Iterator[str]:
         raise ValueError(f"{at}: the page does not know {sorted(unknown)}")
     yield from (f"## {at}" if at in ("spec", "status") else f"### {at}", "")
     if "description" in schema:
-        yield from (*wrapped(plain(schema["description"])), "")
+        yield from (plain(schema["description"]), "")
     below = []
     for name, field in schema["properties"].items():
         if unknown := {word for word in field if word not in KNOWN}:
@@ -190,7 +174,7 @@ def objects(schema: JsonDict, at: str) -> Iterator[str]:
         facts = "; ".join((kind, *bounds(field, required=name in schema.get("required", ()))))
         # The section of an object says what it is.
         said = "" if inner is field else plain(field.get("description", ""))
-        yield from wrapped(f"**{code(name)}** ({facts}).{' ' + said if said else ''}", 0, "* ")
+        yield f"* **{code(name)}** ({facts}).{' ' + said if said else ''}"
         if inner is not field:
             yield from rules(field, 2)
         if inner:
@@ -208,11 +192,10 @@ def page(plural: str) -> str:
     (version,) = spec["versions"]
     root = version["schema"]["openAPIV3Schema"]
     names = spec["names"]
-    lines = [f"# {names['kind']}", ""]
-    lines += wrapped(plain(root["description"]))
+    lines = [f"# {names['kind']}", "", plain(root["description"])]
     lines += ["", f"`apiVersion: {spec['group']}/{version['name']}`, `kind: {names['kind']}`; short name", ""]
     lines[-2] += f" `{names['shortNames'][0]}`, category `{names['categories'][0]}`, {spec['scope'].lower()}."
-    lines += wrapped(
+    lines.append(
         f"Made from `crds/{spec['group']}_{plural}.yaml` by `python -m tests.campaigns.pages.api`; a test compares it. "
         "In brackets: type, default and bounds. Below a field, or below the fields of an object, is each rule that the "
         "API server evaluates at `kubectl apply`: its message, in which … is what the message fills in, and the rule "

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from tests.campaigns.pages.api import bounds, code, plain, shown, wrapped
+from tests.campaigns.pages.api import bounds, code, plain, shown
 from tests.support import ROOT
 from tests.support.evidence.prose import wrapping
 
@@ -64,15 +64,15 @@ def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, l
         said = plain(comment(lines, key.start_mark.line))
         if isinstance(value, yaml.MappingNode) and value.value and "properties" in own:
             if said:
-                yield from wrapped(f"**{code(path)}**: {said}", 0, "* ")
+                yield f"* **{code(path)}**: {said}"
             yield from entries(value, path, own, root, lines)
             continue
         default = yaml.safe_load(yaml.serialize(value))
         facts = "; ".join([_kind(own), f"default {code(shown(default))}", *bounds(own, required=False)])
-        text = f"**{code(path)}** ({facts}){'. ' + said if said else ''}"
+        text = f"* **{code(path)}** ({facts}){'. ' + said if said else ''}"
         if more := example(lines, value.start_mark.line):
             text += f" Example: {code(more)}"
-        yield from wrapped(text, 0, "* ")
+        yield text
 
 
 def _section_above(lines: list[str], at: int) -> re.Match[str] | None:
@@ -98,7 +98,7 @@ def page() -> str:
     root = yaml.compose(text)
     assert isinstance(root, yaml.MappingNode)
     lines = ["# Values of the chart", ""]
-    lines += wrapped(
+    lines.append(
         "Made from `charts/hudi-operator/values.yaml` and its schema by `python -m "
         "tests.campaigns.pages.chart_values`; a test compares it. In brackets: type, default and bounds. Names that "
         "are not on this page are refused."

@@ -22,7 +22,6 @@ from tests.support import ROOT
 from tests.support.evidence.prose import wrapping
 
 PAGE = ROOT / "docs/design/records.md"
-WIDTH = 100
 KEYS = {
     "Gate": "gate",
     "Admit": "admit/<attempt>",
@@ -84,17 +83,12 @@ def classes(module: ModuleType, base: type) -> list[type]:
     return [one for one in found if one is not base]
 
 
-def prose(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        " ".join(text.replace("``", "`").split()),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_long_words=False,
-    )
+def prose(text: str) -> str:
+    """A docstring as a page has it."""
+    return " ".join(text.replace("``", "`").split())
 
 
-def _field(one: Field, doc: str) -> list[str]:
+def _field(one: Field, doc: str) -> str:
     value = one.default
     if value is dataclasses.MISSING:
         when = "always there"
@@ -112,7 +106,7 @@ def _field(one: Field, doc: str) -> list[str]:
     names = one.type.name
     for part in one.type.parts:
         names = names.replace(part.__name__, f"[{part.__name__}](#{part.__name__.lower()})")
-    return prose(f"`{one.name}`: {names} ({when}{left}).{' ' + doc if doc else ''}", "* ")
+    return prose(f"* `{one.name}`: {names} ({when}{left}).{' ' + doc if doc else ''}")
 
 
 def record(class_: type[Record]) -> list[str]:
@@ -120,25 +114,25 @@ def record(class_: type[Record]) -> list[str]:
     lines = [f"### {class_.__name__}", ""]
     if class_.__name__ in KEYS:
         lines += [f"`{KEYS[class_.__name__]}`", ""]
-    lines += [*prose(inspect.getdoc(class_) or ""), ""]
+    lines += [prose(inspect.getdoc(class_) or ""), ""]
     for one in fields_of(class_):
-        lines += _field(one, docs.get(one.attribute, ""))
+        lines.append(_field(one, docs.get(one.attribute, "")))
     return [*lines, ""]
 
 
 def enum(class_: type[Enum]) -> list[str]:
     docs = docs_of(class_)
-    lines = [f"### {class_.__name__}", "", *prose(inspect.getdoc(class_) or ""), ""]
+    lines = [f"### {class_.__name__}", "", prose(inspect.getdoc(class_) or ""), ""]
     for word in class_:
         value = word.value if isinstance(word.value, str) else word.name
-        lines += prose(f"`{value}`{': ' + docs[word.name] if word.name in docs else ''}", "* ")
+        lines.append(prose(f"* `{value}`{': ' + docs[word.name] if word.name in docs else ''}"))
     return [*lines, ""]
 
 
 @wrapping
 def page() -> str:
     lines = ["# Records, words and codes", ""]
-    lines += prose(
+    lines.append(
         "Made from `operator/hudi_contract`, which operator and runtime use, by `python -m "
         "tests.campaigns.pages.records`; a test compares it. "
         "All values are JSON objects. A field of another type is not believed, one that a version does not know is "
@@ -151,7 +145,7 @@ def page() -> str:
         )
     lines.append("")
     for title, module in SECTIONS:
-        lines += [f"## {title}", "", *prose(module.__doc__ or ""), ""]
+        lines += [f"## {title}", "", prose(module.__doc__ or ""), ""]
         for class_ in classes(module, Record):
             lines += record(class_)
     lines += ["## Words", ""]
@@ -170,7 +164,7 @@ def page() -> str:
         "",
     ]
     for error in outcomes.ErrorCode:
-        lines += prose(f"`{error}`: {error.meaning}", "* ")
+        lines.append(prose(f"* `{error}`: {error.meaning}"))
     return "\n".join(lines).rstrip() + "\n"
 
 

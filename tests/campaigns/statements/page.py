@@ -114,10 +114,11 @@ The names are those of the table in the program's catalog.
 RACES = """\
 ## Reading the table that is written
 
-Each of these read the table before another writer committed to the same rows, and wrote afterwards. "conflict" means `[HUDIOP-SNAPSHOT-MOVED]` or a
-conflict of Hudi: the program must read and write again. None of them overwrote the other writer's change. For the reads that count see
+Each of these read the table before another writer committed to the same rows, and wrote afterwards.
+"conflict" means `[HUDIOP-SNAPSHOT-MOVED]` or a conflict of Hudi: the program must read and write
+again. None of them overwrote the other writer's change. For the reads that count see
 [sources](sources.md#read-modify-write).
-"""  # noqa: E501 - text of a page or program
+"""
 AT_ONCE = """\
 ## Several at once in one program
 """

@@ -16,6 +16,8 @@ from typing import ParamSpec
 
 P = ParamSpec("P")
 COLUMNS = 100
+_CODE = re.compile(r"((?<!`)(?:`[^`]+`|``(?!`).*?(?<!`)``)(?!`))")
+"""A span of code, which may be in two back quotes when it contains one."""
 _FENCE = ("```", "~~~")
 _ITEM = r"(?:[-*+]|\d+[.)]) "
 _NO_PROSE = re.compile(r"\s*(?:\||#|>|<|---|\[[^\]]+\]:)")
@@ -26,8 +28,8 @@ _MEANS_MORE_AT_THE_BEGINNING = re.compile(r"[-+*]$|\d+[.)]$|[#>|]")
 def _words(text: str) -> list[str]:
     """Text between the places at which a line may end: not within code."""
     found, word = [], ""
-    for number, part in enumerate(re.split(r"(`[^`]*`)", text)):
-        if number % 2:
+    for part in _CODE.split(text):
+        if _CODE.fullmatch(part):
             word += part
             continue
         for piece in re.split(r"(\s+)", part):
@@ -39,10 +41,21 @@ def _words(text: str) -> list[str]:
     return [*found, word] if word else found
 
 
+def _units(text: str) -> list[str]:
+    """The same; what would mean more at the beginning of a line stays behind the word before it."""
+    found: list[str] = []
+    for word in _words(text):
+        if found and _MEANS_MORE_AT_THE_BEGINNING.match(word):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
+
+
 def _lines(first: str, others: str, text: str) -> list[str]:
     lines, line, empty = [], first, True
-    for word in _words(text):
-        if not empty and len(line) + 1 + len(word) > COLUMNS and not _MEANS_MORE_AT_THE_BEGINNING.match(word):
+    for word in _units(text):
+        if not empty and len(line) + 1 + len(word) > COLUMNS:
             lines.append(line)
             line = others + word
         else:
@@ -75,8 +88,8 @@ def wrapped(markdown: str) -> str:
             match = re.match(rf"(\s*(?:{_ITEM} *)?)(.*)", line)
             assert match is not None
             first = match.group(1)
-            others = re.match(r"\s*", block[1]).group(0) if len(block) > 1 else " " * len(first)  # type: ignore[union-attr]
-            block = _lines(first, others, " ".join([match.group(2), *(line.strip() for line in block[1:])]))
+            indent = len(block[1]) - len(block[1].lstrip()) if len(block) > 1 else len(first)
+            block = _lines(first, " " * indent, " ".join([match.group(2), *(line.strip() for line in block[1:])]))
         out += block
         at = end
     return "\n".join(out)

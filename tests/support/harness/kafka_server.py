@@ -77,7 +77,9 @@ class KafkaServer:
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "listener.name.guarded.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.guarded.plain.sasl.jaas.config": f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',  # noqa: E501 - one literal
+            "listener.name.guarded.plain.sasl.jaas.config": (
+                f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+            ),
             "log.dirs": str(self._folder / "data"),
             "num.partitions": "1",
             "auto.create.topics.enable": "false",

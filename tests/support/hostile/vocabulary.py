@@ -91,11 +91,13 @@ REGIONS = (
 THRIFT = (
     "thrift://metastore.catalogs.svc:9083", "thrift://203.0.113.7:65535", "thrift://m:1", "http://m:9083", "thrift://m",
     "thrift://m:0", "thrift://m:65536", "thrift://LOCALHOST:9083", "thrift://127.1:9083", "thrift://169.254.169.254:80",
-    "thrift://me:word@m:9083", "thrift://m:9083,thrift://n:1", "thrift://m:9083\n", "thrift://metadata:80", "thrift://0:1",
+    "thrift://me:word@m:9083", "thrift://m:9083,thrift://n:1", "thrift://m:9083\n", "thrift://metadata:80",
+    "thrift://0:1",
 )  # fmt: skip
 URLS = (
-    "https://hooks.example.com/commits?table=flights", "http://receiver.team.svc:8080/commits", "https://[fd00::1]:8443/",
-    "https://user:password@hooks.example.com/", "http://hooks.example.com/", "https://169.254.169.254/latest",
+    "https://hooks.example.com/commits?table=flights", "http://receiver.team.svc:8080/commits",
+    "https://[fd00::1]:8443/", "https://user:password@hooks.example.com/", "http://hooks.example.com/",
+    "https://169.254.169.254/latest",
     "https://localhost/", "https://127.1/", "https://hooks.example.com:99999/", "https://hooks.example.com:0/",
     "ftp://hooks.example.com/", "file:///etc/hudi/etcd/token", "https://hooks.example.com#@169.254.169.254/",
     "https://hooks.example.com\\@127.0.0.1/", "https://hooks.example.com/\r\nX: y", "https://", "https:///x",

@@ -86,12 +86,16 @@ NOT_SEARCHED = {
         "(checked in traces)"
     ),
     "enqueue": "the queue is for fairness: the acquire transaction alone decides (its compares are checked in traces)",
-    "gate-put": "a change of the gate is one step of the search; two operators that change it at once are for the traces",  # noqa: E501 - one literal
+    "gate-put": (
+        "a change of the gate is one step of the search; two operators that change it at once are for the traces"
+    ),
     "delete-admit": (
         "only what nobody will use any more is deleted; a registration that comes too late is refused like one "
         "that was never admitted"
     ),
-    "claim-unrecorded": "the search keeps the record of an Abandoned instant; that it goes and comes back is for the traces",  # noqa: E501 - one literal
+    "claim-unrecorded": (
+        "the search keeps the record of an Abandoned instant; that it goes and comes back is for the traces"
+    ),
     "done": "the search keeps the record of an Abandoned instant; that it goes is for the traces",
     "admit": "the search begins after the admissions were put; a second put would change nothing (checked in traces)",
 }

@@ -2,26 +2,28 @@
 which requests are on the wire, what was acknowledged.
 
 Nothing here asks the operator's code or believes what a settle record says of itself; the records
-are only compared with the truth. Judged are
+are only compared with the truth. What breaks which invariant:
 
-| invariant | broken when |
-|---|---|
-| I1 | the operator deletes a lock while a process of its owner runs, or before the drain is over; one acquires while another's commit is on the wire |
-| I2 | an incarnation registers, beats or acquires after it was fenced, also when its fence was collected |
-| I3 | a commit lands after its incarnation was called Unlocked |
-| I4 | a completed instant is rolled back, or an instant is forgotten that was neither completed nor rolled back |
-| I5 | a commit lands after it was rolled back |
-| I6 | something does not end once the world is healed (`histories`) |
-| I7 | an instant is rolled back whose owner runs, or was never fenced, or that nobody has recorded |
-| I8 | an acknowledged commit is not completed any more, and no restore was asked for |
-| I9 | an attempt starts while an older one of its writer runs, or reads its progress while a commit of that one may come |
-| I11 | any of these after a look that missed something, or that is old |
-| I12 | the agent settles for an incarnation of which a process runs; a table is bootstrapped twice |
-| availability | an incarnation is fenced, or its pod deleted, for no reason that the world knows |
+* I1: the operator deletes a lock while a process of its owner runs, or before the drain is over;
+  one acquires while another's commit is on the wire
+* I2: an incarnation registers, beats or acquires after it was fenced, also when its fence was
+  collected
+* I3: a commit lands after its incarnation was called Unlocked
+* I4: a completed instant is rolled back, or an instant is forgotten that was neither completed nor
+  rolled back
+* I5: a commit lands after it was rolled back
+* I6: something does not end once the world is healed (`histories`)
+* I7: an instant is rolled back whose owner runs, or was never fenced, or that nobody has recorded
+* I8: an acknowledged commit is not completed any more, and no restore was asked for
+* I9: an attempt starts while an older one of its writer runs, or reads its progress while a commit
+  of that one may come
+* I11: any of these after a look that missed something, or that is old
+* I12: the agent settles for an incarnation of which a process runs; a table is bootstrapped twice
+* availability: an incarnation is fenced, or its pod deleted, for no reason that the world knows
 
 I10 (clocks) and I13 (keys) are the JVMs' alone, and so are the checks of I9 at the commit: no
 planner has a part in them.
-"""  # noqa: E501, W505 - a table
+"""
 
 from __future__ import annotations
 

@@ -415,7 +415,9 @@ REFUSED = {
     "AlterHoodieTableChangeColumnCommand": "ALTER TABLE counted CHANGE COLUMN id id bigint",
     "AlterHoodieTableRenameCommand": "ALTER TABLE counted RENAME TO recounted",
     "RepairHoodieTableCommand": "MSCK REPAIR TABLE counted",
-    "CreateHoodieTableAsSelectCommand": f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts",  # noqa: E501 - one literal
+    "CreateHoodieTableAsSelectCommand": (
+        f"CREATE TABLE again USING hudi LOCATION '{path}' AS SELECT 1 AS id, 'a' AS p, 'x' AS v, 1L AS ts"
+    ),
     "CreateHoodieTableLikeCommand": "CREATE TABLE alike LIKE counted USING hudi",
     "CreateIndexCommand": "CREATE INDEX later ON counted USING column_stats(v)",
     "DropIndexCommand": "DROP INDEX later ON counted",

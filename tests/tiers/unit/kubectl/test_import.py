@@ -44,7 +44,8 @@ TICKS = {
 FILES = {
     "base.properties": (
         "hoodie.upsert.shuffle.parallelism=2\nhoodie.insert.shuffle.parallelism=2\n"
-        "hoodie.embed.timeline.server=true\nhoodie.filesystem.view.type=EMBEDDED_KV_STORE\nhoodie.compact.inline=false\n"
+        "hoodie.embed.timeline.server=true\nhoodie.filesystem.view.type=EMBEDDED_KV_STORE\n"
+        "hoodie.compact.inline=false\n"
     ),
     "kafka-source.properties": (
         "include=base.properties\n# keys\nhoodie.datasource.write.recordkey.field=key\n"
@@ -62,7 +63,8 @@ FILES = {
     ),
     "csv.properties": (
         "hoodie.datasource.write.recordkey.field=id\nhoodie.datasource.write.partitionpath.field=\n"
-        "hoodie.streamer.source.dfs.root=s3a://landing/csv\nhoodie.streamer.csv.header=true\nhoodie.streamer.csv.sep=|\n"
+        "hoodie.streamer.source.dfs.root=s3a://landing/csv\n"
+        "hoodie.streamer.csv.header=true\nhoodie.streamer.csv.sep=|\n"
     ),
     "hoodie-incr.properties": (
         "hoodie.delete.shuffle.parallelism=2\nhoodie.datasource.write.recordkey.field=_row_key\n"

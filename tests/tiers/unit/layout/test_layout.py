@@ -147,6 +147,8 @@ def test_a_long_line_of_prose_is_wrapped() -> None:
     words = " ".join(["word"] * 30)
     assert [len(line) for line in wrapped(f"* {words}\n").split("\n")] == [96, 56, 0]
     block = f"text:\n\n    short\n    {words}\n\n    {words}"
+    assert wrapped(f"{words[:99]} 3. {words}").split("\n")[0] == words[:94], "a number is no item of a list"
+    assert wrapped(f"{words[:94]} `` a`b c `` {words}").split("\n")[1].startswith("`` a`b c `` word")
     for kept in (block, f"| {words} |", f"# {words}", f"```\n{words}\n```", f"`{words}`", f"text\n\n    {words}"):
         assert wrapped(kept) == kept
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hudi_contract import keys, outcomes, words
+from hudi_contract import job, keys, outcomes, reports, settle, table_keys, words
 from hudi_contract.settle import Phase
+from hudi_contract.shape import Record, fields_of
 from tests.support import ROOT
 
 HALVES = ("operator/hudi_operator", "spark-images/hudi_runtime")
@@ -215,4 +216,30 @@ def test_the_words_of_the_data_file_are_those_of_the_enums() -> None:
     assert told["Phase"] == [phase.name for phase in sorted(Phase)]
     assert {name: found for name, found in told.items() if name != "Phase"} == {
         name: [word.value for word in getattr(words, name)] for name in told if name != "Phase"
+    }
+
+
+RECORDS: dict[str, type[Record]] = {
+    name: found
+    for module in (table_keys, settle, reports, job)
+    for name, found in vars(module).items()
+    if isinstance(found, type) and issubclass(found, Record)
+}
+WRITTEN_BY_JAVA = ("Registration", "Alive", "Lock", "Ticket", "InstantRecord", "Clock")
+"""Records of which Java writes every field."""
+
+
+def paths_of(record: type[Record]) -> set[str]:
+    """Fields of a record, and those of the records in them: `table`, `table.recordKeyFields`."""
+    inner = {f"{one.name}.{path}" for one in fields_of(record) for part in one.type.parts for path in paths_of(part)}
+    return {one.name for one in fields_of(record)} | inner
+
+
+def test_the_fields_of_the_data_file_are_those_of_the_records() -> None:
+    """The Java module compares its own with the same file."""
+    told = keys.protocol()["records"]
+    assert set(told) >= {"Gate", "Durations", "Fence", "SettleRecord", "JobRecord", *WRITTEN_BY_JAVA}
+    assert {name: unknown for name in told if (unknown := set(told[name]) - paths_of(RECORDS[name]))} == {}
+    assert {name: set(told[name]) for name in WRITTEN_BY_JAVA} == {
+        name: paths_of(RECORDS[name]) for name in WRITTEN_BY_JAVA
     }

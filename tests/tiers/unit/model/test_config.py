@@ -6,7 +6,8 @@ import yaml
 from hudi_operator.model.config import ConfigError, OperatorConfig
 
 SAMPLE = """
-etcd: {endpoints: ["https://etcd-0:2379", "https://etcd-1:2379"], prefix: /hudi, caFile: /c/ca.crt, certFile: /c/tls.crt, keyFile: /c/tls.key}
+etcd: {endpoints: ["https://etcd-0:2379", "https://etcd-1:2379"], prefix: /hudi, \
+caFile: /c/ca.crt, certFile: /c/tls.crt, keyFile: /c/tls.key}
 podEtcd: {endpoints: ["https://etcd:2379"], caFile: /c/gateway.crt}
 sparkImage: localhost/hudi-operator/spark:dev
 allowedSchemes: [s3a, gs]
@@ -14,10 +15,11 @@ pathPrefixes: {lake: ["s3a://lake/"]}
 options: {allow: ["hoodie.x.*"]}
 agent: {memory: 1Gi, resources: {limits: {memory: 2Gi}}}
 watchNamespaces: [lake]
-leaderElection: {enabled: false, leaseName: x, leaseDurationSeconds: 20, renewDeadlineSeconds: 15, retryPeriodSeconds: 1.5}
+leaderElection: {enabled: false, leaseName: x, leaseDurationSeconds: 20, \
+renewDeadlineSeconds: 15, retryPeriodSeconds: 1.5}
 metricsPort: 1
 probePort: 2
-"""  # noqa: E501 - text of a page or program
+"""
 
 
 def test_sample() -> None:

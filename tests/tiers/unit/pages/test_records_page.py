@@ -27,4 +27,4 @@ def test_a_field_that_is_added_shows() -> None:
 
         zone: str = ""
 
-    assert any("`zone`: text" in line for line in records._field(records.fields_of(Wider)[-1], ""))
+    assert "`zone`: text" in records._field(records.fields_of(Wider)[-1], "")

@@ -3,6 +3,7 @@ package io.hudioperator.commit;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.InsertOptions;
 import io.hudioperator.contract.Json;
 import io.hudioperator.contract.Words.Duplicates;
 import io.hudioperator.session.OpenSessions;
@@ -59,8 +60,6 @@ public final class WriteOptions {
     private static final String SCHEMA = "hoodie.avro.schema";
     private static final String OPERATION = "hoodie.datasource.write.operation";
     private static final String COMBINES = "hoodie.combine.before.insert";
-    private static final String DROPS = "hoodie.datasource.write.insert.drop.duplicates";
-    private static final String POLICY = "hoodie.datasource.insert.dup.policy";
     /** The runtime's own writes have it. They look their keys up before. */
     private static final String OF_RUNTIME = OURS + "progress_writer";
 
@@ -299,8 +298,9 @@ public final class WriteOptions {
 
     /** With these, Hudi carries an upsert out as an insert; its name still says upsert (F496). */
     private static boolean isInsertAfterAll(Properties props) {
-        return "true".equalsIgnoreCase(props.getProperty(DROPS, "false").strip())
-                || !"none".equalsIgnoreCase(props.getProperty(POLICY, "none").strip());
+        String drops = props.getProperty(InsertOptions.DROPS, "false").strip();
+        String policy = props.getProperty(InsertOptions.POLICY, "none").strip();
+        return "true".equalsIgnoreCase(drops) || !"none".equalsIgnoreCase(policy);
     }
 
     /** Determined from the JSON schema of the write; without one the answer is not known. */

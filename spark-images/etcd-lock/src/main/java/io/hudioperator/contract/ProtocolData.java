@@ -7,7 +7,7 @@ import java.io.UncheckedIOException;
 
 /**
  * protocol.json, the data file that the operator, the agent and this module share: key names,
- * states and phases, error and exit codes, default durations.
+ * states and phases, fields of records, error and exit codes, default durations.
  */
 public final class ProtocolData {
     private static final JsonNode DATA = load();

@@ -1,6 +1,7 @@
 /**
- * What this module, the operator and the agent must agree on: key names, states and phases, error
- * codes, instant times, table ids, JSON, the protocol's log line.
+ * What this module, the operator and the agent must agree on: key names, states and phases, fields
+ * of records, error codes, instant times, table ids, JSON, the options of inserts, the protocol's
+ * log line.
  *
  * <p>Names and numbers come from {@code protocol.json}, which is in the jar beside these classes.
  * Nothing here does I/O on a store or uses etcd's client, and it uses no other package of this

@@ -1,6 +1,7 @@
 package io.hudioperator.statements;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.InsertOptions;
 import io.hudioperator.session.OpenSessions;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,15 +70,6 @@ public final class OrderedDeletes {
 
     private static final String OF_THIS_PROCESS = UUID.randomUUID().toString();
     private static final Column NEVER = functions.spark_partition_id().lt(0);
-
-    /** What makes a write another one than the upsert that a deletion needs (F328). */
-    private static final Map<String, String> UPSERT = Map.of(
-            OPERATION,
-            "upsert",
-            "hoodie.datasource.write.insert.drop.duplicates",
-            "false",
-            "hoodie.datasource.insert.dup.policy",
-            "none");
 
     /** As {@code SNAPSHOT} in hudi.py. */
     private static final Map<String, String> SNAPSHOT = Map.of(
@@ -333,8 +325,9 @@ public final class OrderedDeletes {
 
     private static scala.collection.immutable.Map<String, String> with(
             scala.collection.immutable.Map<String, String> options, DeletionMark mark) {
-        scala.collection.immutable.Map<String, String> all = options;
-        for (Map<String, String> own : List.of(UPSERT, mark.options())) {
+        // a deletion needs an upsert, whatever the session's options make of it (F328)
+        scala.collection.immutable.Map<String, String> all = options.updated(OPERATION, "upsert");
+        for (Map<String, String> own : List.of(InsertOptions.DEFAULTS, mark.options())) {
             for (Map.Entry<String, String> one : own.entrySet()) {
                 all = all.updated(one.getKey(), one.getValue());
             }

@@ -1,5 +1,6 @@
 package io.hudioperator.statements;
 
+import io.hudioperator.contract.InsertOptions;
 import io.hudioperator.contract.TablePath;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
@@ -127,11 +128,6 @@ public final class StatementRules {
     private static final Set<String> LISTINGS = Set.of("TimelineRelation", "FileSystemRelation");
 
     private static final Set<String> CHANGES = Set.of("UpdateHoodieTableCommand", "MergeIntoHoodieTableCommand");
-
-    /** Options of inserts that may leave rows out, and their defaults. */
-    private static final Map<String, String> INSERTS = Map.of(
-            "hoodie.datasource.write.insert.drop.duplicates", "false",
-            "hoodie.datasource.insert.dup.policy", "none");
 
     private final SparkSession spark;
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -780,7 +776,7 @@ public final class StatementRules {
 
     /** An option of inserts that leaves rows out, with its value; empty when none does. */
     private static String leavingOut(UnaryOperator<String> options) {
-        for (Map.Entry<String, String> usual : INSERTS.entrySet()) {
+        for (Map.Entry<String, String> usual : InsertOptions.DEFAULTS.entrySet()) {
             String value = options.apply(usual.getKey());
             if (value != null && !value.equalsIgnoreCase(usual.getValue())) {
                 return usual.getKey() + "=" + value;
