@@ -29,6 +29,7 @@ def enforced(log: Path) -> Iterator[None]:
 
     Connections that are open at the beginning stay so: a policy is about new ones.
     """
+    assert KUBE_ROUTER.exists(), "there is no kube-router: hack/build/build-binaries kube-router"
     log.parent.mkdir(parents=True, exist_ok=True)
     kubeconfig = node("kubeconfig").strip()
     command = [
