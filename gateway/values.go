@@ -77,7 +77,7 @@ func plain(value []byte) error {
 			isName = len(names) > 0 && names[len(names)-1] != nil
 		case inObject && isName && isText:
 			if names[len(names)-1][text] {
-				return fmt.Errorf("the name %q stands twice in an object", text)
+				return fmt.Errorf("the name %q occurs twice in an object", text)
 			}
 			names[len(names)-1][text], isName = true, false
 		default:

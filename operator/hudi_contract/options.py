@@ -31,11 +31,11 @@ _CLASS = "classes named by options could replace the guarded write path"
 EXTERNAL: Final = "the option reaches systems that the operator does not guard"
 _CATALOG = "writers do not synchronize catalogs, the table's agent does: set spec.catalog of the HudiTable"
 
-_TWICE = "one record for each key: a key that is twice in a batch would become two records (F93)"
+_TWICE = "each key has one record: a key that occurs twice in a batch would become two records (F93)"
 _STORED = "all writers of a table store and find its rows in one way (F93)"
 _HOLES = (
-    "commits after a savepoint would be archived before it, and a writer would read from the savepoint how far it "
-    "had come"
+    "commits after a savepoint would be archived before the savepoint's commit, and a writer would take its progress "
+    "from the savepoint's commit"
 )
 _INTERNAL = "Hudi sets it itself"
 _READERS = "incremental readers get rows twice or not at all after a log compaction"

@@ -43,9 +43,9 @@ class CredentialsBroker:
         """PUT /v1/credentials/ID."""
         status, raw = await self._request("PUT", id, {"table": table, "attempt": attempt, "path": path})
         if status == 410:
-            raise Fatal(f"the broker gives no credentials: those of {attempt} were revoked")
+            raise Fatal(f"the broker issues no credentials for {attempt}: they were revoked")
         if status not in (200, 201):
-            raise _refused(f"the broker gives no credentials for {attempt}", status)
+            raise _refused(f"the broker issues no credentials for {attempt}", status)
         return read_credentials(raw)
 
     async def revoke(self, id: str) -> None:

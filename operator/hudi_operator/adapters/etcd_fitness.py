@@ -61,7 +61,7 @@ class FitnessCheck:
         sizes: Callable[[EtcdSizes], None] = lambda sizes: None,
         shown: Callable[[float], None] = lambda expires: None,
     ) -> None:
-        """``allow_unauthenticated``: tables are served although etcd knows no authentication.
+        """``allow_unauthenticated``: tables are served although etcd has no authentication enabled.
 
         ``sizes`` and ``shown`` are told, for metrics, the size of the database and the Unix time at
         which the certificate ends that the member shows; 0: it shows none.
@@ -86,8 +86,8 @@ class FitnessCheck:
         accepted = ""
         if not await self._authenticates():
             said = (
-                "etcd knows no authentication: whoever reaches it with a certificate of its authority, or at all, "
-                "lifts fences and takes locks"
+                "authentication is not enabled in etcd: any client that can connect to it can remove fences and "
+                "take locks"
             )
             if not self._allowed:
                 hint = (
@@ -95,7 +95,7 @@ class FitnessCheck:
                     "chart"
                 )
                 return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
-            accepted = f"{said}; etcd.allowUnauthenticated says that this is meant"
+            accepted = f"{said}; etcd.allowUnauthenticated is set, so tables are served nevertheless"
         old = outdated((await self._status()).version)
         if old:  # F343: what somebody has accepted does not hide what nobody has
             return EtcdFitness("EtcdVersion", f"{old}; {accepted}" if accepted else old)

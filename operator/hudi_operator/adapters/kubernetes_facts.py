@@ -89,7 +89,7 @@ def _waiting(status: JsonDict) -> str:
 
 def _gated(gates: tuple[str, ...]) -> str:
     """Kubernetes' own message does not name them."""
-    return f"it waits until its scheduling gates are taken away: {', '.join(gates)}" if gates else ""
+    return f"waiting for its scheduling gates to be removed: {', '.join(gates)}" if gates else ""
 
 
 def _unschedulable(status: JsonDict) -> str:

@@ -102,14 +102,13 @@ def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, m
         )
     if merge.partial_updates == IGNORE_NULLS and missing_columns == "Refuse":
         return (
-            "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: a batch with "
-            "some of the columns is what it is for"
+            "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: partial updates are "
+            "for batches without some of the columns"
         )
     if merge.mode == COMMIT_TIME and merge.partial_updates != IGNORE_NULLS and concurrency == "NonBlocking":
         return (
-            "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: of two versions written at "
-            "once the one that was begun last would stay,"
-            " or, when a compaction comes between them, the other: set orderingFields and mode EventTime, or "
-            "partialUpdates IgnoreNulls"
+            "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: if two versions of a record are "
+            "written at once, the kept version would depend on which write began last and on compactions, not on the "
+            "order of the commits. Set orderingFields and mode EventTime, or partialUpdates IgnoreNulls"
         )
     return ""

@@ -70,10 +70,10 @@ _SOURCES = frozenset(
     ("configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
 )
 _OF_SOMEBODY_ELSE = {
-    "dataSource": "copy the volume",
-    "dataSourceRef": "copy the volume",
-    "selector": "bind a volume",
-    "volumeName": "bind a volume",
+    "dataSource": "copy",
+    "dataSourceRef": "copy",
+    "selector": "bind",
+    "volumeName": "bind",
 }
 _PROJECTED = frozenset(("configMap", "downwardAPI", "secret"))
 _POD_SECURITY = frozenset(
@@ -169,7 +169,7 @@ def _problems(template: Mapping[str, Any], main: str) -> Iterator[str]:
         names = [item.get("name") for item in items]
         for name in names:
             if not isinstance(name, str) or not re.fullmatch(NAME, name) or names.count(name) > 1:
-                yield f"spec.{field}: {name!r} is no name, or stands twice"
+                yield f"spec.{field}: {name!r} is not a valid name, or occurs twice"
                 return
     yield from _of_volumes(spec)
     yield from _of_containers(spec, main)
@@ -218,7 +218,7 @@ def _of_volumes(spec: JsonDict) -> Iterator[str]:
             yield f"{at}.ephemeral: needs volumeClaimTemplate.spec, an object that says what volume is asked for"
         for field, told in _OF_SOMEBODY_ELSE.items():
             if field in claim:
-                yield f"{at}.ephemeral: {field} would {told} of somebody else"
+                yield f"{at}.ephemeral: {field} would {told} a volume that may belong to another user"
 
 
 def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:

@@ -123,7 +123,7 @@ def problem(
     for field, named, optional in ((r.field, r.object, r.optional) for r in references):
         if named.kind == SECRET and (named.name.startswith(RESERVED) or named.name.endswith(OWN_SUFFIXES)):
             rule = f"names that begin with {RESERVED} or end with {' or '.join(OWN_SUFFIXES)}"
-            return f"{field}: Secret {named.name}: {rule} are those of the operator's Secrets"
+            return f"{field}: Secret {named.name}: {rule} are reserved for Secrets of the operator"
         rule = required.get(named.kind, "Off")
         consent = consents.get(named)
         if rule == "Off" or (consent is not None and consent.allows(table.ref.name)):

@@ -249,8 +249,8 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
     where = "spec.services.clustering"
     if mode == "NonBlocking":
         return (
-            f"{where}: contradicts concurrency.mode NonBlocking: writers that do not look at each other would "
-            "write to file groups that were replaced"
+            f"{where}: contradicts concurrency.mode NonBlocking: writers do not detect conflicts in this mode, and "
+            "would write to file groups that were replaced"
         )
     if index == "Bucket":
         return (
@@ -293,8 +293,8 @@ def ttl_problem(services: tuple[Service, ...], *, mode: str, partitioned: bool) 
         return f"{where}: the table has no partitionFields, and whole partitions are what expires"
     if mode == "NonBlocking":
         return (
-            f"{where}: contradicts concurrency.mode NonBlocking: a bucket keeps its file id there, so that nobody "
-            "would see what is written to a partition after its deletion; delete its rows"
+            f"{where}: contradicts concurrency.mode NonBlocking: a bucket keeps its file id in this mode, so rows that "
+            "are written to a partition after its deletion would be invisible. Delete the rows instead"
         )
     return _pattern_problem(f"{where}.partitionPattern", options.get(TTL_PATTERN, ""))
 

@@ -120,7 +120,7 @@ class AttemptCredentials:
         found = _credentials(secret, pod_uid)
         if found is None:
             seen.refusals = 0
-            seen.problem = f"Secret {name} is gone or was replaced: nobody can tell which credentials the pod has"
+            seen.problem = f"Secret {name} was deleted or replaced: it is unknown which credentials the pod has"
             return
         sent_at = self.clock()
         answer = await self.port.ask_store(found, path)

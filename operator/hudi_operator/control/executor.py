@@ -557,8 +557,8 @@ def _is(found: JsonDict, manifest: JsonDict) -> bool:
 
 def _foreign(kind: str, namespace: str, name: str) -> str:
     return (
-        f"{kind} {namespace}/{name} exists, and the operator has not made it: nothing starts under that name "
-        "until it is deleted; who made it is in the API server's audit log"
+        f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
+        "until it is deleted. The API server's audit log shows who created it"
     )
 
 

@@ -103,8 +103,8 @@ class Keeper:
             wanted = planning.plan(settings, found, now, members_accept_next=accepted)
         except BadCertificate as error:
             raise Fatal(
-                f"Secret {settings.namespace}/{settings.secret('ca')}: {error}. Restore it; only without it is "
-                "another authority made"
+                f"Secret {settings.namespace}/{settings.secret('ca')}: {error}. Restore it. A new authority is "
+                "created only if this Secret does not exist"
             ) from error
         self._asked = wanted.ask_members
         changed = False

@@ -34,7 +34,7 @@ class EtcdConfig:
     cert_file: str = ""
     key_file: str = ""
     allow_unauthenticated: bool = field(default=False, kw_only=True)
-    """Serve tables although etcd knows no authentication."""
+    """Serve tables although authentication is not enabled in etcd."""
 
 
 @dataclass(frozen=True)

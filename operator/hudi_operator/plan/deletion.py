@@ -140,11 +140,13 @@ def plan_giving_way(view: View) -> PartialPlan:
     admitted or registered, and each that died is settled.
     """
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
-        return PartialPlan.of(summary=f"the gate is not given up: {unknown} cannot be read", requeue=2.0)
+        return PartialPlan.of(summary=f"the gate is not released: {unknown} cannot be read", requeue=2.0)
     leaving, waiting = _leave_agents(view), _unsettled_before_unlock(view)
     if leaving.actions or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "its agent"
-        return PartialPlan(leaving.actions, (f"gives the gate up for another HudiTable: waits for {who}",), 2.0)
+        return PartialPlan(
+            leaving.actions, (f"releasing the gate for another HudiTable of the same path: waiting for {who}",), 2.0
+        )
     return gate.plan_release(view)
 
 

@@ -194,7 +194,7 @@ def _suspects(view: View) -> PartialPlan:
         agent[0] = asked.asks_the_agent(view)
         return PartialPlan()
 
-    purpose = guarded("what the gate is closed for", ask)
+    purpose = guarded("the change for which the gate is closed", ask)
     return together([purpose, suspects.plan_suspects(view, changing=any(changes), asked=agent[0])])
 
 

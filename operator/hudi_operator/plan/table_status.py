@@ -222,7 +222,7 @@ def _settling(view: View) -> list[JsonDict]:
 
 def _waiting_for(view: View, inc: Incarnation) -> str:
     if inc.record is not None and inc.record.unreadable:
-        return "a person: its settle record cannot be read"
+        return "manual repair: its settle record cannot be read"
     if inc.phase in (Phase.Fenced, Phase.Terminating):
         return awaiting_proof(view, inc) or f"proof of death of pod {inc.pod or inc.inc}"
     if inc.phase is Phase.Draining:

@@ -223,8 +223,8 @@ def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:
         return []
     return [
         (
-            f"timeline: newest time {newest!r} is past now (UTC) {limit[:14]!r}: written east of UTC; the table is "
-            "adopted when that time has come"
+            f"timeline: the newest time {newest!r} is in the future (now in UTC: {limit[:14]!r}), for example because "
+            "a writer used a time zone east of UTC; the table is adopted when that time is reached"
         )
     ]
 

@@ -132,7 +132,7 @@ class Bootstrap(LongTask):
         source.frame.write.format("hudi").options(**options).mode("append").save(self.table.path)
         found = self._found(request, ahead)
         if found is None:
-            raise OutcomeUnknown("the write ended without error, but the timeline has no commit of it")
+            raise OutcomeUnknown("the write ended without an error, but its commit is not on the timeline")
         if found.records != source.rows:
             said = (
                 f"the dataset had {source.rows} rows when it was checked: either it was changed meanwhile or rows "

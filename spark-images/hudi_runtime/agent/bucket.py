@@ -67,10 +67,10 @@ def harmful(settings: Settings, prefix: str) -> list[str]:
     folder = f"{prefix.strip('/')}/"
     for rule in settings.rules or ():
         if rule.days is not None and (folder.startswith(rule.prefix) or rule.prefix.startswith(folder)):
-            when = f"after {rule.days} days" if rule.days else "on a day"
+            when = f"after {rule.days} days" if rule.days else "on a fixed date"
             found.append(
-                f"lifecycle rule {rule.name[:LIMIT]!r} (prefix {rule.prefix[:LIMIT]!r}) removes or moves files {when} "
-                "that the table still names"
+                f"lifecycle rule {rule.name[:LIMIT]!r} (prefix {rule.prefix[:LIMIT]!r}) removes or moves files {when}, "
+                "including files that the table still references"
             )
     if settings.retention:
         found.append(
@@ -79,8 +79,8 @@ def harmful(settings: Settings, prefix: str) -> list[str]:
         )
     if settings.replicas:
         found.append(
-            f"replication rule {', '.join(settings.replicas)[:LIMIT]} copies files in any order: the copy is no table "
-            "that may be written to"
+            f"replication rule {', '.join(settings.replicas)[:LIMIT]} copies files in any order: do not write to the "
+            "copy as a table"
         )
     return found
 
@@ -93,9 +93,13 @@ def costly(settings: Settings, prefix: str) -> list[str]:
     over = [rule for rule in settings.rules if folder.startswith(rule.prefix)]
     found = []
     if not any(rule.ends_uploads for rule in over):
-        found.append("no lifecycle rule removes unfinished multipart uploads: those of killed writers stay")
+        found.append(
+            "no lifecycle rule removes unfinished multipart uploads: those of killed writers are never removed"
+        )
     if settings.versioned and not any(rule.ends_versions for rule in over):
-        found.append("the bucket is versioned, and no lifecycle rule removes old versions: every deleted file stays")
+        found.append(
+            "the bucket is versioned, and no lifecycle rule removes old versions: deleted files are kept forever"
+        )
     return found
 
 

@@ -47,8 +47,8 @@ class AgentContext:
         that the table has (F434). Before the gate was ever open there are no other processes, and
         the table is made as the spec says.
 
-        ``alone``: no writer is left. A metadata table whose removal is asked of the agent is not
-        used any more: it may be damaged, and what is pending must be rolled back before it goes.
+        ``alone``: no writer is left. A metadata table whose removal is requested is not used any
+        more: it may be damaged, and what is pending must be rolled back before it goes.
         """
         done = read(self.session.etcd.get(metadata_in_force.DONE), MetadataDone)
         gate = self.gate()
@@ -59,7 +59,7 @@ class AgentContext:
         return metadata_in_force.options(self.wanted, self.table)
 
     def _metadata_table_goes(self, done: MetadataDone) -> bool:
-        """Whether the removal of the metadata table is asked of the agent: no attempt is left then.
+        """Whether the removal of the metadata table is requested: no attempt is left then.
 
         It is recorded as begun: if it is taken back, the table is made anew.
         """

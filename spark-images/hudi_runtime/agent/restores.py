@@ -291,7 +291,7 @@ class Restores(LongTask):
         foreign = [i.requested for i in timeline.pending if i.requested not in recorded]
         if foreign:
             raise Refused(
-                f"instant {foreign[0]} is pending and has no record here: stop its writer, see ForeignWriters"
+                f"instant {foreign[0]} is pending and has no record in etcd: stop its writer, see ForeignWriters"
             )
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")

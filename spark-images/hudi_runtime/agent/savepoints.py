@@ -27,7 +27,7 @@ from hudi_runtime.table.hudi import TIMELINE
 
 USER = "hudi-operator"
 ATTEMPTS = 3
-GATE_CHANGED = "the gate has changed since the savepoint was begun: it is begun anew"
+GATE_CHANGED = "the gate has changed since the savepoint was started: it is started again"
 
 
 class NothingToKeep(Exception):
@@ -151,7 +151,8 @@ class Savepoints(TableTask):
         foreign = [i.requested for i in timeline.pending if i.requested not in records.instants]
         if foreign and not {i.requested for i in self.table.timeline().pending}.isdisjoint(foreign):
             raise NothingToKeep(
-                f"instant {foreign[0]} is pending and has no record here: it would be on neither side of the savepoint"
+                f"instant {foreign[0]} is pending and has no record in etcd: it would be neither in the savepoint nor "
+                "after it; stop its writer, see ForeignWriters"
             )
         if timeline.pending:
             raise NotYet(f"instant {timeline.pending[0].requested} ({timeline.pending[0].action}) is pending")

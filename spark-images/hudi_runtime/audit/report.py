@@ -63,7 +63,7 @@ class Check:
 TITLES = {
     "rows": "acknowledged rows are readable, no others",
     "origin": "each row was written by a completed instant",
-    "unique": "each key stands once in its partition",
+    "unique": "each key occurs once in its partition",
     "hudi-rs": "hudi-rs reads what Spark reads",
     "files": "files of completed instants exist and open",
     "stray": "no file without an instant",

@@ -236,8 +236,8 @@ def late(facts: Facts) -> Check:
                 )
     if wrong:
         sentence = (
-            "an instant was completed after its owner was settled: a request was on the wire for longer than the "
-            "drain D; its data may be torn"
+            "an instant was completed after its owner was settled: a request was in flight for longer than the drain "
+            "(fencing.drainSeconds); the instant's data may be incomplete"
         )
         return violated("late", sentence, [wrong[t] for t in sorted(wrong)])
     if facts.keys is None:

@@ -30,7 +30,7 @@ def problem(described: Description) -> str:
             return f"column {name} has a control character in the name of a field: Glue holds none"
     for known, number in Counter(column.name.lower() for column in columns).items():
         if number > 1:
-            return f"column {_shown(known)} is there {number} times in lower case: Glue does not tell them apart"
+            return f"column {_shown(known)} occurs {number} times in lower case: names in Glue are case-insensitive"
     for entry in described.entries:
         for key, value in entry.properties.items():
             if len(value) > LONGEST_PROPERTY:

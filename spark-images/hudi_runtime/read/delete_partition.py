@@ -40,8 +40,8 @@ def exact(names: list[str]) -> list[str]:
     for name in names:
         if any(text in name for text in _MEANS_OTHERS):
             rule = (
-                "Hudi takes a comma for the end of a name, and * or %2A for any characters; use a program with "
-                "DELETE FROM"
+                "Hudi reads a comma as the end of a name, and * or %2A as a wildcard; delete the rows with DELETE FROM "
+                "in a program"
             )
             raise UserCodeError(f"operation DeletePartition: partition {name}: {rule}")
     return names

@@ -34,8 +34,8 @@ from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 VIEW = "source"
 """The view that `transform.sql` reads."""
-ONE_BATCH = "operation InsertOverwrite takes one: the second would replace what the first has written"
-COMMITTED = "the first one is committed"
+ONE_BATCH = "with operation InsertOverwrite, a second batch would replace the first"
+COMMITTED = "the first one is already committed"
 
 
 @dataclass(frozen=True)
@@ -365,8 +365,11 @@ def _made_again(job: Job, number: int, committed: int) -> str:
     if number > committed:
         return ""
     if job.overwrites:
-        return " (its batch is committed; yield nothing when its input is gone)"
-    return f" (batches up to {committed} are committed; yield an empty DataFrame for each whose input is gone)"
+        return " (its batch is already committed: yield nothing if its input no longer exists)"
+    return (
+        f" (batches up to {committed} are already committed: yield an empty DataFrame for each whose input no longer "
+        "exists)"
+    )
 
 
 def _sql_batches(

@@ -95,7 +95,7 @@ class Expiry:
                 raise
         done = self._commit(config, options, rest, now=now)
         left = len(written.intersection(expired))
-        return replace(done, message=f"{done.message}; {left} left, others write to them")
+        return replace(done, message=f"{done.message}; {left} not deleted, because other writers write to them")
 
     def _commit(self, config: Any, options: Mapping[str, str], expired: list[str], *, now: datetime) -> Done:
         with self.table.client(config) as client:

@@ -261,13 +261,15 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
 
 
 def owner_that_holds(oldest: str, records: Records) -> str:
-    """Which incarnation has given up that write, the floor of archival; empty when none has.
+    """Which incarnation has abandoned the instant at the floor of archival; empty when none has.
 
     What a writer has given up is swept once more after its end, and archival waits for that as long
     as the writer runs (F497).
     """
     inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
-    return inc and f"incarnation {inc} has given up the write {oldest}; what is newer stays until it has ended"
+    return inc and (
+        f"incarnation {inc} has abandoned instant {oldest}: newer instants are not archived until its process has ended"
+    )
 
 
 def needed_from(timeline: tl.Timeline, records: Records) -> str:

@@ -111,7 +111,8 @@ class Committer:
                 return instant.completion
             if error is None:
                 raise RuntimeFailure(
-                    FailureClass.INFRASTRUCTURE, "the write ended without error, but the timeline has no commit of it"
+                    FailureClass.INFRASTRUCTURE,
+                    "the write ended without an error, but its commit is not on the timeline",
                 )
             abandoned = self.abandon_pending()
             if not self._is_conflict(error):
@@ -120,11 +121,11 @@ class Committer:
             self._tally.conflict(conflict)
             if batch.base is not None and abandoned:
                 message = (
-                    "write conflict: the batch was made from rows of the table that were read before; the next "
+                    "write conflict: the batch was computed from rows of the table that were read earlier; the next "
                     "attempt calls the function again"
                 )
                 raise RuntimeFailure(
-                    FailureClass.WRITE_CONFLICT, f"{message} (an Update would be called again at once)"
+                    FailureClass.WRITE_CONFLICT, f"{message} (an Update is retried within the attempt)"
                 )
             self._fairness.lost(conflict)
             if conflict.yielded:
@@ -133,7 +134,7 @@ class Committer:
             if retry < self._job.in_process_retries and self._stop.wait(_backoff(retry)):
                 break
             retry += 1
-        message = f"write conflict, {self._job.in_process_retries} retries in this process did not help"
+        message = f"write conflict after all retries in this process ({self._job.in_process_retries})"
         raise RuntimeFailure(FailureClass.WRITE_CONFLICT, message)
 
     def _write(self, batch: Batch, *, base: str) -> Exception | None:

@@ -89,8 +89,8 @@ def plain(value: object) -> bool:
 def held(kept: DataFrame, looked: Column) -> DataFrame:
     """The batch with a check that fails at a row outside the partitions that were found."""
     said = (
-        f"[{ErrorCode.BATCH_CHANGED}] the batch has a row of another partition than when it was first computed: "
-        "its source returns other rows each time"
+        f"[{ErrorCode.BATCH_CHANGED}] the batch has a row of a partition that it did not have when it was first "
+        "computed: the source does not return the same rows each time"
     )
     return kept.where(
         functions.when(looked, functions.lit(True)).otherwise(

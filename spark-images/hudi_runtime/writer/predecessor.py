@@ -21,7 +21,7 @@ from hudi_runtime.process.session import Session
 from hudi_runtime.process.stopping import Stop
 
 POLL_SECONDS = 0.2
-UNKNOWN = "an attempt that the lock does not name"
+UNKNOWN = "an unknown owner"
 
 
 def owner_before(lock: Entry | None, attempt: str) -> str:
@@ -61,7 +61,7 @@ def await_lock(
     threading.Thread(target=_quietly, args=(rehearse,), daemon=True).start()
     while owner := _owner(session, owner):
         if stop.wait(POLL_SECONDS):
-            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"asked to stop while it waited for the lock of {owner}")
+            raise RuntimeFailure(FailureClass.INFRASTRUCTURE, f"stopped while waiting for the lock of {owner}")
         if change := closed():
             raise RuntimeFailure(
                 FailureClass.ENDED_FOR_CHANGE, f"ended before it began: the table's gate is closed for {change}"

@@ -203,8 +203,8 @@ def _check_names(batch: Iterable[str], table: Iterable[str], path: str = "") -> 
                 "rename it in transform.sql"
             )
         if spelled.get(name.lower(), name) != name:
-            one_way = "a column has one spelling (names are case-insensitive)"
-            raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {one_way}")
+            rule = "use the table's spelling (names are case-insensitive)"
+            raise SchemaMismatch(f"{within}column {name}: the table has {spelled[name.lower()]}; {rule}")
 
 
 def _new(field: types.StructField) -> types.StructField:
@@ -225,7 +225,7 @@ def _check_kept(path: str, kind: types.DataType) -> None:
         )
     if isinstance(kind, INTERVALS):
         raise SchemaMismatch(
-            f"column {path}: it is {kind.simpleString()}; an interval cannot be stored, a number of its units can"
+            f"column {path}: it is {kind.simpleString()}; Hudi cannot store an interval, store a number of its units"
         )
     if isinstance(kind, types.MapType):
         if not isinstance(kind.keyType, types.StringType):
@@ -261,7 +261,9 @@ def _merged(old: types.StructField, new: types.StructField | None, rules: Rules)
     merged = _merged_type(old.dataType, new.dataType, old.name, nested=False)
     if old.name in rules.fixed and _plain(merged) != _plain(old.dataType):
         raise SchemaMismatch(
-            _refusal(old.name, old.dataType, new.dataType, "the type of a key, partition or ordering column stays")
+            _refusal(
+                old.name, old.dataType, new.dataType, "the type of a key, partition or ordering column cannot change"
+            )
         )
     return types.StructField(old.name, merged, old.nullable)
 

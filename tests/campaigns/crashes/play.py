@@ -463,7 +463,7 @@ def conflicting(play: Play) -> None:
     word = {
         "outcome": "Failed",
         "class": "WriteConflict",
-        "message": "write conflict, 1 retries in this process did not help",
+        "message": "write conflict after all retries in this process (1)",
         "conflicts": 2,
     }
     play.world.end_pod(

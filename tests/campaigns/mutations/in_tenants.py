@@ -229,7 +229,7 @@ TENANTS = (
         "a-volume-of-others-is-bound",
         "F300",
         "who may make no claims mounts a volume that waits for somebody else's claim",
-        o("api/pod_template", '    "volumeName": "bind a volume",\n', ""),
+        o("api/pod_template", '    "volumeName": "bind",\n', ""),
         f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
     ),
     mutation(

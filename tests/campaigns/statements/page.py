@@ -66,8 +66,9 @@ The following reads and writes are refused, too (`tests/tiers/hudi/test_reads.py
 * Deletes of any kind in a MergeOnRead table with `merge.partialUpdates`, where a deleted row would come
   back; saves with `hoodie.datasource.write.insert.drop.duplicates` or the dup policy `drop` in tables of
   type MergeOnRead or with a bucket index, where new rows would be left out (the same test).
-* Whatever replaces file groups in a table of mode NonBlocking, where a bucket keeps its file id: nobody
-  would see what is written to it later (`tests/tiers/hudi/test_non_blocking.py`). Use `DELETE FROM`.
+* Whatever replaces file groups in a table of mode NonBlocking, where a bucket keeps its file id: rows
+  that are written to it later would be invisible (`tests/tiers/hudi/test_non_blocking.py`). Use
+  `DELETE FROM`.
 * Rows whose key or partition would be taken for another one's, as in the rows of sources
   ([values](what-a-table-can-hold.md)), after their file was written and before it is committed.
 * Statements on the table while the session, or the table's name in the catalog, has

@@ -355,7 +355,7 @@ class Agents(Processes):
         for other in self._other_agents(process):
             raise Waits(f"another agent ({other}) is not settled")
         for instant in self._foreign():
-            raise Refused(f"instant {instant} is pending and has no record here")
+            raise Refused(f"instant {instant} is pending and has no record in etcd")
         for instant in self._pending():
             raise Waits(f"instant {instant} is pending")
         if not self.completed:
@@ -453,7 +453,7 @@ class Agents(Processes):
 
     def _plan(self, request: RestoreRequest, base: RestoreDone) -> RestoreDone:
         for instant in self._foreign():
-            raise Refused(f"instant {instant} is pending and has no record here")
+            raise Refused(f"instant {instant} is pending and has no record in etcd")
         for instant in self._pending():
             raise Waits(f"instant {instant} is pending")
         saved = self._done(request_id(RequestKind.SAVEPOINT, request.savepoint), SavepointDone)

@@ -43,7 +43,7 @@ def rights_problem(view: View) -> str:
     role, where = view.config.consent_binding.role, view.table.ref.namespace
     if not role:
         return f"the operator may not read Secrets of namespace {where}: its RoleBinding of the chart is missing there"
-    return f"the operator may not read Secrets of namespace {where} before its RoleBinding {role} there holds"
+    return f"the operator may not read Secrets of namespace {where} until its RoleBinding {role} takes effect there"
 
 
 def table_problem(view: View) -> str:

@@ -325,7 +325,7 @@ def _finish(view: View, inc: Incarnation) -> PartialPlan:
             summary=f"{inc.label}: instant {unknown[0]} may belong to it, its record cannot be read", requeue=5
         )
     if inc.settling.without_outcome(inc.instants):
-        return _move(view, inc, Phase.RollingBack, "an instant has no outcome yet, back to the agent")
+        return _move(view, inc, Phase.RollingBack, "an instant has no recorded outcome yet: the agent rolls back again")
     value = inc.settling.moved(Phase.Settled, now_ms=view.now_ms).to_json()
     instants = tuple((t, view.etcd.instants[t].mod_revision) for t in inc.instants)
     finish = FinishSettle(view.table.table_id, inc.inc, value, inc.record.mod_revision, instants)

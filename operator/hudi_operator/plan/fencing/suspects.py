@@ -31,7 +31,7 @@ def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
     """Fence every suspect, and maintain the timers that identify one.
 
     ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``: what is
-    asked of the agent may take hours under the lock (F21).
+    requested from the agent may take hours under the lock (F21).
     """
     steps = [_lock_timer(view)]
     steps.extend(

@@ -50,7 +50,7 @@ def waits(view: View) -> bool:
 def plan_waiting(view: View) -> PartialPlan:
     """Measures how long those whose turn it is leave the gate alone. Only while this one waits."""
     begun = () if view.timer(_turn(view)) is not None else (StartTimer(_turn(view)),)
-    return PartialPlan(begun, ("gave the gate up for another HudiTable of the path",), 5.0)
+    return PartialPlan(begun, ("released the gate for another HudiTable of the same path",), 5.0)
 
 
 def plan_time(view: View) -> PartialPlan:

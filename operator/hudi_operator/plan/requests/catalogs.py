@@ -135,7 +135,7 @@ def _left_out(report: CatalogReport) -> str:
     if not report.left_out:
         return ""
     return (
-        f"partitions are left out whose path has not one value for each partition column, among them "
+        "partitions are left out because their paths do not have one value for each partition column, for example "
         f"{', '.join(report.left_out)}"
     )
 

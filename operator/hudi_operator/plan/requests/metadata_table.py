@@ -60,7 +60,7 @@ def plan_request(view: View, *, drained: bool) -> PartialPlan:
     word, asked = unfinished(view), view.etcd.requests.get(KEY)
     if not word:
         return PartialPlan((PutRequest(view.table.table_id, KEY, None),)) if asked is not None else PartialPlan()
-    summary = (f"metadata table {word}: {'asked of the agent' if drained else 'waiting for running writers'}",)
+    summary = (f"metadata table {word}: {'requested from the agent' if drained else 'waiting for running writers'}",)
     if not drained or (
         asked is not None and MetadataRequest.wrong(asked.value) == "" and asked.read(MetadataRequest).nonce == word
     ):

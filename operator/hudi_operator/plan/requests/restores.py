@@ -124,7 +124,7 @@ def _state(view: View, restore: Restore, *, ready: bool) -> str:
     what = f"restore to savepoint {restore.savepoint} (nonce {restore.nonce})"
     if found.result is Result.RUNNING:
         return f"{what}: the agent undoes commits{': ' + found.message if found.message else ''}"
-    return f"{what}: {'asked of the agent' if ready else 'waiting for running writers'}"
+    return f"{what}: {'requested from the agent' if ready else 'waiting for running writers'}"
 
 
 def blocks(view: View, *, adopted: bool) -> str:

@@ -56,7 +56,7 @@ def plan_requests(view: View, *, drained: bool) -> PartialPlan:
     summary = (
         (
             f"savepoint {next(iter(wanted.values()))}: "
-            f"{'asked of the agent' if drained else 'waiting for running writers'}",
+            f"{'requested from the agent' if drained else 'waiting for running writers'}",
         )
         if wanted
         else ()

@@ -204,7 +204,7 @@ class _Candidate:
 
 def _being_deleted(c: _Candidate) -> Decision | None:
     return (
-        Decision(Kind.DELETING, "Deleted", "stopping and settling before the object goes")
+        Decision(Kind.DELETING, "Deleted", "its attempts are stopped and settled before the HudiWriter is removed")
         if c.spec.ref.deleting
         else None
     )

@@ -80,5 +80,5 @@ def _ended(about: str, kind: str, attempt: Attempt | None, report: AttemptReport
     if completed:
         return Condition(KIND, "True", "Committed", f"{about}{kind}, but instant {completed} is completed")
     if last and not found and any(inc.record is not None for inc in incs):
-        return Condition(KIND, "True", "Committed", f"{about}{kind}, after {last} with nothing in progress")
+        return Condition(KIND, "True", "Committed", f"{about}{kind}; its last commit is {last}, with no other instant")
     return Condition(KIND, "False", "Aborted", f"{about}{kind}{f'; its last commit is {last}' if last else ''}")

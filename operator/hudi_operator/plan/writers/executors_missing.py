@@ -106,14 +106,14 @@ def condition(view: View, writer: WriterView) -> Condition:
     if missing.made >= missing.wanted:
         return conditions.condition(CONDITION, True, "Pending", told + missing.why)
     if answer is None:
-        return _kept(old) if known else conditions.condition(CONDITION, True, "Pending", f"{told}nobody knows why yet")
+        return _kept(old) if known else conditions.condition(CONDITION, True, "Pending", f"{told}the cause is unknown")
     if answer.reason:
         said = f"the API server makes no more of them: {answer.reason}: {answer.message}"
         return conditions.condition(CONDITION, True, "Refused", told + said)
     said = (
         f"the API server cannot be asked why: {answer.message}"
         if answer.message
-        else "the API server would make another one: it is up to Spark, see the driver's log"
+        else "the API server would accept another one, but Spark has not created it: see the driver's log"
     )
     return conditions.condition(CONDITION, True, "Pending", told + "; ".join(filter(None, (missing.why, said))))
 

@@ -23,8 +23,8 @@ def problem(view: View, writer: WriterSpec) -> str:
     if view.table.concurrency_mode == Concurrency.NON_BLOCKING:
         return (
             f"spec.operation: {writer.operation} contradicts concurrency.mode NonBlocking of HudiTable "
-            f"{view.table.ref.name}: a bucket keeps its file id there, so that nobody would see what is written to a "
-            "partition afterwards; delete its rows"
+            f"{view.table.ref.name}: a bucket keeps its file id in this mode, so rows that are written to the "
+            "partition afterwards would be invisible. Delete the rows instead"
         )
     return _contradiction(writer)
 

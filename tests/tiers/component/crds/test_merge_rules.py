@@ -91,7 +91,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "side-by-side-unset",
         {"orderingFields": None, **SIDE_BY_SIDE},
-        ("spec.concurrency.mode", "of two versions written at once, the one that was begun last would stay"),
+        ("spec.concurrency.mode", "the kept version would depend on which write began last and on compactions"),
     ),
 ]
 

@@ -110,7 +110,7 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: s
         in message
     )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
-    assert "are those of the operator's own" in light_cluster.refused(writer(author, source={"kafka": kafka}))
+    assert "are reserved for Secrets of the operator" in light_cluster.refused(writer(author, source={"kafka": kafka}))
     for made in (table, writer):
         pulled = made(author, imagePullSecrets=[{"name": "registry"}, {"name": name}])
         assert f"Secret '{name}': names that begin" in light_cluster.refused(pulled)

@@ -107,7 +107,7 @@ def test_an_old_version_is_told_whatever_else_is_accepted(
     wanted = "etcd is 3.5.32: 3.5.33, 3.6.14, 3.7.1 or newer is needed"
     found = fitness(open_etcd, allowed=True, endpoint=old.endpoint)
     assert (found.reason, found.refused) == ("EtcdVersion", False)
-    assert found.message.startswith(f"{wanted}; etcd knows no authentication")
+    assert found.message.startswith(f"{wanted}; authentication is not enabled in etcd")
     assert fitness(open_etcd, allowed=True, endpoint=new.endpoint).reason == "EtcdUnauthenticated"
     assert fitness(open_etcd, endpoint=old.endpoint).refused
     open_etcd.set_up_users()

@@ -106,7 +106,7 @@ def _asks_why_executors_do_not_come(world: World) -> None:
 
     def asked() -> JsonDict | None:
         found = world.condition("hudiwriters", "load", "ExecutorsMissing")
-        return found if found is not None and "API server would make another one" in found["message"] else None
+        return found if found is not None and "API server would accept another one" in found["message"] else None
 
     found = wait_for("the API server was asked", asked, seconds=80)
     assert (found["status"], found["reason"]) == ("True", "Pending")

@@ -98,7 +98,7 @@ def test_a_pod_behind_scheduling_gates() -> None:
     held["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}, {"name": "b"}]
     found = pod_facts(held)
     assert found.gates == ("kueue.x-k8s.io/admission", "b")
-    assert found.unschedulable == "it waits until its scheduling gates are taken away: kueue.x-k8s.io/admission, b"
+    assert found.unschedulable == "waiting for its scheduling gates to be removed: kueue.x-k8s.io/admission, b"
 
 
 def test_a_node() -> None:

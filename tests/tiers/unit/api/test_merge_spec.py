@@ -82,7 +82,7 @@ def test_what_it_means_reaches_drivers_and_agents(spec: dict[str, Any], merge: M
         ({"merge": {"mode": "EventTime"}}, "spec.merge.mode = 'EventTime': needs orderingFields"),
         ({**ORDERED, "merge": PARTIAL}, "contradicts mode EventTime: a row has one ordering value for all its columns"),
         ({"merge": PARTIAL, "schema": {"missingColumns": "Refuse"}}, "contradicts schema.missingColumns Refuse"),
-        (SIDE_BY_SIDE, "contradicts concurrency.mode NonBlocking: of two versions written at once"),
+        (SIDE_BY_SIDE, "contradicts concurrency.mode NonBlocking: if two versions of a record are written at once"),
         ({**SIDE_BY_SIDE, **ORDERED, "merge": {"mode": "CommitTime"}}, "contradicts concurrency.mode NonBlocking"),
     ],
 )

@@ -227,7 +227,7 @@ def test_a_session_is_in_utc() -> None:
 
 
 def test_why_an_option_is_refused_is_its_own_reason() -> None:
-    assert "a key that is twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
+    assert "a key that occurs twice in a batch" in options.hudi_problem({"hoodie.combine.before.upsert": "false"})
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     ),
     "our volume": ("spec.volumes.", {"name": "etcd", "emptyDir": {}}, "spec.volumes[etcd]: a volume of the operator"),
     "our Secret": ("spec.volumes.", {"name": "secret-0", "emptyDir": {}}, "spec.volumes[secret-0]: a volume of the"),
-    "a volume twice": ("spec.volumes.", {"name": "ca", "emptyDir": {}}, "spec.volumes: 'ca' is no name, or stands tw"),
+    "a volume twice": ("spec.volumes.", {"name": "ca", "emptyDir": {}}, "spec.volumes: 'ca' is not a valid name"),
     "a token": (
         "spec.volumes.",
         {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},

@@ -166,7 +166,7 @@ def test_no_other_credentials_are_asked_with(secret: dict[str, Any] | None) -> N
     found = asked(outside, REFUSED)
     assert outside.sent == []
     assert found.refusals == 0
-    assert "gone or was replaced" in found.problem
+    assert "was deleted or replaced" in found.problem
 
 
 def test_what_is_kept_is_bounded_and_another_process_knows_nothing() -> None:

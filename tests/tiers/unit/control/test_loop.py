@@ -263,7 +263,7 @@ def test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it(*
     begun = (_config("a-1"), act.PutAdmit("t", "ns.a-1", Role.WRITER), _pod("a-1", theirs, {"emptyDir": {}}))
     other = (_config("b-1"), act.PutAdmit("t", "ns.b-1", Role.WRITER), _pod("b-1", {"configMap": {"name": "b-1"}}))
     cluster = Cluster()
-    with pytest.raises(Fatal, match="ConfigMap ns/a-1 exists, and the operator has not made it"):
+    with pytest.raises(Fatal, match="ConfigMap ns/a-1 exists, but was not created by the operator"):
         perform(executor(cluster), *begun, *other, DELETE)
     assert made == ["b-1"]
     assert [call for call in cluster.calls if call != "owners"] == ["put_admit", "delete"]
@@ -399,7 +399,7 @@ def test_who_gets_no_pod_is_not_admitted() -> None:
     named = act.CreatePod(
         {**_pod("a-1").manifest, "metadata": {**_pod("a-1").manifest["metadata"], "labels": {"x": "y"}}}
     )
-    with pytest.raises(Fatal, match="Pod ns/a-1 exists, and the operator has not made it"):
+    with pytest.raises(Fatal, match="Pod ns/a-1 exists, but was not created by the operator"):
         cluster.look(made, *_start("a-1")[:2], named)
     assert cluster.admitted == {"ns.b-1"}, "somebody else's pod has the name"
 

@@ -105,7 +105,7 @@ def test_a_table_whose_writers_would_have_another_access(of: TableSpec, told: st
 
 def test_no_table_names_the_secret_of_an_attempt() -> None:
     named = table("PodTermination", secretRefs=[{"name": "load-1-storage-key", "as": "S3"}])
-    assert "are those of the operator's Secrets" in references.problem(
+    assert "are reserved for Secrets of the operator" in references.problem(
         references.of_table(named), {}, named, ConsentConfig().by_kind
     )
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tests.support.world.simulated_world import World
 
-RULE = "lifecycle rule 'old' (prefix '') removes or moves files after 30 days that the table still names"
+RULE = (
+    "lifecycle rule 'old' (prefix '') removes or moves files after 30 days, including files that the table still "
+    "references"
+)
 
 
 def told(world: World, **more: object) -> None:

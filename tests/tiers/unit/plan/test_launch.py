@@ -158,7 +158,7 @@ def test_a_right_that_is_taken_away_keeps_the_next_launch_only(bound: Bound) -> 
     waits = bound.condition(bound.writers["load"], "Admitted")
     assert (waits["reason"], waits["message"]) == (
         "AwaitingRights",
-        "the operator may not read Secrets of namespace lake before its RoleBinding release-consent there holds",
+        "the operator may not read Secrets of namespace lake until its RoleBinding release-consent takes effect there",
     )
     assert [m for m in bound.applied if m["metadata"]["name"] == BINDING.role]
     bound.taken_away = False
@@ -349,7 +349,7 @@ def test_the_operators_own_secret_is_never_used(name: str) -> None:
     said = {Named("Secret", name): Consent(True, ("*",))}
     found = references.problem(references.of_table(table), said, table, ConsentConfig().by_kind)
     assert (
-        f"Secret {name}: names that begin with hudi-operator- or end with -spark-key or -storage-key are those of the"
+        f"Secret {name}: names that begin with hudi-operator- or end with -spark-key or -storage-key are reserved"
         in found
     )
 

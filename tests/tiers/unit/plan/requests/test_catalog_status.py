@@ -99,7 +99,10 @@ def test_status_and_condition() -> None:
     )
     assert condition(view({**failing, "reason": "a b\n"}, URI))[1] == "SyncFailed"
     less = view({**REPORT, "leftOut": ["a/b/c", "d"]}, URI)
-    missing = "partitions are left out whose path has not one value for each partition column, among them a/b/c, d"
+    missing = (
+        "partitions are left out because their paths do not have one value for each partition column, for example "
+        "a/b/c, d"
+    )
     assert condition(less) == (
         "False",
         "PartitionsLeftOut",

@@ -102,7 +102,7 @@ def test_the_api_server_is_asked_again_while_they_are_missing() -> None:
     assert len(world.asked) == 2
     status, reason, message = said(world)
     assert (status, reason) == ("True", "Pending")
-    assert "the API server would make another one: it is up to Spark" in message
+    assert "the API server would accept another one, but Spark has not created it" in message
     world.executors_refused = ExecutorAnswer(message="a webhook has side effects")
     passes(world, 35)
     assert "the API server cannot be asked why: a webhook has side effects" in said(world)[2]

@@ -11,8 +11,8 @@ from hudi_runtime.agent.bucket import Rule, Settings, costly, harmful, unknown
 def test_an_expiry_rule_over_the_tables_files_is_named(prefix: str) -> None:
     (sentence,) = harmful(Settings(rules=(Rule("old things", prefix, 30),)), "flights")
     assert sentence == (
-        f"lifecycle rule 'old things' (prefix {prefix!r}) removes or moves files after 30 days that the table "
-        "still names"
+        f"lifecycle rule 'old things' (prefix {prefix!r}) removes or moves files after 30 days, including files "
+        "that the table still references"
     )
 
 
@@ -26,7 +26,7 @@ def test_a_rule_that_ends_unfinished_uploads_harms_nothing() -> None:
 
 
 def test_a_day_counts_as_days_do() -> None:
-    assert "on a day" in harmful(Settings(rules=(Rule("r", "", 0),)), "flights")[0]
+    assert "on a fixed date" in harmful(Settings(rules=(Rule("r", "", 0),)), "flights")[0]
 
 
 def test_object_lock_and_replication_are_named() -> None:

@@ -125,7 +125,7 @@ REFUSALS: list[tuple[Fake, dict[str, Any], str]] = [
         "is no longer on the timeline",
     ),
     (Fake([KEPT[0], KEPT[2], *UNDONE]), {}, f"commit {T[2]} of the savepoint is no longer in the active timeline"),
-    (Fake([*KEPT, *UNDONE, f"{T[11]}.inflight"]), {}, f"instant {T[11]} is pending and has no record here"),
+    (Fake([*KEPT, *UNDONE, f"{T[11]}.inflight"]), {}, f"instant {T[11]} is pending and has no record in etcd"),
     (
         Fake([*KEPT, *UNDONE], archived=(tl.Instant(T[5], "commit", tl.State.COMPLETED, T[6]),)),
         {},

@@ -79,7 +79,7 @@ def test_what_is_pending_is_waited_for_and_what_is_nobodys_is_refused() -> None:
     assert T3 in fake.done["message"]
     fake = Fake([*COMMITS, f"{T3}.commit.requested"])
     assert serve(fake)["result"] == "Failed"
-    assert "has no record here" in fake.done["message"]
+    assert "has no record in etcd" in fake.done["message"]
     assert fake.log == []
 
 

@@ -358,8 +358,8 @@ def test_it_ends_in_time_and_only_one_try_runs(world: World) -> None:
         ((Column("a\nb", "int"),), "column 'a\\nb' has a control character: Glue holds none in a name"),
         ((Column("s", "struct<a\x01:int>"),), "column 's' has a control character in the name of a field"),
         ((Column("s", f"struct<{'a' * 131_072}:int>"),), "has a type of 131084 characters: Glue holds 131072"),
-        ((Column("A", "int"), Column("a", "int")), "column 'a' is there 2 times in lower case"),
-        ((Column("Q", "int"),), "column 'q' is there 2 times in lower case"),
+        ((Column("A", "int"), Column("a", "int")), "column 'a' occurs 2 times in lower case"),
+        ((Column("Q", "int"),), "column 'q' occurs 2 times in lower case"),
     ],
 )
 def test_what_glue_cannot_hold_is_told_before_anything_is_changed(

@@ -72,14 +72,14 @@ def test_a_second_batch_of_an_overwrite_is_refused(tmp_path: Path) -> None:
     found, noted = batches(tmp_path, "second", "insert_overwrite")
     next(found)
     assert noted == []
-    with pytest.raises(UserCodeError, match=r"more than one batch.*; the first one is committed"):
+    with pytest.raises(UserCodeError, match=r"more than one batch.*; the first one is already committed"):
         next(found)
     assert len(list(batches(tmp_path, "second", "upsert")[0])) == 2
 
 
 def test_a_list_of_two_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     assert len(list(batches(tmp_path, "listed", "insert_overwrite", count=1)[0])) == 1
-    with pytest.raises(UserCodeError, match=r"more than one batch.*has written$"):
+    with pytest.raises(UserCodeError, match=r"more than one batch.*replace the first$"):
         batches(tmp_path, "listed", "insert_overwrite", count=2)
     assert len(list(batches(tmp_path, "listed", "upsert", count=2)[0])) == 2
 
@@ -88,8 +88,8 @@ def test_a_list_of_two_is_refused_before_anything_is_written(tmp_path: Path) -> 
     ("operation", "committed", "said"),
     [
         ("upsert", 0, "batch 1: "),
-        ("upsert", 1, r"batch 1 \(batches up to 1 are committed; yield an empty DataFrame for each"),
-        ("insert_overwrite", 1, r"batch 1 \(its batch is committed; yield nothing when"),
+        ("upsert", 1, r"batch 1 \(batches up to 1 are already committed: yield an empty DataFrame for each"),
+        ("insert_overwrite", 1, r"batch 1 \(its batch is already committed: yield nothing if"),
     ],
 )
 def test_a_function_whose_input_is_gone_is_told_what_is_committed(

@@ -188,7 +188,9 @@ def test_archival_says_which_writer_holds_it() -> None:
     found = timeline(*COMMITS)
     given_up = records(**{"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}})
     told = owner_that_holds(floor(found, given_up), given_up)
-    assert told == f"incarnation alive has given up the write {t(20)}; what is newer stays until it has ended"
+    assert told == (
+        f"incarnation alive has abandoned instant {t(20)}: newer instants are not archived until its process has ended"
+    )
     pending = records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})
     assert owner_that_holds(floor(found, pending), pending) == ""
     assert owner_that_holds(floor(found, records()), records()) == ""

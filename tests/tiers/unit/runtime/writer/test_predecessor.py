@@ -134,7 +134,7 @@ def test_a_rehearsal_that_fails_says_nothing_about_the_run() -> None:
         ({"closed": lambda: "a change of drainSeconds"}, FailureClass.ENDED_FOR_CHANGE, "a change of drainSeconds"),
         ({"alive": False}, FailureClass.INFRASTRUCTURE, "JVM has ended"),
         ({"seconds": 0.01}, FailureClass.INFRASTRUCTURE, "lake.load-0a1b2c3d-1 was not free within"),
-        ({"stop": SimpleNamespace(wait=lambda _: True)}, FailureClass.INFRASTRUCTURE, "asked to stop"),
+        ({"stop": SimpleNamespace(wait=lambda _: True)}, FailureClass.INFRASTRUCTURE, "stopped while waiting"),
     ],
     ids=["the gate is closed", "the JVM is gone", "too long", "stop"],
 )

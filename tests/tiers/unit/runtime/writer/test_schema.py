@@ -147,7 +147,7 @@ def test_types_that_are_refused_are_named_with_column_and_rule(old: str, new: st
         ("map<string,void>", "column n.value: it is new and has no type"),
         ("map<int,string>", "column n: it is map<int,string>; keys of a map are text"),
         ("struct<a array<map<date,int>>>", "column n.a.element: it is map<date,int>; keys of a map are text"),
-        ("interval day to second", "column n: it is interval day to second; an interval cannot be stored"),
+        ("interval day to second", "column n: it is interval day to second; Hudi cannot store an interval"),
         ("struct<a int,A int>", "in n: column A: the batch has it twice"),
         ("struct<a-b int>", "in n: column a-b: a name has letters, digits and _ only"),
         ("array<struct<1a int>>", "in n.element: column 1a: a name has letters, digits and _ only"),
@@ -244,7 +244,8 @@ def test_their_type_stays() -> None:
     with pytest.raises(
         SchemaMismatch,
         match=(
-            "column id: the table has int, the batch has bigint; the type of a key, partition or ordering column stays"
+            "column id: the table has int, the batch has bigint; the type of a key, partition or ordering column "
+            "cannot change"
         ),
     ):
         after(FIXED, "id bigint, p string, ts bigint")

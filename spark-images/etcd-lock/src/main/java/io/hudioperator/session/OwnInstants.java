@@ -194,8 +194,8 @@ public final class OwnInstants {
         }
         if (REPLACES.contains(action) && lock.isNonBlocking()) { // F423
             throw ErrorCode.STATEMENT.refusal("instant " + instant + " replaces file groups of a table of mode "
-                    + "NonBlocking, where a bucket keeps its file id: nobody would see what is written to it "
-                    + "later; use DELETE FROM, and an upsert");
+                    + "NonBlocking: a bucket keeps its file id in this mode, so rows that are written to it later "
+                    + "would be invisible; use DELETE FROM, and an upsert");
         }
     }
 
