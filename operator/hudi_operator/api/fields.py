@@ -149,7 +149,10 @@ def quantity(at: str | None = None) -> Any:
     either = [{"type": "integer"}, {"type": "string"}]
     pattern = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
     return _declare(
-        at, {"anyOf": either, "x-kubernetes-int-or-string": True, "maxLength": 32, "pattern": pattern}, NOTHING, None
+        at,
+        {"anyOf": either, "x-kubernetes-int-or-string": True, "minimum": 0, "maxLength": 32, "pattern": pattern},
+        NOTHING,
+        None,
     )
 
 
@@ -391,7 +394,7 @@ def check(value: object, schema: Mapping[str, Any], where: str) -> object:
             # ASCII: what the API server's regular expressions mean by \\s, too.
             if keyword in schema and not re.fullmatch(schema[keyword], value, re.ASCII):
                 raise SpecError(f"{where}: {_shown(value)} must match {schema[keyword]}")
-    elif kind == "integer":
+    elif kind in ("integer", "quantity"):
         least, most = schema.get("minimum"), schema.get("maximum")
         if least is not None and value < least:
             raise SpecError(f"{where}: {value} must be at least {least}")

@@ -61,6 +61,13 @@ REFUSED_WRITES = (
         "tests/tiers/unit/api/test_spec.py::test_what_names_an_item_stands_once",
     ),
     mutation(
+        "less-than-no-cpu",
+        "F517",
+        "a quantity below zero is launched",
+        o("api/fields", 'elif kind in ("integer", "quantity"):', 'elif kind == "integer":'),
+        "tests/tiers/unit/api/test_hostile_specs.py",
+    ),
+    mutation(
         "a-volume-without-a-name",
         "F506",
         "a volume that names no ConfigMap ends every action of its table",
