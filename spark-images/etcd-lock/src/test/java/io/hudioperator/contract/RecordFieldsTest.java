@@ -96,7 +96,7 @@ class RecordFieldsTest {
         Set<String> names = new TreeSet<>();
         Matcher m = FIELD.matcher(code);
         String before = "";
-        int end = -1;
+        int end = -2;
         while (m.find()) {
             // one character, the bracket, is between path("a") and .path("b")
             before = m.start() == end + 1 ? before + "." + m.group(1) : m.group(1);
