@@ -106,7 +106,7 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: s
     spec = {"storage": {"secretRefs": [{"name": name, "as": "Env", "prefix": "APP_"}]}}
     message = light_cluster.refused(table(author, **spec))
     assert (
-        f"Secret '{name}': names that begin with hudi-operator- or end with -spark-key or -storage-key are those of"
+        f"Secret '{name}': names that begin with hudi-operator- or end with -spark-key or -storage-key are reserved"
         in message
     )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
