@@ -56,7 +56,9 @@ class Served(Scene):
 
 @pytest.mark.parametrize("kind", STATUS)
 def test_the_bounds_are_those_of_the_crd(kind: str) -> None:
-    assert crds.differences(STATUS[kind], OF_KIND[kind], "status") == []
+    """Which lists name each item once is not a bound of a value: they are made of maps."""
+    found = crds.differences(STATUS[kind], OF_KIND[kind], "status")
+    assert [one for one in found if "x-kubernetes-list" not in one] == []
 
 
 def test_the_bounds_are_made_of_the_crds() -> None:
