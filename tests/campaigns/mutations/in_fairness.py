@@ -136,8 +136,22 @@ FAIRNESS = (
         "declares-nothing-writes-nothing",
         "availability",
         "a writer that declares no partitions is admitted beside everybody",
-        o("api/partitions", 'product(mine or ("*",), others or ("*",))', "product(mine, others)"),
+        o("api/partitions", 'tuple(patterns) or ("*",)', "tuple(patterns)"),
         f"{OVERLAPS}::test_who_declares_nothing_runs_alone",
+    ),
+    mutation(
+        "patterns-are-compared-without-end",
+        "F513",
+        "writers with many long patterns keep the operator from every other table",
+        o("plan/writers/overlaps", "        if self._left <= 0:\n", "        if not self._of:\n"),
+        f"{OVERLAPS}::test_what_is_too_much_to_compare_waits",
+    ),
+    mutation(
+        "a-star-ends-with-its-pattern",
+        "F513",
+        "the patterns of a writer are compared as if they were one",
+        o("api/partitions", "(reached | (self._above - reached)) & ~self._above", "reached | (self._above - reached)"),
+        "tests/tiers/unit/api/test_partitions.py::test_what_is_in_common_is_what_some_text_shows",
     ),
     mutation(
         "no-pattern-is-a-pattern",

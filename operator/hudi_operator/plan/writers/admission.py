@@ -106,12 +106,12 @@ def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
             decisions[writer.name] = found
     position = 0
     ahead: list[WriterView] = []
-    starts = overlaps.Starts(view)
+    starts, declared = overlaps.Starts(view), overlaps.Declarations(view)
     for queued in sorted(queue, key=lambda q: _order(view, q.writer, starts)):
         writer = queued.writer
         blocked = MAY_START(_Turn(view, stall, writer, running))
         if blocked is None:
-            blocked = overlaps.block(view, writer, running=running, ahead=ahead)
+            blocked = declared.block(writer, running=running, ahead=ahead)
             if blocked is not None:
                 ahead.append(writer)
         if blocked is None:
