@@ -72,6 +72,35 @@ REFUSED_WRITES = (
         "tests/tiers/unit/control/test_loop.py::test_a_volume_that_names_no_config_map_stops_nothing",
     ),
     mutation(
+        "an-unread-attempt-stops-its-table",
+        "F516",
+        "an attempt of which nobody can tell what is made for it ends every action of its table",
+        o(
+            "control/executor",
+            "unread[attempt] = NOTHING, error\n",
+            "unread[attempt] = NOTHING, error\n                raise\n",
+        ),
+        f"{_LOOP}::test_an_attempt_that_cannot_be_read_stops_no_other",
+    ),
+    mutation(
+        "an-unread-attempt-is-begun",
+        "F516",
+        "an attempt of which nobody can tell what is made for it is admitted",
+        o(
+            "control/executor",
+            "            context.waiting.add(attempt)\n            if not self._refusals",
+            "            if not self._refusals",
+        ),
+        f"{_LOOP}::test_an_attempt_that_cannot_be_read_stops_no_other",
+    ),
+    mutation(
+        "amounts-are-any-value",
+        "F516",
+        "a podTemplate with `limits: null` is launched, and its writer has no status",
+        o("api/pod_template", "if not isinstance(resources.get(field, {}), Mapping):", "if resources is None:"),
+        "tests/tiers/unit/api/test_pod_template.py::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
         "an-insert-that-says-upsert",
         "F496 I13",
         "an upsert that Hudi carries out as an insert keeps two rows of one key",
