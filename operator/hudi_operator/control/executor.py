@@ -231,7 +231,6 @@ class Executor:
                 found[attempt], unread[attempt] = NOTHING, error
         self._refusals.keep(context.key, {attempt: one.digest for attempt, one in found.items()})
         for attempt, why in unread.items():
-            context.waiting.add(attempt)
             if not self._refusals.wait(context.key, attempt, NOTHING.digest):
                 text = f"what is made for attempt {attempt} cannot be read: {type(why).__name__}: {why}"[:500]
                 LOG.error("%s: %s", "/".join(context.key), text, exc_info=why)

@@ -89,8 +89,8 @@ REFUSED_WRITES = (
         "an attempt of which nobody can tell what is made for it is admitted",
         o(
             "control/executor",
-            "            context.waiting.add(attempt)\n            if not self._refusals",
-            "            if not self._refusals",
+            '                self._refusals.refused(context.key, attempt, NOTHING.digest, Refused(text, reason="Invalid"))\n',
+            "",
         ),
         f"{_LOOP}::test_an_attempt_that_cannot_be_read_stops_no_other",
     ),

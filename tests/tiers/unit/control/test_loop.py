@@ -352,7 +352,11 @@ def test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_a
     assert refusals.facts(KEY) == {}
 
 
-@pytest.mark.parametrize("spec", [None, {"volumes": 3}, {"volumes": [], "containers": {1}}])
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize("spec", [None, {"volumes": 3}, {"volumes": [], "containers": {1}}, {"containers": ENDLESS}])
 def test_an_attempt_that_cannot_be_read_stops_no_other(spec: Any) -> None:
     """F516: whatever stands in its pod, nobody else waits for it, and it is told once."""
     refusals, cluster = Refusals(), Refusing()

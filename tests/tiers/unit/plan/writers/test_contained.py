@@ -8,7 +8,11 @@ import pytest
 
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.plan.writers import attempts, overlaps, schedules, source_tables, writer_status
-from tests.support.world.simulated_world import World, at_step, finished, ready_world
+from tests.support.world.simulated_world import at_step, finished, ready_world
+
+
+class Defect(Exception):
+    """What nobody expects."""
 
 
 def of_odd(value: Any) -> bool:
@@ -22,7 +26,7 @@ def defect(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
 
     def broken(*args: Any, **kwargs: Any) -> Any:
         if any(map(of_odd, args)):
-            raise TypeError("unhashable type: 'list'")
+            raise Defect("unhashable type: 'list'")
         return whole(*args, **kwargs)
 
     monkeypatch.setattr(module, name, broken)
@@ -81,7 +85,7 @@ def test_a_defect_of_the_reader_is_a_spec_that_cannot_be_read(monkeypatch: pytes
 
     def broken(obj: dict[str, Any]) -> Any:
         if obj["metadata"]["name"] == "odd" and "source" in obj["spec"]:
-            raise TypeError("unhashable type: 'list'")
+            raise Defect("unhashable type: 'list'")
         return parse(obj)
 
     monkeypatch.setattr(WriterSpec, "from_object", staticmethod(broken))
@@ -90,7 +94,7 @@ def test_a_defect_of_the_reader_is_a_spec_that_cannot_be_read(monkeypatch: pytes
     world.make_writer("other")
     world.run(finished("other"))
     told = world.condition(world.writers["odd"], "Stalled")
-    assert (told["reason"], told["message"]) == ("InvalidSpec", "TypeError: unhashable type: 'list'")
+    assert (told["reason"], told["message"]) == ("InvalidSpec", "Defect: unhashable type: 'list'")
 
 
 def test_a_defect_of_the_reader_keeps_nobody_from_being_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +108,7 @@ def test_a_defect_of_the_reader_keeps_nobody_from_being_fenced(monkeypatch: pyte
 
     def broken(obj: dict[str, Any]) -> Any:
         if obj["spec"]["recordKeyFields"] == ["id"]:
-            raise TypeError("unhashable type: 'list'")
+            raise Defect("unhashable type: 'list'")
         return parse(obj)
 
     monkeypatch.setattr(TableSpec, "from_object", staticmethod(broken))
