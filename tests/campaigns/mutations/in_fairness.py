@@ -129,7 +129,7 @@ FAIRNESS = (
         "slips-past",
         "F24",
         "a writer starts beside those that run although it would keep out one that has waited longer",
-        o("plan/writers/admission", "                ahead.append(writer)\n", "                ahead[:] = []\n"),
+        o("plan/writers/admission", "            ahead.append(turn.writer)\n", "            ahead[:] = []\n"),
         f"{OVERLAPS}::test_nobody_slips_past_who_waits",
     ),
     mutation(
