@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,8 @@ PROTOCOL_LOG = logging.getLogger("hudi_operator.protocol")
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
 
+_REVISION = re.compile("[0-9]{1,19}")
+"""Revisions are signed numbers of 64 bits."""
 _SINGLE = frozenset({Kind.GATE, Kind.LOCK, Kind.CLOCK})
 _CONTROL_GROUPS = {Kind.ADMIT: "admits", Kind.FENCE: "fences", Kind.REQUEST: "requests", Kind.SEEN: "seen"}
 _TABLE_GROUPS = {
@@ -88,7 +91,7 @@ class RevisionNotes:
     def read(self, annotations: Mapping[str, str]) -> None:
         """Annotations that an earlier leader stored."""
         for key, value in annotations.items():
-            if key.startswith(self.PREFIX) and value.isdigit():
+            if key.startswith(self.PREFIX) and _REVISION.fullmatch(value):
                 self._revisions.seen(key.removeprefix(self.PREFIX), int(value))
 
 

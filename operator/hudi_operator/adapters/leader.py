@@ -164,6 +164,11 @@ class Leader:
         except Retryable as error:
             LOG.warning("leader election: %s", error)
             return 0.0
+        except Exception:
+            # Whatever somebody has answered, or written into the Lease: the thread must not end,
+            # or this replica never leads (F514).
+            LOG.exception("leader election")
+            return 0.0
         return sent + self._config.renew_deadline_seconds
 
     async def _read(self, api: ApiServer) -> JsonDict | None:

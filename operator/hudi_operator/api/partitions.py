@@ -9,13 +9,12 @@ partition fields: ``*`` stands for any characters, ``/`` included, ``?`` for one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import product
 
 SEPARATOR = "/"
 MOST_STARS = 5
-"""Number of ``*`` in a pattern: two patterns are compared in the product of their stars."""
+"""Number of ``*`` in a pattern."""
 MEANS_NOTHING = "[]{}!\\"
 """Characters that other patterns give a meaning to, and these do not."""
 
@@ -42,38 +41,72 @@ def normal(pattern: str, fields: Sequence[str]) -> str:
     )
 
 
-def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
-    """The first two patterns that match a common partition; None: there is none.
+class Patterns:
+    """Patterns that are compared with others all at once (F513).
 
-    An empty list means ``*``.
+    A set of positions in all of them is one int: a pattern of n characters has n + 1 bits, from
+    before its first character to behind its last one, and one above them that is never reached.
     """
-    return next(((a, b) for a, b in product(mine or ("*",), others or ("*",)) if intersect(a, b)), None)
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """No pattern: any partition, which is ``*``."""
+        self.patterns = tuple(patterns) or ("*",)
+        self._starts = self._stars = self._any = self._above = 0
+        self._ends: list[int] = []
+        of: dict[str, int] = {}
+        at = 1
+        for pattern in map(_short, self.patterns):
+            self._starts |= at
+            for char in pattern:
+                of[char] = of.get(char, 0) | at
+                at <<= 1
+            self._ends.append(at)
+            self._above |= at << 1
+            at <<= 2
+        self._stars, one = of.pop("*", 0), of.pop("?", 0)
+        self._of = {char: positions | one for char, positions in of.items()}
+        self._other = one
+        self._any = one
+        for positions in of.values():
+            self._any |= positions
+
+    def first_met(self, pattern: str) -> tuple[str | None, int]:
+        """The first of them that matches some text that ``pattern`` matches, and the steps taken.
+
+        A step is one character of ``pattern``.
+        """
+        steps, reached = 0, self._behind_stars(self._starts)
+        for char in _short(pattern):
+            steps += 1
+            if char == "*":
+                # Every position from the first one on, in each pattern.
+                reached = (reached | (self._above - reached)) & ~self._above
+                continue
+            fits = self._any if char == "?" else self._of.get(char, self._other)
+            reached = self._behind_stars((reached & fits) << 1 | reached & self._stars)
+            if not reached:
+                return None, steps
+        return next((p for p, end in zip(self.patterns, self._ends, strict=True) if reached & end), None), steps
+
+    def _behind_stars(self, reached: int) -> int:
+        """A ``*`` may stand for nothing."""
+        return reached | (reached & self._stars) << 1
 
 
-@lru_cache(maxsize=16384)
-def intersect(a: str, b: str) -> bool:
-    """Whether some text matches both patterns."""
-    # Positions in a and b that some text can have reached, when both patterns are read in parallel.
-    reached, seen = [(0, 0)], {(0, 0)}
-    while reached:
-        i, j = reached.pop()
-        if i == len(a) and j == len(b):
-            return True
-        for step in _steps(a, i, b, j):
-            if step not in seen:
-                seen.add(step)
-                reached.append(step)
-    return False
+def in_common(mine: Patterns, others: Patterns) -> tuple[tuple[str, str] | None, int]:
+    """The first two patterns that match a common partition, and the steps taken.
+
+    None: there are no such two.
+    """
+    taken = 0
+    for pattern in mine.patterns:
+        met, steps = others.first_met(pattern)
+        taken += steps
+        if met is not None:
+            return (pattern, met), taken
+    return None, taken
 
 
-def _steps(a: str, i: int, b: str, j: int) -> list[tuple[int, int]]:
-    """Positions after one more character, or after the end of a ``*``."""
-    left, right = a[i : i + 1], b[j : j + 1]
-    steps = []
-    if left == "*":
-        steps.append((i + 1, j))
-    if right == "*":
-        steps.append((i, j + 1))
-    if left and right and (left == right or left in "*?" or right in "*?"):
-        steps.append((i if left == "*" else i + 1, j if right == "*" else j + 1))
-    return steps
+def _short(pattern: str) -> str:
+    """The same with one ``*`` for several in a row."""
+    return re.sub(r"\*+", "*", pattern)

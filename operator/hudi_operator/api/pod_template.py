@@ -267,6 +267,8 @@ def _of_our_resources(at: str, container: JsonDict) -> Iterator[str]:
     resources = _object(container, "resources")
     yield from _other(f"{at}.resources.", resources, {"limits", "requests"})
     for field in ("limits", "requests"):
+        if not isinstance(resources.get(field, {}), Mapping):
+            yield f"{at}.resources.{field}: expected an object, found {resources[field]!r:.80}"
         for name in _object(resources, field):
             if "/" not in name:
                 yield f"{at}.resources.{field}: {name} is set by memory and resources beside podTemplate"

@@ -11,6 +11,7 @@ the gate take precedence over both (``view.py``).
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from hudi_contract import naming
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 
 JsonDict = dict[str, Any]
+LOG = logging.getLogger(__name__)
 
 _TABLE_ID = re.compile(naming.TABLE_ID)
 
@@ -30,8 +32,18 @@ def read_table(obj: JsonDict) -> tuple[TableSpec | None, str]:
     """
     try:
         return TableSpec.from_object(obj), ""
-    except SpecError as error:
-        return _for_settling(obj), str(error)
+    except Exception as error:
+        return _for_settling(obj), why_unread(error)
+
+
+def why_unread(error: Exception) -> str:
+    """Field and reason.
+
+    A defect of the reader is a reason, too: it must not stop other objects (F515).
+    """
+    if not isinstance(error, SpecError):
+        LOG.error("a spec cannot be read", exc_info=error)
+    return str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"[:500]
 
 
 def known_writer(obj: JsonDict) -> WriterSpec | None:
@@ -46,12 +58,17 @@ def known_writer(obj: JsonDict) -> WriterSpec | None:
     kept: JsonDict = {"tableRef": {"name": "unread"}}
     for name in ("", "suspend", "stop"):
         one = {name: spec[name]} if name in spec else {}
-        try:
-            found = WriterSpec.from_object({**obj, "spec": {**kept, **one}})
-        except SpecError:
-            continue
-        kept |= one
+        if (read := _writer({**obj, "spec": {**kept, **one}})) is not None:
+            found = read
+            kept |= one
     return found
+
+
+def _writer(obj: JsonDict) -> WriterSpec | None:
+    try:
+        return WriterSpec.from_object(obj)
+    except Exception:
+        return None
 
 
 def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
@@ -73,7 +90,7 @@ def _for_settling(obj: JsonDict) -> TableSpec | None:
     def readable(section: JsonDict) -> bool:
         try:
             TableSpec.from_object({**meta, "spec": {**required, **section}})
-        except SpecError:
+        except Exception:
             return False
         return True
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
+Making = act.Apply | act.CreatePod | act.CreateKey | act.GiveCredentials
+"""Actions that make an object."""
 
 
 def attempt_of(action: act.Action) -> str:
@@ -27,20 +30,31 @@ def attempt_of(action: act.Action) -> str:
     return ""
 
 
-def made_of_attempts(plan: act.Plan) -> dict[str, str]:
-    """By attempt, a digest of what the plan makes for it."""
-    made: dict[str, list[JsonDict]] = {}
+@dataclass(frozen=True)
+class Begun:
+    """What a plan makes for one attempt."""
+
+    digest: str
+    files: frozenset[str] = frozenset()
+    """The ConfigMaps that its pod mounts."""
+
+
+def made_of_attempts(plan: act.Plan) -> dict[str, list[Making]]:
+    """By attempt, the actions of a plan that make something for it."""
+    made: dict[str, list[Making]] = {}
     for action in plan.actions:
-        if isinstance(action, act.Apply | act.CreatePod | act.CreateKey | act.GiveCredentials) and (
-            attempt := attempt_of(action)
-        ):
-            made.setdefault(attempt, []).append(action.manifest)
-    return {a: hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for a, each in made.items()}
+        if isinstance(action, Making) and (attempt := attempt_of(action)):
+            made.setdefault(attempt, []).append(action)
+    return made
 
 
-def files_of_attempts(plan: act.Plan) -> dict[str, frozenset[str]]:
-    """The ConfigMaps that the pod of each attempt mounts that the plan begins."""
-    return {attempt_of(a): frozenset(files_of_pod(a.manifest)) for a in plan.actions if isinstance(a, act.CreatePod)}
+def begun(made: Sequence[Making]) -> Begun:
+    """What these actions make for their attempt."""
+    manifests = json.dumps([action.manifest for action in made], sort_keys=True)
+    pods = [action.manifest for action in made if isinstance(action, act.CreatePod)]
+    return Begun(
+        hashlib.sha256(manifests.encode()).hexdigest(), frozenset(name for pod in pods for name in files_of_pod(pod))
+    )
 
 
 def files_of_pod(pod: JsonDict) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
-from hudi_operator.control.begun import attempt_of, files_of_attempts, made_of_attempts, secrets_of_pod
+from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
 from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
@@ -36,6 +36,8 @@ EVENTS_SECONDS = 3.0
 """Maximum time for the events of one look."""
 KEY_BYTES = 32
 """Length of a key that the operator makes."""
+NOTHING = Begun("")
+"""Of an attempt for which the plan makes nothing, or that cannot be read."""
 FOREIGN_KEY_GRACE_SECONDS = 5
 """Grace period of a pod whose key somebody else has made; never 0."""
 
@@ -132,12 +134,9 @@ class Executor:
         """
         context, events = Context(key, observed), list[act.EmitEvent]()
         try:
-            taken, files = await self._taken_names(plan), files_of_attempts(plan)
-            context.refused.extend(taken.values())
-            begun = made_of_attempts(plan)
-            self._refusals.keep(key, begun)
+            made, taken = await self._begun(context, plan)
             self._questions.keep(key, observed)
-            context.waiting.update(a for a, digest in begun.items() if self._refusals.wait(key, a, digest))
+            context.waiting.update(a for a, one in made.items() if self._refusals.wait(key, a, one.digest))
             await self._withdraw_unmade(context, plan, {*taken, *context.waiting})
             for action in plan.actions:
                 self._check_leader()
@@ -148,10 +147,10 @@ class Executor:
                     not context.writes.withhold(action, last=context.observed.table is None)
                     and attempt not in taken
                     and attempt not in context.waiting
-                    and not context.foreign_files & files.get(attempt, frozenset())
+                    and not context.foreign_files & made.get(attempt, NOTHING).files
                 ):
-                    await self._attempted(context, action, attempt, begun.get(attempt, ""))
-            for attempt in begun.keys() - context.waiting:
+                    await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
+            for attempt in made.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
             if context.refused:
                 raise Fatal("; ".join(context.refused))
@@ -210,17 +209,34 @@ class Executor:
         """Whether something was refused, or is no more, or was answered, since a table was seen."""
         return self._refusals.facts(key) != observed.refusals or self._questions.facts(key) != observed.executor_answers
 
-    async def _taken_names(self, plan: act.Plan) -> dict[str, str]:
-        """Attempts whose names somebody else's objects have, with what is to be said of that.
+    async def _begun(self, context: Context, plan: act.Plan) -> tuple[dict[str, Begun], set[str]]:
+        """What the plan makes for each attempt, and attempts whose names others' objects have.
 
-        It is asked before they are admitted: the gateway knows a pod by its name. Everything else
-        in the plan goes on.
+        It is asked before they are admitted: the gateway knows a pod by its name. An attempt of
+        which it cannot be told waits, as one that is refused; everything else goes on (F516).
         """
-        taken: dict[str, str] = {}
-        for action in plan.actions:
-            if isinstance(action, act.CreatePod) and (problem := await self._taken_name(action.manifest)):
-                taken[attempt_of(action)] = problem
-        return taken
+        found: dict[str, Begun] = {}
+        taken: set[str] = set()
+        unread: dict[str, Exception] = {}
+        for attempt, made in made_of_attempts(plan).items():
+            try:
+                for action in made:
+                    if isinstance(action, act.CreatePod) and (problem := await self._taken_name(action.manifest)):
+                        taken.add(attempt)
+                        context.refused.append(problem)
+                found[attempt] = begun(made)
+            except (Retryable, Fatal):
+                raise
+            except Exception as error:
+                found[attempt], unread[attempt] = NOTHING, error
+        self._refusals.keep(context.key, {attempt: one.digest for attempt, one in found.items()})
+        for attempt, why in unread.items():
+            if not self._refusals.wait(context.key, attempt, NOTHING.digest):
+                text = f"what is made for attempt {attempt} cannot be read: {type(why).__name__}: {why}"[:500]
+                LOG.error("%s: %s", "/".join(context.key), text, exc_info=why)
+                context.refused.append(text)
+                self._refusals.refused(context.key, attempt, NOTHING.digest, Refused(text, reason="Invalid"))
+        return found, taken
 
     async def _tell(self, context: Context, events: list[act.EmitEvent]) -> None:
         try:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import read_table
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.tolerant import read_table, why_unread
 
 JsonDict = dict[str, Any]
 
@@ -63,8 +63,8 @@ class Objects:
 def _read_writer(obj: JsonDict) -> ReadWriter:
     try:
         return ReadWriter(obj, WriterSpec.from_object(obj), "")
-    except SpecError as error:
-        return ReadWriter(obj, None, str(error))
+    except Exception as error:
+        return ReadWriter(obj, None, why_unread(error))
 
 
 def read_whole(obj: JsonDict) -> ReadTable:
@@ -74,5 +74,5 @@ def read_whole(obj: JsonDict) -> ReadTable:
     """
     try:
         return ReadTable(TableSpec.from_object(obj), "")
-    except SpecError as error:
-        return ReadTable(None, str(error))
+    except Exception as error:
+        return ReadTable(None, why_unread(error))

@@ -226,16 +226,14 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
             "; ".join(step.summary), (*step.actions, *rights.late), step.requeue, (*step.failed, *rights.failed)
         )
     decisions: dict[str, Decision] = {}
-    statuses = guarded("who may start", lambda: _decide(view, progress, decisions))
+    starts: dict[str, PartialPlan] = {}
+    statuses = guarded("who may start", lambda: _decide(view, progress, decisions, starts))
     # New attempts before repeated ones: a pod that is refused repeatedly does not make other
     # writers wait.
     order = sorted(
         (w for w in view.writers if w.name in decisions), key=lambda w: decisions[w.name].kind is not Kind.START
     )
-    each = [
-        guarded(f"the status of {w.name}", partial(_writer_step, view, w, progress[w.name], decisions[w.name]))
-        for w in order
-    ]
+    each = [starts.get(w.name) or _writer(view, w, progress[w.name], decisions[w.name]) for w in order]
     writers = together([statuses, *each, rights])
     summary, failed = (*step.summary, *writers.summary), (*step.failed, *writers.failed)
     sentence = "; ".join((*summary, *failed)) or _idle_sentence(view, decisions)
@@ -248,9 +246,35 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
     return Plan(sentence, plan, min(step.requeue, writers.requeue), (*failed, *own.failed))
 
 
-def _decide(view: View, progress: dict[str, Progress], decisions: dict[str, Decision]) -> PartialPlan:
-    decisions.update(admission.decide(view, progress))
-    return PartialPlan()
+def _decide(
+    view: View, progress: dict[str, Progress], decisions: dict[str, Decision], starts: dict[str, PartialPlan]
+) -> PartialPlan:
+    """``starts``: the steps of writers that start now, by name."""
+
+    def planned(writer: WriterView, decision: Decision) -> str:
+        step = guarded(
+            f"the start of {writer.name}", partial(_writer_step, view, writer, progress[writer.name], decision)
+        )
+        if not step.failed:
+            starts[writer.name] = step
+        return "; ".join(step.failed)
+
+    decisions.update(admission.decide(view, progress, planned=planned))
+    return PartialPlan(failed=tuple(d.message for d in decisions.values() if d.reason == admission.PLANNING_FAILED))
+
+
+def _writer(view: View, writer: WriterView, progress: Progress, decision: Decision) -> PartialPlan:
+    """One writer. If nothing else can be planned for it, its status says so (F515)."""
+    step = guarded(f"the status of {writer.name}", partial(_writer_step, view, writer, progress, decision))
+    if not step.failed:
+        return step
+
+    def told() -> PartialPlan:
+        why = decision.message if decision.reason == admission.PLANNING_FAILED else step.failed[0]
+        update = writer_status.update(writer, writer_status.undecided(view, writer, why))
+        return PartialPlan(() if update is None else (update,))
+
+    return together([step, guarded(f"what stops {writer.name}", told)])
 
 
 def _own_status(view: View, decisions: dict[str, Decision], sentence: str, failed: tuple[str, ...]) -> PartialPlan:

@@ -120,7 +120,7 @@ READING = (
         "a-table-that-cannot-be-read-is-not-settled",
         "F69",
         "of a HudiTable that cannot be read nothing is known, and its dead writers are nobody's",
-        o("api/tolerant", "return _for_settling(obj), str(error)", "return None, str(error)"),
+        o("api/tolerant", "return _for_settling(obj), why_unread(error)", "return None, why_unread(error)"),
         f"{UNREADABLE_TABLE}::test_the_dead_are_fenced_proven_unlocked_and_rolled_back",
     ),
     mutation(

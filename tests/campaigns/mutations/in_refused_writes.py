@@ -28,6 +28,7 @@ _SCHEDULE = (
     "::test_a_schedule_whose_spec_cannot_be_read_goes_on_later_and_costs_nothing"
 )
 _RESTART = "tests/tiers/unit/plan/test_rules.py::test_a_restart_begins_a_run_whatever_it_waits_for"
+_CONTAINED = "tests/tiers/unit/plan/writers/test_contained.py"
 _CLASSIFY = "tests/tiers/unit/model/test_classify.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
@@ -77,6 +78,87 @@ REFUSED_WRITES = (
             'if "configMap" in source and (name := source["configMap"]["name"]):',
         ),
         "tests/tiers/unit/control/test_loop.py::test_a_volume_that_names_no_config_map_stops_nothing",
+    ),
+    mutation(
+        "an-unread-attempt-stops-its-table",
+        "F516",
+        "an attempt of which nobody can tell what is made for it ends every action of its table",
+        o(
+            "control/executor",
+            "unread[attempt] = NOTHING, error\n",
+            "unread[attempt] = NOTHING, error\n                raise\n",
+        ),
+        f"{_LOOP}::test_an_attempt_that_cannot_be_read_stops_no_other",
+    ),
+    mutation(
+        "an-unread-attempt-is-begun",
+        "F516",
+        "an attempt of which nobody can tell what is made for it is admitted",
+        o(
+            "control/executor",
+            'self._refusals.refused(context.key, attempt, NOTHING.digest, Refused(text, reason="Invalid"))',
+            "pass",
+        ),
+        f"{_LOOP}::test_an_attempt_that_cannot_be_read_stops_no_other",
+    ),
+    mutation(
+        "amounts-are-any-value",
+        "F516",
+        "a podTemplate with `limits: null` is launched, and its writer has no status",
+        o("api/pod_template", "if not isinstance(resources.get(field, {}), Mapping):", "if resources is None:"),
+        "tests/tiers/unit/api/test_pod_template.py::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "one-defect-stops-every-writer",
+        "F515",
+        "a writer of which nobody can tell whether it may start keeps the status and the start of all others",
+        o("plan/writers/admission", "    except Exception as error:\n", "    except OSError as error:\n"),
+        f"{_CONTAINED}::test_a_defect_stops_one_writer",
+    ),
+    mutation(
+        "a-start-that-cannot-be-planned-keeps-its-place",
+        "F515",
+        "a writer whose pod cannot be made takes a place of maxWriters for ever",
+        o(
+            "plan/writers/admission",
+            "elif problem := planned(writer, start := _start(queued)):",
+            "elif (problem := planned(writer, start := _start(queued))) and not start.number:",
+        ),
+        f"{_CONTAINED}::test_a_defect_stops_one_writer",
+    ),
+    mutation(
+        "nobody-says-why-a-writer-stands-still",
+        "F515",
+        "a writer whose status cannot be planned has the one of before",
+        o(
+            "plan/table",
+            "    if not step.failed:\n        return step\n",
+            "    if not step.late:\n        return step\n",
+        ),
+        f"{_CONTAINED}::test_a_defect_stops_one_writer",
+        f"{_CONTAINED}::test_a_running_attempt_stays_in_a_status_that_cannot_be_planned",
+    ),
+    mutation(
+        "a-defect-of-the-reader-stops-the-table",
+        "F515",
+        "a HudiWriter that the reader does not expect stops its table",
+        o(
+            "model/objects",
+            "    except Exception as error:\n        return ReadWriter(",
+            "    except OSError as error:\n        return ReadWriter(",
+        ),
+        f"{_CONTAINED}::test_a_defect_of_the_reader_is_a_spec_that_cannot_be_read",
+    ),
+    mutation(
+        "a-table-that-the-reader-does-not-expect",
+        "F515",
+        "nobody is fenced in a table whose spec the reader does not expect",
+        o(
+            "api/tolerant",
+            "    except Exception as error:\n        return _for_settling(",
+            "    except OSError as error:\n        return _for_settling(",
+        ),
+        f"{_CONTAINED}::test_a_defect_of_the_reader_keeps_nobody_from_being_fenced",
     ),
     mutation(
         "an-insert-that-says-upsert",

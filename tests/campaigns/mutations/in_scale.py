@@ -11,9 +11,24 @@ OBSERVE = "tests/tiers/unit/control/test_observe.py"
 MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
 LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
+LEADER = "tests/tiers/unit/adapters/test_leader.py"
 ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
+    mutation(
+        "an-election-ends-with-one-round",
+        "F514",
+        "a replica whose API server has answered nonsense once never leads again",
+        o("adapters/leader", "        except Exception:\n", "        except OSError:\n"),
+        f"{LEADER}::test_a_round_that_fails_is_followed_by_another",
+    ),
+    mutation(
+        "any-digit-is-a-revision",
+        "F514",
+        "an annotation of the Lease keeps every replica from leading",
+        o("adapters/etcd", "_REVISION.fullmatch(value)", "value.isdigit()"),
+        f"{LEADER}::test_an_annotation_that_is_no_revision_does_not_count",
+    ),
     mutation(
         "backs-off-from-a-lost-node",
         "F260",

@@ -524,7 +524,7 @@ TENANTS = (
         "a pod of the operator's mounts files, or trusts a gateway, that somebody else has chosen",
         o(
             "control/executor",
-            "                    and not context.foreign_files & files.get(attempt, frozenset())\n",
+            "                    and not context.foreign_files & made.get(attempt, NOTHING).files\n",
         ),
         f"{LOOP}::test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it",
     ),

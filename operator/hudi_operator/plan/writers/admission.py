@@ -8,10 +8,13 @@ longer than a driver needs to start. The driver waits for the rest before it rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import TypeVar
 
 from hudi_contract.words import Concurrency, WriterState
 from hudi_operator.api import kafka, options
@@ -29,6 +32,10 @@ from hudi_operator.plan.writers import attempts, event_log, overlaps, replacing,
 from hudi_operator.plan.writers.attempts import Progress
 from hudi_operator.plan.writers.block import Block
 
+LOG = logging.getLogger(__name__)
+PLANNING_FAILED = "PlanningFailed"
+T = TypeVar("T")
+_Order = tuple[bool, int, int, str, str]
 START_SECONDS = 30.0
 """A successor starts this long before the lock of its predecessor is free: its pod, its JVM and its
 Spark session come up meanwhile.
@@ -89,38 +96,69 @@ class _Queued:
     resting: str = ""
 
 
-def decide(view: View, progress: Mapping[str, Progress]) -> dict[str, Decision]:
+def decide(
+    view: View, progress: Mapping[str, Progress], *, planned: Callable[[WriterView, Decision], str] = lambda *_: ""
+) -> dict[str, Decision]:
     """One decision per writer, by name.
 
     At most one attempt per writer and ``maxWriters`` in all are active (I9 within SingleWriter).
+    ``planned`` plans a start, and says why it cannot: that writer takes no place. A defect that
+    concerns one writer stops this one alone (F515).
     """
     stall = table_stall(view)
     decisions: dict[str, Decision] = {}
     running = [w.name for w in view.writers if w.active is not None]
-    queue: list[_Queued] = []
+    starts, declared = overlaps.Starts(view), overlaps.Declarations(view)
+    queue: list[tuple[_Order, _Queued]] = []
     for writer in view.writers:
-        found = _own_state(view, writer, progress[writer.name])
-        if isinstance(found, _Queued):
-            queue.append(found)
-        else:
+        found = _contained(writer, partial(_own_state, view, writer, progress[writer.name]))
+        if isinstance(found, Decision):
             decisions[writer.name] = found
+            continue
+        order = _contained(writer, partial(_order, view, writer, starts))
+        if isinstance(order, Decision):
+            decisions[writer.name] = order
+        else:
+            queue.append((order, found))
     position = 0
     ahead: list[WriterView] = []
-    starts = overlaps.Starts(view)
-    for queued in sorted(queue, key=lambda q: _order(view, q.writer, starts)):
+    for _, queued in sorted(queue, key=itemgetter(0)):
         writer = queued.writer
-        blocked = MAY_START(_Turn(view, stall, writer, running))
-        if blocked is None:
-            blocked = overlaps.block(view, writer, running=running, ahead=ahead)
-            if blocked is not None:
-                ahead.append(writer)
-        if blocked is None:
-            decisions[writer.name] = _start(queued)
+        turn = _Turn(view, stall, writer, running)
+        blocked = _contained(writer, partial(_blocked, turn, declared, ahead))
+        if isinstance(blocked, Decision):
+            decisions[writer.name] = blocked
+        elif blocked is not None:
+            position += 1
+            decisions[writer.name] = _wait(queued, blocked, position)
+        elif problem := planned(writer, start := _start(queued)):
+            decisions[writer.name] = Decision(Kind.STALLED, PLANNING_FAILED, problem)
+        else:
+            decisions[writer.name] = start
             running.append(writer.name)
-            continue
-        position += 1
-        decisions[writer.name] = _wait(queued, blocked, position)
     return decisions
+
+
+def _blocked(turn: _Turn, declared: overlaps.Declarations, ahead: list[WriterView]) -> Block | None:
+    """Why a writer does not start now.
+
+    ``ahead``: those that keep others out of their partitions.
+    """
+    blocked = MAY_START(turn)
+    if blocked is None:
+        blocked = declared.block(turn.writer, running=turn.running, ahead=ahead)
+        if blocked is not None:
+            ahead.append(turn.writer)
+    return blocked
+
+
+def _contained(writer: WriterView, ask: Callable[[], T]) -> T | Decision:
+    try:
+        return ask()
+    except Exception as error:
+        LOG.exception("whether HudiWriter %s may start cannot be decided", writer.name)
+        told = f"whether {writer.name} may start cannot be decided: {type(error).__name__}: {error}"
+        return Decision(Kind.STALLED, PLANNING_FAILED, told[:500])
 
 
 def _start(queued: _Queued) -> Decision:
@@ -144,7 +182,7 @@ def _wait(queued: _Queued, blocked: Block, position: int) -> Decision:
     return Decision(Kind.WAIT, blocked.reason, blocked.message, position=position, blocked_by=blocked.blocked_by)
 
 
-def _order(view: View, writer: WriterView, starts: overlaps.Starts) -> tuple[bool, int, int, str, str]:
+def _order(view: View, writer: WriterView, starts: overlaps.Starts) -> _Order:
     """As in the queue for the lock (F24).
 
     Writers that were overtaken too often come before all others, the longest waiting first.

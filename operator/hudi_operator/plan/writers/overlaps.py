@@ -23,6 +23,10 @@ MAX_OVERTAKES = 8
 """Number of other writers' attempts that may start while a writer waits, before it comes first; as
 in the queue for the lock (F24).
 """
+MOST_STEPS = 500_000
+"""Characters of patterns that are compared in one look: less than half a second. The first in the
+queue needs at most 262,144: 64 running writers, and its own 32 patterns of 128 characters.
+"""
 
 
 def problem(view: View, writer: WriterSpec) -> str:
@@ -37,26 +41,49 @@ def problem(view: View, writer: WriterSpec) -> str:
     return ""
 
 
-def block(view: View, writer: WriterView, *, running: Sequence[str], ahead: Sequence[WriterView]) -> Block | None:
-    """The first writer that may write one of this writer's partitions.
+class Declarations:
+    """What the writers of a table declare, read once for all that wait, and compared (F513)."""
 
-    It is a running writer, or one ahead in the queue.
-    """
-    if view.table.admission != "DisjointPartitions":
-        return None
-    mine = _declared(view, writer)
-    active = [w for w in view.writers if w.name in running and w.name != writer.name]
-    for other in (*active, *ahead):
-        found = partitions.in_common(mine, _declared(view, other))
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._left = MOST_STEPS
+        self._of: dict[str, partitions.Patterns] = {}
+
+    def block(self, writer: WriterView, *, running: Sequence[str], ahead: Sequence[WriterView]) -> Block | None:
+        """The first writer that may write one of this writer's partitions.
+
+        It is a running writer, or one ahead in the queue.
+        """
+        if self._view.table.admission != "DisjointPartitions":
+            return None
+        active = [w for w in self._view.writers if w.name in running and w.name != writer.name]
+        return next((b for other in active if (b := self._between(writer, other, "runs"))), None) or next(
+            (b for other in ahead if (b := self._between(writer, other, "comes first"))), None
+        )
+
+    def _between(self, writer: WriterView, other: WriterView, doing: str) -> Block | None:
+        if self._left <= 0:
+            # It may be, so it waits; the first in the queue is always compared.
+            text = (
+                f"{other.name} {doing} and may write the same partitions: the writers of this table declare more and "
+                "longer spec.partitions than are compared at once"
+            )
+            return Block("OverlappingPartitions", text, other.name)
+        found, steps = partitions.in_common(self._patterns(writer), self._patterns(other))
+        self._left -= steps
         if found is None:
-            continue
-        doing = "comes first" if other in ahead else "runs"
+            return None
         text = (
-            f"{other.name} {doing} and may write the same partitions: {_words(mine, found[0])} here, "
-            f"{_words(_declared(view, other), found[1])} there"
+            f"{other.name} {doing} and may write the same partitions: "
+            f"{_words(_declared(self._view, writer), found[0])} here, "
+            f"{_words(_declared(self._view, other), found[1])} there"
         )
         return Block("OverlappingPartitions", text, other.name)
-    return None
+
+    def _patterns(self, writer: WriterView) -> partitions.Patterns:
+        if writer.name not in self._of:
+            self._of[writer.name] = partitions.Patterns(_declared(self._view, writer))
+        return self._of[writer.name]
 
 
 def waiting_since_ms(view: View, writer: WriterView) -> int:

@@ -19,6 +19,7 @@ from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent, UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
 from hudi_operator.plan.writers import (
+    admission,
     attempts,
     committed_condition,
     ending_for_change,
@@ -102,6 +103,21 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         old.get("conditions") or [], wanted, generation=generation, now_ms=view.now_ms
     )
     return status
+
+
+def undecided(view: View, writer: WriterView, message: str) -> JsonDict:
+    """The status of a writer for which nothing can be planned: what was known, and why."""
+    old, generation = writer.status, int(writer.obj["metadata"].get("generation") or 0)
+    state = WriterState(old["state"]) if writer.active is not None and "state" in old else WriterState.STALLED
+    wanted = [
+        condition("Ready", False, state, message),
+        condition("Reconciling", False, "Current", ""),
+        condition("Stalled", True, admission.PLANNING_FAILED, message),
+    ]
+    known = old.get("conditions") or []
+    told = conditions.merge(known, wanted, generation=generation, now_ms=view.now_ms)
+    kept = [c for c in known if c.get("type") not in {each.type for each in wanted}]
+    return {**old, "observedGeneration": generation, "state": state.value, "conditions": [*kept, *told]}
 
 
 def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:

@@ -5,6 +5,8 @@ text matches both.
 from __future__ import annotations
 
 import fnmatch
+import time
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -17,12 +19,29 @@ from hudi_operator.api.spec import SpecError, WriterSpec
 TEXTS = ["".join(text) for length in range(7) for text in product("ab", repeat=length)]
 
 
-@given(st.text("ab*?", max_size=4), st.text("ab*?", max_size=4))
-def test_intersect_is_what_some_text_shows(a: str, b: str) -> None:
+PATTERNS = st.lists(st.text("ab*?", max_size=4), min_size=1, max_size=3)
+
+
+def in_common(mine: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
+    return partitions.in_common(partitions.Patterns(mine), partitions.Patterns(others))[0]
+
+
+@given(PATTERNS, PATTERNS)
+def test_what_is_in_common_is_what_some_text_shows(mine: list[str], others: list[str]) -> None:
     # With a '*' a pattern of four has three characters that a text must show; two such patterns are
     # shown by a text of six.
-    shown = any(fnmatch.fnmatchcase(text, a) and fnmatch.fnmatchcase(text, b) for text in TEXTS)
-    assert partitions.intersect(a, b) is shown
+    matched = {p: {text for text in TEXTS if fnmatch.fnmatchcase(text, p)} for p in (*mine, *others)}
+    shown = next(((a, b) for a, b in product(mine, others) if matched[a] & matched[b]), None)
+    assert in_common(mine, others) == shown
+
+
+def test_patterns_that_differ_at_the_end_only_are_compared_quickly() -> None:
+    """F513: planners run in the loop that serves all tables."""
+    mine, others = (["*" + "?" * (90 + n) + end for n in range(32)] for end in "ab")
+    began = time.process_time()
+    assert in_common(mine, others) is None
+    assert in_common(mine, [*others, "*a"]) == (mine[0], "*a")
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(
@@ -38,7 +57,7 @@ def test_intersect_is_what_some_text_shows(a: str, b: str) -> None:
 )
 def test_in_common(mine: tuple[str, ...], others: tuple[str, ...], found: tuple[str, str] | None) -> None:
     """Who declares nothing may write anywhere."""
-    assert partitions.in_common(mine, others) == found
+    assert in_common(mine, others) == found
 
 
 def test_field_names_may_be_written_or_left_out() -> None:

@@ -68,6 +68,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         {"name": "h", "projected": {"sources": [{"configMap": "settings"}]}},
         "spec.volumes[h].projected.configMap: expected an object, found 'settings'",
     ),
+    "no limits": (
+        "spec.containers.0.resources",
+        {"limits": None},
+        "spec.containers[driver].resources.limits: expected an object, found None",
+    ),
+    "a text for requests": (
+        "spec.containers.0.resources",
+        {"requests": "1"},
+        "spec.containers[driver].resources.requests: expected an object, found '1'",
+    ),
     "our volume": ("spec.volumes.", {"name": "etcd", "emptyDir": {}}, "spec.volumes[etcd]: a volume of the operator"),
     "our Secret": ("spec.volumes.", {"name": "secret-0", "emptyDir": {}}, "spec.volumes[secret-0]: a volume of the"),
     "a volume twice": ("spec.volumes.", {"name": "ca", "emptyDir": {}}, "spec.volumes: 'ca' is not a valid name"),
@@ -210,7 +220,7 @@ def test_nothing_that_is_stored_is_a_defect(value: Any) -> None:
         "spec.securityContext", "spec.containers.0.envFrom", "spec.containers.0.volumeMounts", "spec.volumes.",
         "spec.containers.0.resources", "spec.containers.1.env", "spec.containers.1.ports", "spec.containers.",
         "spec.containers.1.securityContext", "spec.containers.1.image", "spec.nodeSelector", "spec.volumes.0.ephemeral",
-        "spec.volumes.3.projected.sources", "spec.volumes.2.secret.secretName",
+        "spec.volumes.3.projected.sources", "spec.volumes.2.secret.secretName", "spec.containers.0.resources.limits",
         "spec.containers.0.volumeMounts.0.name", "spec.containers.0.volumeMounts.0.mountPath",
     ):  # fmt: skip
         template = changed(path, value)

@@ -352,6 +352,31 @@ def test_a_refused_attempt_is_tried_again_with_back_off_and_at_once_when_it_is_a
     assert refusals.facts(KEY) == {}
 
 
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize("spec", [None, {"volumes": 3}, {"volumes": [], "containers": {1}}, {"containers": ENDLESS}])
+def test_an_attempt_that_cannot_be_read_stops_no_other(spec: Any) -> None:
+    """F516: whatever stands in its pod, nobody else waits for it, and it is told once."""
+    refusals, cluster = Refusals(), Refusing()
+    made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None, refusals=refusals)
+    odd = act.CreatePod({**_pod("a-1").manifest, "spec": spec})
+    actions = (*_start("a-1")[:2], odd, *_start("b-1"), DELETE)
+    with pytest.raises(Fatal, match=r"what is made for attempt ns\.a-1 cannot be read: \w+Error"):
+        perform(made, *actions)
+    assert cluster.made == ["b-1-conf", "b-1"]
+    assert cluster.calls == ["put_admit", "delete"]
+    assert [(attempt, told.reason) for attempt, told in refusals.facts(KEY).items()] == [("ns.a-1", "Invalid")]
+    assert made.has_news(KEY, observed()), "its writer says so"
+    cluster.made.clear()
+    perform(made, *actions)
+    assert cluster.made == ["b-1-conf", "b-1"]
+    perform(made, *_start("a-1"))
+    assert cluster.made[2:] == ["a-1-conf", "a-1"], "at once when it can be read"
+    assert refusals.facts(KEY) == {}
+
+
 def test_an_attempt_that_is_not_begun_any_more_is_forgotten() -> None:
     refusals, cluster = Refusals(), Refusing("a-1")
     made = Executor(kubernetes=cluster, etcd=cluster, timers=Timers(), check_leader=lambda: None, refusals=refusals)

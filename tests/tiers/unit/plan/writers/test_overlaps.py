@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from hudi_operator.plan.writers import overlaps
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
 DISJOINT = {"partitionFields": ["day"], "concurrency": {"mode": "Optimistic", "admission": "DisjointPartitions"}}
@@ -144,3 +147,22 @@ def test_partitions_of_a_table_that_has_none() -> None:
         world.condition(world.writers["a"], "Stalled")["message"]
         == "spec.partitions = ['2026-01-*']: HudiTable flights has no partitionFields"
     )
+
+
+def test_what_is_too_much_to_compare_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F513: the first in the queue is compared, those behind it may have a partition in common."""
+    monkeypatch.setattr(overlaps, "MOST_STEPS", 30)
+    world = ready_world(**DISJOINT)
+    with_running(world, "a", partitions=["2026-01-*"])
+    for name in ("b", "c"):
+        world.make_writer(name, partitions=["????-01-01", "2026-02-01"])
+        look(world)
+    world.make_writer("d", partitions=["2026-03-*"])
+    look(world)
+    assert admitted(world, "b")["message"].endswith("????-01-01 here, 2026-01-* there")
+    told = admitted(world, "d")
+    assert (told["status"], told["reason"]) == ("False", "OverlappingPartitions")
+    assert "than are compared at once" in told["message"]
+    world.writer_hang_at = None
+    go_on(world, "a")
+    world.run(lambda w: all(finished(name)(w) for name in ("b", "c", "d")))
