@@ -88,7 +88,7 @@ class Assignment:
         The next agent takes its pending instants when every executor of this one is
         proven dead (I12).
         """
-        return self._tasks is not None and self._tasks.services.unproven
+        return self._tasks is not None and self._tasks.unproven
 
     @property
     def clock_refused(self) -> str:

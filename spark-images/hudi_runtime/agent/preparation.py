@@ -26,6 +26,7 @@ from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.etcd import now_ms, read
 from hudi_runtime.services.tasks import Observation
 from hudi_runtime.settle.rollback import NotYet
+from hudi_runtime.table.hudi import PROPERTIES
 from hudi_runtime.table.storage import Storage
 
 CREATED_KEY, FOREIGN_KEY, CLOCK_KEY = Kind.DONE.of(CREATE), Kind.DONE.of(FOREIGN), Kind.CLOCK.of()
@@ -45,7 +46,7 @@ def probe(spark: SparkSession, path: str) -> bool:
     """Whether there is a table at the path, asked with a client that gives up soon."""
     storage = Storage(spark, path, settings=PROBE_SETTINGS)
     try:
-        return storage.exists(".hoodie/hoodie.properties")
+        return any(storage.exists(name) for name in PROPERTIES)
     finally:
         storage.close()
 

@@ -182,12 +182,19 @@ class Restores(LongTask):
         known = self._record(id)
         base = known.but(
             nonce=known.nonce or request.nonce,
-            savepoint=known.savepoint or request.savepoint,
+            # The request of a nonce that waits may be taken back, and made again for another one.
+            savepoint=known.savepoint if known.result is Result.RUNNING else request.savepoint,
             result=known.result or Result.PENDING,
         )
         try:
             self._enter_pool(f"{id} of {self.context.label}")
-            done = self._ended(base) or self._restore(id, request, base)
+            done = self._ended(base)
+            if done is None:
+                done = self._restore(id, request, base)
+                # A record that its own release has left: what a lost executor still writes is
+                # swept by the next agent, and the gate stays closed until then (F36).
+                left = self.session.etcd.get(Kind.INSTANT.of(done.instant)) if done.instant else None
+                self.unproven = self.unproven or left is not None
             self._forget()
             self._save(id, done.but(message="", failures=0, after="", result=Result.COMPLETED, end_ms=now_ms()))
         except Exception as error:

@@ -52,6 +52,11 @@ class Tasks:
         self._callback_sender = _callback_sender(context, order)
         self._catalog_syncer = _catalog_syncer(context, order)
 
+    @property
+    def unproven(self) -> bool:
+        """Whether an executor that was lost may still write for the instant of a task (I12)."""
+        return any(task.unproven for task in (self.services, self._restores, self._bootstrap, self._metadata_table))
+
     # -- a pass: settle, restore, list, all others -------------------------------------------------
 
     def settle(self, records: Records, *, stopping: Callable[[], bool]) -> bool:

@@ -78,10 +78,9 @@ class Services(LongTask):
         self._merge_on_read = merge_on_read
         self._label = label
         self._gate = gate
-        self.unproven = False
-        """Whether an executor was lost and may still write for the instant of a run, until the end
-        of its pod is proven (I12).
-        """
+
+    def _note_losses(self) -> None:
+        """Do nothing: a run notes them itself, unless it was postponed and began nothing."""
 
     @property
     def scheduled(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
+from hudi_runtime.process import spark as sp
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
@@ -105,6 +106,10 @@ class LongTask(TableTask):
         self._group = group
         self._running: Future[None] | None = None
         self._cancelled = False
+        self.unproven = False
+        """Whether an executor was lost and may still write for the instant of a run, until the end
+        of its pod is proven (I12).
+        """
 
     @property
     def idle(self) -> bool:
@@ -122,7 +127,18 @@ class LongTask(TableTask):
 
     def _begin(self, run: Callable[[], None]) -> None:
         """Start a run if the slot is free; otherwise the next pass decides again."""
-        self._running = self._slot.start(run) or self._running
+
+        def noted() -> None:
+            try:
+                run()
+            finally:
+                self._note_losses()
+
+        self._running = self._slot.start(noted) or self._running
+
+    def _note_losses(self) -> None:
+        """Called at the end of a run, on its thread."""
+        self.unproven = self.unproven or sp.lost_executors(self.spark)
 
     def _enter_pool(self, description: str) -> None:
         """Called by a run, on its thread.

@@ -103,6 +103,12 @@ class Totals:
     bytes: int
 
 
+PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
+"""Files of which a table has one at least: to change something in the first, Hudi deletes it and
+writes it again, and reads the second meanwhile.
+"""
+
+
 class Table:
     """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
 
@@ -121,7 +127,7 @@ class Table:
 
     def exists(self) -> bool:
         """Whether there is a Hudi table at the path."""
-        return self.storage.exists(".hoodie/hoodie.properties")
+        return any(self.storage.exists(name) for name in PROPERTIES)
 
     def timeline(self, *, folder: str = TIMELINE) -> tl.Timeline:
         """The active timeline, listed now.

@@ -46,6 +46,9 @@ ACTIONS = WRITE_ACTIONS | frozenset(
     }
 )
 
+#: What Hudi 1.2.0 leaves in the active timeline for ever (TimelineArchiverV2).
+NEVER_ARCHIVED = frozenset({"savepoint", "restore", "indexing", "schemacommit"})
+
 _TIME = r"\d{14}(?:\d{3})?"
 _COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")
 _PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
@@ -144,11 +147,12 @@ class Timeline:
 
     @property
     def earliest(self) -> str:
-        """Requested time of the oldest instant that is still in the active timeline.
+        """Requested time of the oldest instant in the active timeline that archival will remove.
 
-        Empty on an empty one.
+        Hudi archives neither a restore nor a building of indexes: they stay in front of commits
+        that came later and were archived. Empty when there is none.
         """
-        return self.instants[0].requested if self.instants else ""
+        return next((instant.requested for instant in self.instants if instant.action not in NEVER_ARCHIVED), "")
 
 
 def parse_name(name: str) -> Instant | None:

@@ -48,6 +48,8 @@ class Fake:
     fails_at_request: int = 0
     fails_at_deletion: str = ""
     """Beginning of a key or name whose next deletion fails."""
+    loses_an_executor: bool = False
+    """Then the release of the lock leaves the record of the restore (F36)."""
     fails_at_the_end: bool = False
     """Hudi fails after it has completed the restore, before it deletes its rollbacks."""
     archived: tuple[tl.Instant, ...] = ()
@@ -162,7 +164,8 @@ class Fake:
             self.names = [name for name in self.names if not name.startswith(requested)]
         self.names = [name for name in self.names if ".rollback" not in name]
         self.names.append(f"{T[20]}_{T[25]}.restore")
-        del self.kv[f"instant/{T[20]}"]
+        if not self.loses_an_executor:
+            del self.kv[f"instant/{T[20]}"]
         if self.fails_at_the_end:
             self.fails_at_the_end = False
             self.names += [f"{T[21]}.rollback.requested", f"{T[21]}.rollback.inflight"]

@@ -141,6 +141,7 @@ class World:
         monkeypatch.setattr(parts, "Settler", lambda *_, **__: settler)
         services, restores, metadata, bootstrap = (Part(self, name) for name in self.idle)
         self.services = services
+        self.long_tasks = (services, restores, metadata, bootstrap)
         monkeypatch.setattr(parts, "_services", lambda *_: services)
         monkeypatch.setattr(parts, "_callback_sender", lambda *_: None)
         monkeypatch.setattr(parts, "Bootstrap", lambda _context: bootstrap)
@@ -515,10 +516,11 @@ def test_a_fence_is_seen_in_etcd_before_the_session_knows(world: World) -> None:
     assert world.assignment.fenced
 
 
-def test_a_service_that_may_still_write_ends_the_agent(world: World) -> None:
+@pytest.mark.parametrize("number", range(4))
+def test_a_loss_in_any_long_task_ends_the_agent(world: World, number: int) -> None:
     """I12."""
     assert not world.assignment.must_end
     world.step()
     assert not world.assignment.must_end
-    world.services.unproven = True
+    world.long_tasks[number].unproven = True
     assert world.assignment.must_end

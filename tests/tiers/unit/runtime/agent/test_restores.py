@@ -12,6 +12,7 @@ from hudi_operator.api.restore import Restore
 from hudi_operator.plan.requests import restores as operators
 from hudi_runtime.agent import restores
 from hudi_runtime.agent.restores import Refused
+from hudi_runtime.process import spark as sp
 from hudi_runtime.settle.rollback import Step, decide
 from hudi_runtime.table import timeline as tl
 from tests.support.world.agent_contexts import look
@@ -218,9 +219,22 @@ def test_one_that_is_refused_after_its_agent_died_undid_nothing() -> None:
     fake.names.append(f"{T[11]}.inflight")
     done = serve(fake)
     assert (done["result"], fake.executions) == ("Failed", 0)
-    assert done["message"].startswith(f"instant {T[11]} is pending and has no record here")
+    assert done["message"].startswith(f"instant {T[11]} is pending and has no record in etcd")
     assert not done.keys() & {"undone", "undoneInstants", "boundary", "newest", "after", "instant"}
     assert {f"{T[6]}_{T[9]}.commit", *KEPT} <= set(fake.names)
+
+
+def test_the_savepoint_is_that_of_the_request_until_it_has_begun() -> None:
+    """F525: one request that waited was taken back, and made again for another savepoint."""
+    fake = Fake(
+        [*KEPT, *UNDONE, f"{T[11]}.clean.requested"],
+        kv={f"instant/{T[11]}": {"inc": ME, "action": "clean", "state": "Pending"}},
+    )
+    assert serve(fake, {**REQUEST, "savepoint": "other"})["savepoint"] == "other"
+    fake.names.remove(f"{T[11]}.clean.requested")
+    del fake.kv[f"instant/{T[11]}"]
+    done = serve(fake)
+    assert (done["result"], done["savepoint"]) == ("Completed", "good")
 
 
 COMMENTS = {T[2]: "lake/flights: good", T[7]: "lake/flights: later"}
@@ -259,6 +273,26 @@ def test_a_savepoint_goes_with_its_record_wherever_its_deletion_fails(at: str) -
     assert serve(fake)["result"] == "Completed"
     assert [name for name in fake.names if "savepoint" in name] == [KEPT[2]]
     assert "done/savepoint-later" not in fake.kv
+
+
+def test_an_agent_whose_restore_has_lost_an_executor_ends() -> None:
+    """F526: the next one sweeps what it may still write; the gate stays closed until then."""
+    fake = Fake([*KEPT, *UNDONE], loses_an_executor=True)
+    one = keeper(fake)
+    one.consider(look({ID: REQUEST}, records(fake)))
+    assert (fake.done["result"], one.unproven) == ("Completed", True)
+    fake = Fake([*KEPT, *UNDONE])
+    one = keeper(fake)
+    one.consider(look({ID: REQUEST}, records(fake)))
+    assert (fake.done["result"], one.unproven) == ("Completed", False)
+
+
+def test_a_restore_that_failed_beside_a_loss_is_for_the_next_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sp, "lost_executors", lambda _spark: True)
+    fake = Fake([*KEPT, *UNDONE], fails_after=1)
+    one = keeper(fake)
+    one.consider(look({ID: REQUEST}, records(fake)))
+    assert (fake.done["result"], one.unproven) == ("Running", True)
 
 
 def test_rollbacks_that_a_completed_restore_leaves_are_deleted() -> None:

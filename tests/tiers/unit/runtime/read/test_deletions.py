@@ -156,6 +156,16 @@ def test_what_was_archived_is_older_than_the_timeline() -> None:
     assert found(base("f", 9)).base == "", "newer than the look, or of a write that is none"
 
 
+@pytest.mark.parametrize("action", ["restore", "indexing"])
+def test_a_base_file_is_complete_behind_what_is_never_archived(action: str) -> None:
+    """F524: it was written after that, and its commit was archived."""
+    now = timeline(done(1, 2, action), done(11, 12, "deltacommit"), done(13, 14, "deltacommit"))
+    at = now.get(time(13))
+    assert at is not None
+    found = slice_before(at, ("a", "f"), names=[base("f", 7), LOG.format("f", time(11))], timeline=now)
+    assert found == Slice(f"a/{base('f', 7)}", (now.get(time(11)),))
+
+
 def config(
     type: str = "MERGE_ON_READ", mode: str = "EVENT_TIME_ORDERING", format: str = "PARQUET", **others: bool
 ) -> Any:

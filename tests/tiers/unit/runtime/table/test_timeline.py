@@ -56,6 +56,14 @@ def test_pending_is_what_has_no_completed_file() -> None:
     assert timeline.unknown == ()
 
 
+@pytest.mark.parametrize("action", ["restore", "indexing"])
+def test_what_is_never_archived_is_not_the_oldest(action: str) -> None:
+    """F524: commits that came later have left the timeline."""
+    timeline = tl.parse([f"{T1}_{T2}.{action}", f"{T3}_{T4}.deltacommit"])
+    assert timeline.earliest == T3
+    assert tl.parse([f"{T1}_{T2}.{action}"]).earliest == ""
+
+
 def test_renamed_on_completion() -> None:
     timeline = tl.parse([f"{T1}.compaction.requested", f"{T1}.compaction.inflight", f"{T1}_{T2}.commit"])
     assert not timeline.pending
