@@ -32,6 +32,13 @@ FORGETS = o(
 
 PROOFS = (
     mutation(
+        "a-table-of-another-agent-is-kept",
+        "F528 availability",
+        "an agent that has not left a table keeps the next one from its work for ever",
+        o("plan/fencing/suspects", "(Reason.REASSIGNED, _replaced(view, inc) and", "(Reason.REASSIGNED, not view and"),
+        "tests/tiers/unit/plan/fencing/test_suspects.py::test_an_agent_leaves_a_table_of_another_agent_or_is_fenced",
+    ),
+    mutation(
         "phase-failed-is-proof",
         "I1 F27",
         "a pod whose phase is Failed counts as dead, whatever its containers do",

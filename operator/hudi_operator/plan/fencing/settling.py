@@ -45,7 +45,7 @@ finish (F48).
 """
 LOCKED_HAND_OVER_SECONDS = 30
 """The same while the fenced incarnation holds the lock and writers wait for it."""
-_OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG)
+_OF_ONE_TABLE = (Reason.DELETED, Reason.HELD_TOO_LONG, Reason.REASSIGNED)
 """Reasons for fencing an agent whose process is healthy. A lost lease or a wrong clock is a fault
 of the process or its host.
 """

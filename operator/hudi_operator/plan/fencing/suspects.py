@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hudi_contract import records
+from hudi_contract import naming, records
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import FENCE_ALONE, Reason, SettleRecord
 from hudi_contract.shape import JsonDict
@@ -25,6 +25,10 @@ LOCK_SHOWN_SECONDS = 5.0
 """A lock held longer than this is shown in status."""
 UNASSIGNED_SECONDS = 30.0
 """Time that an agent has to leave a table that it no longer serves."""
+REPLACED_SECONDS = 900.0
+"""How long an agent may end its work at a table that has another agent now. It is fenced then, and
+with it its other tables change to a new process.
+"""
 
 
 def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
@@ -112,7 +116,7 @@ def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
     wanted = {
         f"alive/{inc.inc}": inc.alive is None,
         f"gone/{inc.inc}": bool(inc.pod_uid) and inc.pod_uid not in view.pods_by_uid,
-        f"leave/{inc.inc}": _unassigned(view, inc),
+        f"leave/{inc.inc}": _unassigned(view, inc) or _replaced(view, inc),
     }
     for name, runs in wanted.items():
         if runs:
@@ -126,6 +130,17 @@ def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
 
 def _unassigned(view: View, inc: Incarnation) -> bool:
     return inc.is_agent and view.etcd.assignment is None and view.table.ref.deleting
+
+
+def _replaced(view: View, inc: Incarnation) -> bool:
+    """Whether this is an agent, and the table is assigned to another one.
+
+    An agent leaves a table when its running work has ended, and stays while an instant is its own
+    that it has begun and not ended: only the next agent may end that, when this one is proven dead
+    (I12).
+    """
+    prefix = naming.attempt_id(view.table.ref.namespace, view.agent) + "-"
+    return inc.is_agent and bool(inc.attempt) and not view.table.ref.deleting and not inc.attempt.startswith(prefix)
 
 
 def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str:
@@ -144,6 +159,7 @@ def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str
         (Reason.POD_GONE, pod is None and view.elapsed(f"gone/{inc.inc}", suspect_after)),
         (_stop_reason(view, inc, changing=changing), _stop_is_over(view, inc)),
         (Reason.DELETED, _unassigned(view, inc) and view.elapsed(f"leave/{inc.inc}", UNASSIGNED_SECONDS)),
+        (Reason.REASSIGNED, _replaced(view, inc) and view.elapsed(f"leave/{inc.inc}", REPLACED_SECONDS)),
     )
     return next((reason for reason, holds in checks if holds), "")
 

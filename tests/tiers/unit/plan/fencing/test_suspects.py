@@ -205,6 +205,23 @@ def test_an_agent_leaves_a_table_that_is_deleted_or_is_fenced(age: float, fenced
     assert reasons(scene) == [], "it was not told yet"
 
 
+@pytest.mark.parametrize(("age", "fenced"), [(899.0, False), (900.0, True)])
+def test_an_agent_leaves_a_table_of_another_agent_or_is_fenced(age: float, fenced: bool) -> None:
+    """F528: it stays while an instant is its own, which only the next agent may end."""
+    scene = Scene()
+    agent = scene.view.agent
+    for pod in ("hudi-agent-x-1", f"{agent}-1"):
+        scene.pod(pod, role=naming.ROLE_AGENT)
+    scene.incarnation(pod="hudi-agent-x-1", role="agent")
+    assert timers(scene)[0] == {f"leave/{INC}"}
+    scene.timers[f"leave/{INC}"] = scene.now - age
+    assert reasons(scene) == ([(INC, "Reassigned")] if fenced else [])
+    scene.kv.clear()
+    scene.incarnation(pod=f"{agent}-1", role="agent")
+    assert reasons(scene) == []
+    assert timers(scene)[1] == {f"leave/{INC}"}
+
+
 def test_timers_of_nobody_are_stopped() -> None:
     scene = healthy()
     kept = {f"alive/{INC}", "drain/other", "somebody/else"}
