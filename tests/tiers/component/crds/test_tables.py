@@ -146,7 +146,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "no-conflicts",
         {"concurrency": {"mode": "SingleWriter", "serializeAfterConflicts": 2}},
-        ("spec.concurrency", "serializeAfterConflicts 2 contradicts mode SingleWriter, which knows no write conflicts"),
+        ("spec.concurrency", "serializeAfterConflicts 2 contradicts mode SingleWriter, which does not detect"),
     ),
     (
         "early-detection",
@@ -688,7 +688,7 @@ def test_a_nonce_stands_for_one_restore(light_cluster: Cluster, namespace: str) 
     light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "a", "nonce": "1"}))
     message = light_cluster.refused(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "1"}))
     assert "spec.restore.savepoint" in message
-    assert "nonce '1' stands for the restore to 'a'; another savepoint needs a new nonce" in message
+    assert "nonce '1' already requests the restore to 'a'; another savepoint needs a new nonce" in message
     light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "2"}))
     light_cluster.apply(table(namespace, savepoints=both, restore=None))
 
