@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "two-s3",
         {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}},
-        ("spec.storage.secretRefs", '["a", "b"]', "only one can be"),
+        ("spec.storage.secretRefs", '["a", "b"]', "only one Secret can be"),
     ),
     (
         "compaction-of-cow",
@@ -428,7 +428,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "bootstrap-mode",
         {"bootstrap": {**beginning("s3a://lake/x"), "mode": "Half"}},
-        ("spec.bootstrap.mode", "'Half'", "FullRecord is"),
+        ("spec.bootstrap.mode", "'Half'", "use FullRecord"),
     ),
     (
         "bootstrap-adopt",
