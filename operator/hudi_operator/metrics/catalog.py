@@ -163,7 +163,7 @@ WRITERS = Section(
 
 LOCKS = Section(
     "The lock",
-    "Measured by this process when a change arrives from its etcd watch. Waits and holds that were in progress while "
+    "Observed by this process when a change arrives from its etcd watch. Waits and holds that were in progress while "
     "the watch was lost, or when the operator started, are not counted.",
     (
         Definition(
