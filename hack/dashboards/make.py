@@ -305,7 +305,7 @@ def operator() -> dashboard.Dashboard:
     agents = f"sum(increase(hudi_operator_agents_total{{{JOB}}}[$__range]))"
     made = made.with_panel(number("Agents started", agents, span=4))
 
-    made = made.with_row(dashboard.Row("Looks at tables"))
+    made = made.with_row(dashboard.Row("Reconciles"))
     outcomes = f"sum by (outcome) (rate(hudi_operator_reconciles_total{{{JOB}}}[$__rate_interval]))"
     made = made.with_panel(lines("Reconciles per second", (outcomes, "{{outcome}}"), unit="cps", stacked=True, span=6))
     asked = [

@@ -51,5 +51,8 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
     if f"{source}/".startswith(f"{table}/"):
         return f"{field}: {bootstrap.path} lies in the table {table_path}: the dataset must be elsewhere"
     if f"{table}/".startswith(f"{source}/"):
-        return f"{field}: the table {table_path} lies in {bootstrap.path}: its own files would be read as the dataset's"
+        return (
+            f"{field}: the table {table_path} lies in {bootstrap.path}: files of the table would be read as files of "
+            "the dataset"
+        )
     return ""

@@ -86,7 +86,7 @@ def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, m
     if merge.mode == CUSTOM and not image:
         return (
             "spec.merge.mode = 'Custom': needs spec.image: an image of yours that has the class; the operator's "
-            "own has none"
+            "image does not have it"
         )
     if merge.mode == CUSTOM and merge.partial_updates:
         return (

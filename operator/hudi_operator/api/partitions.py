@@ -28,7 +28,7 @@ def problem(pattern: str) -> str:
     if any(char in MEANS_NOTHING for char in pattern):
         return (
             f"{pattern!r}: patterns are made of * (any characters) and ? (one character) only; [ ] {{ }} ! and a "
-            "backslash mean nothing here"
+            "backslash are not supported"
         )
     return ""
 

@@ -262,8 +262,8 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
         return f"{where}.skipNewestPartitions = {skip}: the table has no partitionFields"
     if int(options[f"{PLAN}.small.file.limit"]) > int(options[f"{PLAN}.target.file.max.bytes"]):
         return (
-            f"{where}: smallFileSize must not be more than targetFileSize: files as large as that would be "
-            "written again and again"
+            f"{where}: smallFileSize must not be more than targetFileSize: otherwise files of the "
+            "target size would be rewritten again and again"
         )
     return _pattern_problem(f"{where}.partitionPattern", options.get(f"{PLAN}.partition.regex.pattern", ""))
 

@@ -61,14 +61,14 @@ class Section:
 
 TABLES = Section(
     "Of tables",
-    "One series for each HudiTable, from its status: there from the first look on, also after a restart of the "
-    "operator, and gone with the HudiTable.",
+    "One series for each HudiTable, from its status: it exists from the first reconcile on, also after a restart of "
+    "the operator, until the HudiTable is deleted.",
     (
         _shown(
             "hudi_operator_table_condition",
             GAUGE,
             "1 while a condition of a table is True, 0 while it is False; no series while it is absent or Unknown, "
-            "but for Ready, Stalled and AwaitingProofOfDeath, which are 0 then",
+            "except for Ready, Stalled and AwaitingProofOfDeath, which are then 0",
             (*TABLE, "condition"),
         ),
         Definition(
@@ -90,7 +90,7 @@ TABLES = Section(
         _shown(
             "hudi_operator_foreign_instants",
             GAUGE,
-            "Listed instants of writers without this table's lock, 20 at most",
+            "Listed instants of writers that do not use the table's lock; at most 20 are listed",
             TABLE,
         ),
         _shown(
@@ -101,14 +101,19 @@ TABLES = Section(
             TABLE,
         ),
         _shown("hudi_operator_base_file_bytes", GAUGE, "Size of the newest base files of a MergeOnRead table", TABLE),
-        _shown("hudi_operator_log_file_bytes", GAUGE, "Size of the log files that readers of it merge", TABLE),
+        _shown(
+            "hudi_operator_log_file_bytes",
+            GAUGE,
+            "Size of the log files that readers of a MergeOnRead table merge with its base files",
+            TABLE,
+        ),
     ),
 )
 
 WRITERS = Section(
     "Of writers",
     "From the status of each HudiWriter and the report of its newest attempt. `hudi_operator_writer_records_total` "
-    "and `hudi_operator_writer_conflicts_total` are the sums that status keeps: a restart does not set them back.",
+    "and `hudi_operator_writer_conflicts_total` are the sums kept in status: a restart does not reset them.",
     (
         _shown("hudi_operator_writers", GAUGE, "HudiWriters of a table by state", (*TABLE, "state")),
         _shown(
@@ -120,7 +125,7 @@ WRITERS = Section(
         _shown(
             "hudi_operator_writer_backlog",
             GAUGE,
-            "What the last read of the source left for later commits: files, commits or offsets, as the source counts; "
+            "Files, commits or offsets (depending on the source) that the last read left for later commits; "
             "no series before the first report of the newest attempt",
             WRITER,
         ),
@@ -133,21 +138,21 @@ WRITERS = Section(
         _shown(
             "hudi_operator_writer_waiting_since_timestamp_seconds",
             GAUGE,
-            "Since when a writer waits to be admitted; no series while it does not",
+            "When a writer began to wait for admission; no series while it does not wait",
             WRITER,
         ),
         _shown("hudi_operator_writer_records_total", COUNTER, "Records that a writer has committed", WRITER),
         _shown(
             "hudi_operator_writer_conflicts_total",
             COUNTER,
-            "Commits of a writer that were refused for another's",
+            "Commits of a writer that were refused because of another writer's commit",
             WRITER,
         ),
         Definition(
             "hudi_operator_writer_conflict_wasted_seconds_total",
             COUNTER,
             "Time from the request of an instant until its commit was refused, summed over the refused commits that "
-            "reached this process (of one look the last ten)",
+            "reached this process (at most the last ten for each reconcile)",
             WRITER,
         ),
         Definition("hudi_operator_write_conflicts_total", COUNTER, "Write conflicts that writers reported"),
@@ -158,8 +163,8 @@ WRITERS = Section(
 
 LOCKS = Section(
     "The lock",
-    "Taken by this process from etcd's watch, when the change arrives. What was under way while the watch was "
-    "lost, or when the operator started, is not counted.",
+    "Observed by this process when a change arrives from its etcd watch. Waits and holds that were in progress while "
+    "the watch was lost, or when the operator started, are not counted.",
     (
         Definition(
             "hudi_operator_lock_wait_seconds",
@@ -178,7 +183,8 @@ LOCKS = Section(
         _shown(
             "hudi_operator_lock_held_since_timestamp_seconds",
             GAUGE,
-            "Since when the lock is held, while status shows that: it is held for long, or its owner is being settled",
+            "When the lock was acquired; only while status shows the lock: it is held for long, or its owner is being "
+            "settled",
             TABLE,
         ),
     ),
@@ -197,7 +203,7 @@ FENCING = Section(
         _shown(
             "hudi_operator_settling_since_timestamp_seconds",
             GAUGE,
-            "Since when the longest-waiting incarnation of a table is in its phase of settling; no series without one",
+            "When the incarnation that has been in a phase for the longest entered it; no series without one",
             (*TABLE, "phase"),
         ),
     ),
@@ -248,11 +254,11 @@ CATALOG = Section(
     "The catalog",
     "Only for tables with `spec.catalog`, from the first report of their agent on.",
     (
-        _shown("hudi_operator_catalog_failures", GAUGE, "Consecutive tries that did not bring the table there", TABLE),
+        _shown("hudi_operator_catalog_failures", GAUGE, "Consecutive failed updates of the catalog", TABLE),
         _shown(
             "hudi_operator_catalog_last_commit_timestamp_seconds",
             GAUGE,
-            "When the last commit completed that the catalog shows; no series before the first one",
+            "Completion time of the last commit that the catalog shows; no series before the first one",
             TABLE,
         ),
         _shown(
@@ -266,11 +272,11 @@ CATALOG = Section(
 
 PROCESS = Section(
     "The operator's own health",
-    "A replica that does not lead has no series of tables; its `hudi_operator_leader` is 0. Beside these come "
-    "`process_…` of Prometheus' client library.",
+    "A replica that does not lead has no series of tables; its `hudi_operator_leader` is 0. The "
+    "`process_…` metrics of Prometheus' client library are exposed, too.",
     (
         Definition("hudi_operator_build_info", GAUGE, "Always 1; the version is its label", ("version",)),
-        Definition("hudi_operator_leader", GAUGE, "1 on the replica that leads"),
+        Definition("hudi_operator_leader", GAUGE, "1 on the leader"),
         Definition("hudi_operator_tables", GAUGE, "HudiTables"),
         Definition("hudi_operator_queue_length", GAUGE, "Tables that wait for a reconcile"),
         Definition("hudi_operator_reconciles_total", COUNTER, "Reconciles by outcome", ("outcome",)),
@@ -278,13 +284,13 @@ PROCESS = Section(
         Definition(
             "hudi_operator_event_loop_lag_seconds",
             HISTOGRAM,
-            "By how much a pause of one second of the event loop was too long",
+            "Lag of the event loop: by how much a sleep of one second took longer",
             buckets=_LAG,
         ),
         Definition(
             "hudi_operator_api_requests_total",
             COUNTER,
-            "Requests to the API server by answer; `none`: no answer. Without kopf's watches",
+            "Requests to the API server by response code; `none`: no response. kopf's watches are not counted",
             ("verb", "code"),
         ),
         Definition(
@@ -297,7 +303,7 @@ PROCESS = Section(
         Definition(
             "hudi_operator_api_wait_seconds",
             HISTOGRAM,
-            "Time that a request waited because 32 others were under way",
+            "Time that a request waited because 32 others were in progress",
             buckets=LATENCY,
         ),
         Definition(
@@ -310,22 +316,22 @@ PROCESS = Section(
 
 ETCD = Section(
     "etcd and certificates",
-    "Sizes are those of the member that the operator uses, asked once a minute by the leader.",
+    "Sizes are those of the member that the operator uses, queried once a minute by the leader.",
     (
         Definition("hudi_operator_etcd_seconds", HISTOGRAM, "Duration of a call to etcd", ("action",), LATENCY),
         Definition("hudi_operator_etcd_database_bytes", GAUGE, "Size of etcd's database file"),
-        Definition("hudi_operator_etcd_database_in_use_bytes", GAUGE, "The part of it that is in use"),
+        Definition("hudi_operator_etcd_database_in_use_bytes", GAUGE, "Part of etcd's database file that is in use"),
         Definition(
             "hudi_operator_etcd_database_quota_bytes",
             GAUGE,
-            "The size at which etcd stops accepting writes; etcd tells it since 3.6",
+            "Size at which etcd stops accepting writes; reported by etcd 3.6 and newer",
         ),
         Definition(
             "hudi_operator_certificate_expiration_timestamp_seconds",
             GAUGE,
-            "Until when a certificate is valid: etcd-client and etcd-authority, with which the operator reaches etcd; "
-            "etcd-server, as etcd shows it; gateway-authority, which pods are told; metrics-server. No series for one "
-            "that is not configured or cannot be read",
+            "Expiration of a certificate: etcd-client and etcd-authority, with which the operator connects to etcd; "
+            "etcd-server, as etcd presents it; gateway-authority, as distributed to pods; metrics-server. No series "
+            "for a certificate that is not configured or cannot be read",
             ("certificate",),
         ),
     ),
@@ -343,7 +349,7 @@ OF_GATEWAY = Section(
         Definition(
             "hudi_gateway_connections_refused_total",
             COUNTER,
-            "Connections that were closed because of a limit of one address or of all",
+            "Connections that were closed because of a limit, for one address or in total",
             exposed_by=GATEWAY,
         ),
     ),
@@ -361,8 +367,8 @@ def every(exposed_by: str = "") -> Iterator[Definition]:
 
 
 _HEAD = (
-    "The operator serves `/metrics` on `config.metricsPort`, the gateway on its port 9090, and there etcd's of "
-    "each member as `/etcd/NUMBER/metrics`; "
+    "The operator serves `/metrics` on `config.metricsPort`, the gateway on its port 9090. The gateway also serves "
+    "the metrics of each etcd member as `/etcd/NUMBER/metrics`; "
     "[certificates](certificates.md#network) says who may read them. This page is made from "
     "`operator/hudi_operator/metrics/catalog.py` by `python -m hudi_operator.metrics.catalog`: do not edit it."
 )

@@ -91,8 +91,8 @@ def test_a_template_is_kept_as_it_is(light_cluster: Cluster, namespace: str, pla
 
 
 REFUSED: dict[str, tuple[str, Any, str]] = {
-    "finalizers": ("metadata.finalizers", ["x/y"], "finalizers and ownerReferences are the operator's"),
-    "owners": ("metadata.ownerReferences", [{}], "finalizers and ownerReferences are the operator's"),
+    "finalizers": ("metadata.finalizers", ["x/y"], "the operator sets finalizers and ownerReferences"),
+    "owners": ("metadata.ownerReferences", [{}], "the operator sets finalizers and ownerReferences"),
     "our-label": ("metadata.labels", {"hudioperator.io/role": "agent"}, "podTemplate.metadata.labels: those of"),
     "sparks-label": ("metadata.labels", {"spark-role": "x"}, "podTemplate.metadata.labels: those of"),
     "managed-by": ("metadata.labels", {"app.kubernetes.io/managed-by": "x"}, "podTemplate.metadata.labels: those of"),
@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "node": ("spec.nodeName", "node-1", "podTemplate.spec: [nodeName]: not for a podTemplate"),
     "names": ("spec.hostAliases", [{}], "podTemplate.spec: [hostAliases]: not for a podTemplate"),
     "deadline": ("spec.activeDeadlineSeconds", 5, "podTemplate.spec: [activeDeadlineSeconds]: not for a podTemplate"),
-    "system": ("spec.priorityClassName", "system-node-critical", "classes that begin with system-"),
+    "system": ("spec.priorityClassName", "system-node-critical", "names that begin with system-"),
     "root": ("spec.securityContext", {"runAsUser": 0}, "securityContext: root is refused"),
     "sysctls": ("spec.securityContext", {"sysctls": [{}]}, "seLinuxOptions, windowsOptions, sysctls and an Unconfined"),
     "seccomp": (
@@ -124,7 +124,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "token-of-an-account": (
         "spec.volumes.",
         {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
-        "volume t: tokens and certificates of accounts are refused",
+        "volume t: tokens and certificates of ServiceAccounts are refused",
     ),
     "our-image": ("spec.containers.0.image", "evil:1", "can be set, not [image]"),
     "our-command": ("spec.containers.0.command", ["sh"], "can be set, not [command]"),
@@ -147,11 +147,19 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         {"capabilities": {"add": ["NET_ADMIN"]}},
         "securityContext: root, privileged",
     ),
-    "host-port": ("spec.containers.1.ports", [{"containerPort": 1, "hostPort": 1}], "hostPort reach the node"),
-    "devices": ("spec.initContainers.1.volumeDevices", [{}], "hostPort reach the node"),
+    "host-port": ("spec.containers.1.ports", [{"containerPort": 1, "hostPort": 1}], "hostPort are refused"),
+    "devices": ("spec.initContainers.1.volumeDevices", [{}], "hostPort are refused"),
     "restart": ("spec.initContainers.0.restartPolicy", "OnFailure", "restartPolicy is Always (a sidecar) or unset"),
-    "restart-of-a-container": ("spec.containers.1.restartPolicy", "Always", "restartPolicy is for init containers"),
-    "ours-first": ("spec.initContainers.", {"name": "driver", "image": "x:1"}, "has a name of the operator's"),
+    "restart-of-a-container": (
+        "spec.containers.1.restartPolicy",
+        "Always",
+        "restartPolicy can be set only in init containers",
+    ),
+    "ours-first": (
+        "spec.initContainers.",
+        {"name": "driver", "image": "x:1"},
+        "a name that is reserved for the operator",
+    ),
 }
 
 

@@ -146,7 +146,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "no-conflicts",
         {"concurrency": {"mode": "SingleWriter", "serializeAfterConflicts": 2}},
-        ("spec.concurrency", "serializeAfterConflicts 2 contradicts mode SingleWriter, which knows no write conflicts"),
+        ("spec.concurrency", "serializeAfterConflicts 2 contradicts mode SingleWriter, which does not detect"),
     ),
     (
         "early-detection",
@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "two-s3",
         {"storage": {"secretRefs": [{"name": n, "as": "S3"} for n in "ab"]}},
-        ("spec.storage.secretRefs", '["a", "b"]', "only one can be"),
+        ("spec.storage.secretRefs", '["a", "b"]', "only one Secret can be"),
     ),
     (
         "compaction-of-cow",
@@ -428,7 +428,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "bootstrap-mode",
         {"bootstrap": {**beginning("s3a://lake/x"), "mode": "Half"}},
-        ("spec.bootstrap.mode", "'Half'", "FullRecord is"),
+        ("spec.bootstrap.mode", "'Half'", "use FullRecord"),
     ),
     (
         "bootstrap-adopt",
@@ -688,7 +688,7 @@ def test_a_nonce_stands_for_one_restore(light_cluster: Cluster, namespace: str) 
     light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "a", "nonce": "1"}))
     message = light_cluster.refused(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "1"}))
     assert "spec.restore.savepoint" in message
-    assert "nonce '1' stands for the restore to 'a'; another savepoint needs a new nonce" in message
+    assert "nonce '1' already requests the restore to 'a'; another savepoint needs a new nonce" in message
     light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "2"}))
     light_cluster.apply(table(namespace, savepoints=both, restore=None))
 

@@ -219,7 +219,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "source-credentials",
         {"source": {"hudi": {"path": "s3a://k:s@b/x"}}},
-        ("spec.source.hudi.path", "credentials do not belong into a path"),
+        ("spec.source.hudi.path", "credentials do not belong in a path"),
     ),
     (
         "start",
@@ -307,7 +307,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "credentials",
         {"source": {"files": {**FILES, "paths": ["s3a://k:s@b/x"]}}},
-        ("spec.source.files.paths[0]", "credentials do not belong into a path"),
+        ("spec.source.files.paths[0]", "credentials do not belong in a path"),
     ),
     (
         "files-per-commit",
