@@ -19,6 +19,27 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-stranger-sends-a-message",
+        "F518 availability",
+        "whoever reaches the gateway fills its memory without a token",
+        g("main", "		grpc.InTapHandle(g.tap),\n"),
+        _GO,
+    ),
+    mutation(
+        "a-pod-has-any-number-of-calls",
+        "F518 availability",
+        "a pod fills the gateway with requests that it does not complete",
+        g("limits", "pod.calls >= limit", "pod.calls > 1000*limit"),
+        _GO,
+    ),
+    mutation(
+        "elements-are-counted-when-decoded",
+        "F518 availability",
+        "a request of 512 KiB needs 30 MiB before the rules look at it",
+        g("before", "*elements > maxElements", "*elements > 1000*maxElements"),
+        _GO,
+    ),
+    mutation(
         "a-ticket-names-anybody",
         "F511",
         "a pod's ticket names an incarnation that nobody can prove dead",
