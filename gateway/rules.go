@@ -312,11 +312,17 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) (table s
 	if table, err = r.writesTo(txn); err != nil {
 		return "", err
 	}
+	if table != "" && ranges(txn, 0) > 0 { // etcd executes what writes one after the other, for all tables
+		return "", denied("a transaction of a pod that writes reads no ranges")
+	}
 	for _, compare := range txn.Compare {
 		if _, ok := r.agent(compare.Key); ok {
 			return "", denied("assignments are read, not compared")
 		}
-		if err := r.mayRead(ctx, s, compare.Key, compare.RangeEnd); err != nil {
+		if len(compare.RangeEnd) > 0 {
+			return "", denied("a pod compares keys one by one")
+		}
+		if err := r.mayRead(ctx, s, compare.Key, nil); err != nil {
 			return "", err
 		}
 	}
@@ -392,12 +398,15 @@ func (b branch) absent(key []byte) bool {
 // The clients of pods ask for no more than 10,000 keys, and fail when there are more; a smaller number could be a question.
 const wholeLimit = 10_000
 
-// range_ checks a read. Of assignments only whole ones are given out, because each answer is checked
-// once more: a number or an order would say something of those that were left out.
+// range_ checks a read, which is of whole ranges as they are now. What a read costs is counted by its
+// answer, and etcd reads all keys and values of a range to sort, filter or count them, or to answer with
+// names only. Of assignments a number or an order would also say something of those that were left out,
+// and each answer is checked once more.
 func (r *rules) range_(ctx context.Context, s subject, asked *pb.RangeRequest) error {
-	if _, ok := r.agent(asked.Key); ok && (asked.CountOnly || asked.KeysOnly || (asked.Limit != 0 && asked.Limit < wholeLimit) || asked.MinModRevision != 0 ||
-		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0) {
-		return denied("assignments are read as a whole")
+	if asked.CountOnly || asked.KeysOnly || (asked.Limit != 0 && asked.Limit < wholeLimit) || asked.Revision != 0 ||
+		asked.SortOrder != pb.RangeRequest_NONE || asked.SortTarget != pb.RangeRequest_KEY || asked.MinModRevision != 0 ||
+		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0 {
+		return denied("a pod reads ranges as a whole, as they are now")
 	}
 	return r.mayRead(ctx, s, asked.Key, asked.RangeEnd)
 }

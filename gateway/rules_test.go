@@ -296,16 +296,48 @@ func TestAssignmentsAreOfTheNamespace(t *testing.T) {
 	}
 	expect(t, r, "of another agent", agentA, of(get("/hudi/control/agents/hudi-agent-aaaaaaaaaa/x", "")), codes.PermissionDenied)
 	expect(t, r, "compared", agentA, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(all+ownTable, 1)}}, codes.PermissionDenied)
-	for what, change := range map[string]func(*pb.RangeRequest){
-		"counted": func(asked *pb.RangeRequest) { asked.CountOnly = true },
-		"keys":    func(asked *pb.RangeRequest) { asked.KeysOnly = true },
-		"limited": func(asked *pb.RangeRequest) { asked.Limit = 1 },
-		"later":   func(asked *pb.RangeRequest) { asked.MinModRevision = 1 << 60 },
-	} {
+	for what, change := range partly {
 		asked := get(all, string(prefixEnd(all)))
 		change(asked.GetRequestRange())
 		expect(t, r, what, agentA, of(asked), codes.PermissionDenied)
 	}
+}
+
+// Reads of a part of a range.
+var partly = map[string]func(*pb.RangeRequest){
+	"counted":            func(asked *pb.RangeRequest) { asked.CountOnly = true },
+	"keys":               func(asked *pb.RangeRequest) { asked.KeysOnly = true },
+	"limited":            func(asked *pb.RangeRequest) { asked.Limit = wholeLimit - 1 },
+	"sorted":             func(asked *pb.RangeRequest) { asked.SortOrder = pb.RangeRequest_DESCEND },
+	"sorted by revision": func(asked *pb.RangeRequest) { asked.SortTarget = pb.RangeRequest_MOD },
+	"earlier":            func(asked *pb.RangeRequest) { asked.Revision = 1 },
+	"later":              func(asked *pb.RangeRequest) { asked.MinModRevision = 1 << 60 },
+	"changed before":     func(asked *pb.RangeRequest) { asked.MaxModRevision = 1 },
+	"made later":         func(asked *pb.RangeRequest) { asked.MinCreateRevision = 1 << 60 },
+	"made before":        func(asked *pb.RangeRequest) { asked.MaxCreateRevision = 1 },
+}
+
+// etcd reads a whole range to answer with a part of it or to compare it, and what writes is executed one
+// after the other: the answer says nothing of that work.
+func TestWhatARangeCostsIsInItsAnswer(t *testing.T) {
+	r, _ := world(t)
+	whole := get(own+"queue/", string(prefixEnd(own+"queue/")))
+	whole.GetRequestRange().Limit = wholeLimit
+	expect(t, r, "as the lock module reads", driver, of(whole), codes.OK)
+	for what, change := range partly {
+		asked := get(own, string(prefixEnd(own)))
+		change(asked.GetRequestRange())
+		expect(t, r, what, driver, of(asked), codes.PermissionDenied)
+		expect(t, r, what+", in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{asked}}, codes.PermissionDenied)
+	}
+	ranged := versionIs(own+"queue/", 1)
+	ranged.RangeEnd = prefixEnd(own + "queue/")
+	expect(t, r, "compared", driver, &pb.TxnRequest{Compare: []*pb.Compare{ranged}}, codes.PermissionDenied)
+	clock := put(own+"clock", aTime)
+	expect(t, r, "a key beside a write", driver, of(get(own+"clock", ""), clock), codes.OK)
+	expect(t, r, "beside a write", driver, of(whole, clock), codes.PermissionDenied)
+	expect(t, r, "beside a deletion", driver, of(whole, remove(own+"lock", "")), codes.PermissionDenied)
+	expect(t, r, "where the other branch writes", driver, &pb.TxnRequest{Success: []*pb.RequestOp{whole}, Failure: []*pb.RequestOp{clock}}, codes.PermissionDenied)
 }
 
 // Nobody needs the history of a table: our clients read when their watch stands.

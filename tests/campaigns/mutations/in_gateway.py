@@ -19,6 +19,27 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-sorted-range-costs-its-answer",
+        "F519 availability",
+        "a pod has etcd read a whole table for an answer of one key",
+        g("rules", "asked.SortOrder != pb.RangeRequest_NONE || ", ""),
+        _GO,
+    ),
+    mutation(
+        "a-comparison-reads-a-range",
+        "F519 availability",
+        "a pod has etcd read its table eight times where the writes of all tables are executed",
+        g("rules", "if len(compare.RangeEnd) > 0 {\n			return", "if len(compare.RangeEnd) > 1<<20 {\n			return"),
+        _GO,
+    ),
+    mutation(
+        "a-range-beside-a-write",
+        "F519 availability",
+        "the writes of all tables wait while etcd reads a pod's ranges",
+        g("rules", 'if table != "" && ranges(txn, 0) > 0 {', 'if table == "*" && ranges(txn, 0) > 0 {'),
+        _GO,
+    ),
+    mutation(
         "a-stranger-sends-a-message",
         "F518 availability",
         "whoever reaches the gateway fills its memory without a token",
