@@ -229,10 +229,25 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 	for _, value := range []string{
 		`{"a":{"a":1},"b":[{"a":"a"},{"a":"a"}],"A":"a","c":null,"d":1e999}`, `"a"`, `[1,["a","a"],{}]`, `{"a":[],"b":{},"c":1}`,
 		`{"a":` + strings.Repeat("1", maxNumber) + `,"b":-1.7976931348623157E+308,"c":"` + strings.Repeat("1", 4301) + `"}`,
-		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		strings.Repeat("[", maxDepth) + `"` + strings.Repeat("x", maxDepth*elementBytes) + `"` + strings.Repeat("]", maxDepth),
 		`{"a":"\ud83d\ude00","b":"\\ud800","c":"\u00e9"}`, `"\\\ud83d\ude00"`,
 	} {
 		if err := plain([]byte(value)); err != nil {
+			t.Errorf("%.60q: %v", value, err)
+		}
+	}
+}
+
+// Parsed, an element takes up to 50 times its bytes, and the operator holds what all pods have put.
+func TestAValueHasNotManyElements(t *testing.T) {
+	list := func(n int, element string) string { return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]" }
+	for value, accepted := range map[string]bool{
+		list(10, "1"): true, list(30, `"01234567890123"`): true, list(3000, `"20260101000000000"`): true,
+		`{"text":"` + strings.Repeat(`,[{\",`, 10000) + `"}`: true, `{"\\":",,,,"}`: true,
+		list(5000, "[]"): false, list(5000, "{}"): false, list(100, "[[]]"): false, list(60000, "1"): false,
+		`{"\\":"","a":` + list(5000, `""`) + "}": false,
+	} {
+		if err := plain([]byte(value)); (err == nil) != accepted {
 			t.Errorf("%.60q: %v", value, err)
 		}
 	}

@@ -19,6 +19,13 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-value-has-any-number-of-elements",
+        "F520 availability",
+        "a pod puts values that fill the operator's memory when they are parsed",
+        g("values", "elements(value) > most", "elements(value) > 100*most"),
+        _GO,
+    ),
+    mutation(
         "a-sorted-range-costs-its-answer",
         "F519 availability",
         "a pod has etcd read a whole table for an answer of one key",
