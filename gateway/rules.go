@@ -451,10 +451,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if put.Lease != 0 && !ownLease(s, put.Lease) {
 		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
 	}
-	if put.Lease != 0 {
-		if err := r.leased(ctx, table, kind); err != nil {
-			return err
-		}
+	if err := r.leased(ctx, table, kind, put.Lease != 0); err != nil {
+		return err
 	}
 	if err := plain(put.Value); err != nil {
 		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
@@ -521,13 +519,16 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	return nil
 }
 
-// leased says whether a key of this kind may go with its pod's lease. All others are deleted as the rules
-// of delete have it, or by nobody: a pod ends its leases when it likes.
-func (r *rules) leased(ctx context.Context, table, kind string) error {
-	switch kind {
-	case "alive", "queue":
+// leased says whether a key of this kind may go with its pod's lease, or without one. A heartbeat and a
+// ticket have one: nobody else deletes them, and they would outlive their pod. All other keys are deleted
+// as the rules of delete have it, or by nobody: a pod ends its leases when it likes.
+func (r *rules) leased(ctx context.Context, table, kind string, lease bool) error {
+	switch must := kind == "alive" || kind == "queue"; {
+	case must && !lease:
+		return denied("a %s of table %s has a lease", kind, table)
+	case must == lease:
 		return nil
-	case "lock":
+	case kind == "lock":
 		gate, err := r.gate(ctx, table)
 		if err != nil || gate.mode == leaseOnly {
 			return err

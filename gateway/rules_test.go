@@ -79,6 +79,13 @@ func put(key, value string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: []byte(value)}}}
 }
 
+// leased is a put of a key that goes with its pod's lease.
+func leased(s subject, key, value string) *pb.RequestOp {
+	made := put(key, value)
+	made.GetRequestPut().Lease = leaseOf(s, 7)
+	return made
+}
+
 func get(key, end string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key), RangeEnd: []byte(end)}}}
 }
@@ -257,12 +264,12 @@ func TestAValueHasNotManyElements(t *testing.T) {
 func TestATicketNamesItsOwnIncarnation(t *testing.T) {
 	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
 	r, _ := world(t)
-	expect(t, r, "its own", driver, of(put(ticket, `{"inc":"inc-1","priority":1}`)), codes.OK)
-	expect(t, r, "none", driver, of(put(ticket, `{}`)), codes.OK)
-	expect(t, r, "another one", driver, of(put(ticket, `{"inc":"inc-2"}`)), codes.PermissionDenied)
-	expect(t, r, "nobody", driver, of(put(ticket, `{"inc":"nobody"}`)), codes.PermissionDenied)
-	expect(t, r, "no text", driver, of(put(ticket, `{"inc":["inc-1"]}`)), codes.InvalidArgument)
-	expect(t, r, "half a character", driver, of(put(ticket, `{"inc":"\ud800"}`)), codes.InvalidArgument)
+	expect(t, r, "its own", driver, of(leased(driver, ticket, `{"inc":"inc-1","priority":1}`)), codes.OK)
+	expect(t, r, "none", driver, of(leased(driver, ticket, `{}`)), codes.OK)
+	expect(t, r, "another one", driver, of(leased(driver, ticket, `{"inc":"inc-2"}`)), codes.PermissionDenied)
+	expect(t, r, "nobody", driver, of(leased(driver, ticket, `{"inc":"nobody"}`)), codes.PermissionDenied)
+	expect(t, r, "no text", driver, of(leased(driver, ticket, `{"inc":["inc-1"]}`)), codes.InvalidArgument)
+	expect(t, r, "half a character", driver, of(leased(driver, ticket, `{"inc":"\ud800"}`)), codes.InvalidArgument)
 }
 
 // A settle record names each pod of an incarnation, of which there may be hundreds.
@@ -277,7 +284,7 @@ func TestASettleRecordMayBeLonger(t *testing.T) {
 
 func TestARegistrationCountsInItsBranch(t *testing.T) {
 	r, _ := world(t)
-	register, alive := put(own+"writer/inc-9", registered(driver, "inc-9", "writer")), put(own+"alive/inc-9", "{}")
+	register, alive := put(own+"writer/inc-9", registered(driver, "inc-9", "writer")), leased(driver, own+"alive/inc-9", "{}")
 	expect(t, r, "together", driver, of(register, alive), codes.OK)
 	expect(t, r, "in the other branch", driver, &pb.TxnRequest{Success: []*pb.RequestOp{register}, Failure: []*pb.RequestOp{alive}}, codes.PermissionDenied)
 }
@@ -495,6 +502,7 @@ func TestALeaseIsOfOnePod(t *testing.T) {
 }
 
 // A key on a lease goes when its pod likes: nobody deletes a clock, and who deletes other keys is a rule.
+// A heartbeat and a ticket without one would outlive their pod: nobody else deletes them.
 func TestWhichKeysGoWithALease(t *testing.T) {
 	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
 	modeOf := func(mode string) string { return `{"table":"ours/flights","mode":"` + mode + `"}` }
@@ -504,27 +512,33 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 		key, value string
 		gate       string
 		want       codes.Code
+		needs      bool
 	}{
-		"heartbeat":                 {driver, own + "alive/inc-1", "{}", modeOf("PodTermination"), codes.OK},
-		"ticket":                    {driver, ticket, "{}", modeOf("PodTermination"), codes.OK},
-		"lock of other providers":   {driver, own + "lock", registration, modeOf("LeaseOnly"), codes.OK},
-		"lock":                      {driver, own + "lock", registration, modeOf("PodTermination"), codes.PermissionDenied},
-		"lock, revocable":           {driver, own + "lock", registration, modeOf("Credentials"), codes.PermissionDenied},
-		"lock, no mode":             {driver, own + "lock", registration, `{"table":"ours/flights"}`, codes.PermissionDenied},
-		"lock, no gate":             {driver, own + "lock", registration, "", codes.PermissionDenied},
-		"clock":                     {driver, own + "clock", aTime, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
+		"heartbeat":                 {driver, own + "alive/inc-1", "{}", modeOf("PodTermination"), codes.OK, true},
+		"ticket":                    {driver, ticket, "{}", modeOf("PodTermination"), codes.OK, true},
+		"lock of other providers":   {driver, own + "lock", registration, modeOf("LeaseOnly"), codes.OK, false},
+		"lock":                      {driver, own + "lock", registration, modeOf("PodTermination"), codes.PermissionDenied, false},
+		"lock, revocable":           {driver, own + "lock", registration, modeOf("Credentials"), codes.PermissionDenied, false},
+		"lock, no mode":             {driver, own + "lock", registration, `{"table":"ours/flights"}`, codes.PermissionDenied, false},
+		"lock, no gate":             {driver, own + "lock", registration, "", codes.PermissionDenied, false},
+		"clock":                     {driver, own + "clock", aTime, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
 	} {
 		r, keys := world(t)
 		keys["/hudi/control/"+ownTable+"/gate"] = one.gate
 		on := put(one.key, one.value)
-		expect(t, r, what+", without a lease", one.who, of(on), codes.OK)
+		without := codes.OK
+		if one.needs {
+			without = codes.PermissionDenied
+		}
+		expect(t, r, what+", without a lease", one.who, of(on), without)
+		expect(t, r, what+", without a lease, in the other branch", one.who, &pb.TxnRequest{Failure: []*pb.RequestOp{on}}, without)
 		on.GetRequestPut().Lease = leaseOf(one.who, 7)
 		expect(t, r, what, one.who, of(on), one.want)
 		expect(t, r, what+", in the other branch", one.who, &pb.TxnRequest{Failure: []*pb.RequestOp{on}}, one.want)
@@ -604,7 +618,11 @@ func TestARoleWritesItsKeys(t *testing.T) {
 		{subject{namespace: "ours", pod: "audit", uid: "uid-4"}, own + "clock", codes.PermissionDenied},
 		{subject{namespace: "theirs", pod: driver.pod, uid: "uid-5"}, own + "clock", codes.PermissionDenied},
 	} {
-		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(put(one.key, aTime)), one.want)
+		op := put(one.key, aTime)
+		if strings.Contains(one.key, "/alive/") || strings.Contains(one.key, "/queue/") {
+			op = leased(one.who, one.key, aTime)
+		}
+		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(op), one.want)
 		want := one.want
 		if strings.HasSuffix(one.key, "/clock") {
 			want = codes.PermissionDenied // nobody deletes it

@@ -19,6 +19,13 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-ticket-has-no-lease",
+        "F521",
+        "a pod's ticket stands in the queue for ever",
+        g("rules", "	case must && !lease:\n", '	case must && !lease && kind == "alive":\n'),
+        _GO,
+    ),
+    mutation(
         "a-value-has-any-number-of-elements",
         "F520 availability",
         "a pod puts values that fill the operator's memory when they are parsed",
@@ -725,8 +732,8 @@ IDENTITIES = (
         "a pod deletes a table's clock: it puts it on its lease and ends that",
         g(
             "rules",
-            "err := r.leased(ctx, table, kind); err != nil {",
-            'err := r.leased(ctx, table, kind); err != nil && kind == "lock" {',
+            "err := r.leased(ctx, table, kind, put.Lease != 0); err != nil {",
+            'err := r.leased(ctx, table, kind, put.Lease != 0); err != nil && kind != "clock" {',
         ),
         _GO,
     ),
