@@ -31,6 +31,9 @@ const (
 	leaseOnly = "LeaseOnly"
 	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
 	maxRanges = 8
+	// Incarnations that a pod registers at a table: one for each process that it runs there, one after the
+	// other. When it is dead, the operator settles each of them, with all executors of the pod.
+	maxIncarnations = 16
 )
 
 func denied(format string, arguments ...any) error {
@@ -354,6 +357,9 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
+	if err := r.registersFew(ctx, s, operations); err != nil {
+		return err
+	}
 	for _, op := range operations {
 		if put := op.GetRequestPut(); put != nil {
 			if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
@@ -376,6 +382,41 @@ func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestO
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// registersFew says whether the pod would have few incarnations at the table with those of these
+// operations. It is asked once for all of them, because it reads all registrations.
+func (r *rules) registersFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
+	var at string
+	incs := map[string]bool{}
+	for _, op := range operations {
+		if table, kind, name := r.contract.kind(op.GetRequestPut().GetKey()); kind == "writer" {
+			at, incs[name] = table, true
+		}
+	}
+	if len(incs) == 0 {
+		return nil
+	}
+	have, err := r.rightOf(ctx, s, at)
+	if err != nil || have.role == "" {
+		return err // put says why
+	}
+	if len(incs) <= maxIncarnations {
+		all := r.contract.key(tables, at, "writer/")
+		answers, err := r.read(ctx, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all))})
+		if err != nil {
+			return err
+		}
+		for _, kv := range answers[0].Kvs {
+			if told, err := registrationIn(kv.Value); err == nil && told.PodUID == s.uid {
+				incs[strings.TrimPrefix(string(kv.Key), string(all))] = true
+			}
+		}
+	}
+	if len(incs) > maxIncarnations {
+		return denied("pod %s/%s registers at most %d incarnations at table %s", s.namespace, s.pod, maxIncarnations, at)
 	}
 	return nil
 }

@@ -245,9 +245,39 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 	}
 }
 
+// The operator settles each incarnation, with all executors of its pod.
+func TestAPodRegistersFewIncarnations(t *testing.T) {
+	r, keys := world(t)
+	register := func(inc string) *pb.RequestOp {
+		return put(own+"writer/"+inc, registered(driver, inc, "writer"))
+	}
+	several := func(n int) (made []*pb.RequestOp) {
+		for i := range n {
+			made = append(made, register(fmt.Sprintf("new-%d", i)))
+		}
+		return made
+	}
+	most := several(maxIncarnations - 1) // it has inc-1
+	expect(t, r, "as many as it may have", driver, of(most...), codes.OK)
+	expect(t, r, "one more", driver, of(several(maxIncarnations)...), codes.PermissionDenied)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: several(maxIncarnations)}, codes.PermissionDenied)
+	expect(t, r, "as many as a transaction has", driver, of(several(maxOperations)...), codes.PermissionDenied)
+	expect(t, r, "again", driver, of(append(most, register("inc-1"))...), codes.OK)
+	for _, op := range most {
+		keys[string(op.GetRequestPut().Key)] = string(op.GetRequestPut().Value)
+	}
+	expect(t, r, "one more than it has", driver, of(register("inc-9")), codes.PermissionDenied)
+	expect(t, r, "one that it has", driver, of(register("new-0")), codes.OK)
+	expect(t, r, "another pod of the table", second, of(put(own+"writer/inc-9", registered(second, "inc-9", "writer"))), codes.OK)
+	delete(keys, own+"writer/new-0")
+	expect(t, r, "where one has left", driver, of(register("inc-9")), codes.OK)
+}
+
 // Parsed, an element takes up to 50 times its bytes, and the operator holds what all pods have put.
 func TestAValueHasNotManyElements(t *testing.T) {
-	list := func(n int, element string) string { return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]" }
+	list := func(n int, element string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+	}
 	for value, accepted := range map[string]bool{
 		list(10, "1"): true, list(30, `"01234567890123"`): true, list(3000, `"20260101000000000"`): true,
 		`{"text":"` + strings.Repeat(`,[{\",`, 10000) + `"}`: true, `{"\\":",,,,"}`: true,

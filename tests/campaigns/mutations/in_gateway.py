@@ -19,6 +19,20 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-pod-has-any-number-of-incarnations",
+        "F522 availability",
+        "a pod's death is thousands of records of all its executors",
+        g("rules", "	if len(incs) > maxIncarnations {\n", "	if len(incs) > maxOperations {\n"),
+        _GO,
+    ),
+    mutation(
+        "what-a-pod-has-registered-is-forgotten",
+        "F522 availability",
+        "a pod registers one incarnation after the other, without end",
+        g("rules", "err == nil && told.PodUID == s.uid {", 'err == nil && told.PodUID == "" {'),
+        _GO,
+    ),
+    mutation(
         "a-ticket-has-no-lease",
         "F521",
         "a pod's ticket stands in the queue for ever",

@@ -195,7 +195,7 @@ def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: 
     client, pod = (driver, DRIVER) if role == "writer" else (agent, AGENT)
     key, told = OWN.of(kind, name(kind, pod)), value(kind, pod, role)
     if role in writers(kind):
-        client.put(key, told)
+        client.put(key, told, lease=client.lease() if protocol()["keys"][kind].get("lease") else 0)
         assert client.get(key) == told
     else:
         refused(lambda: client.put(key, told))
