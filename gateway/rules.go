@@ -34,6 +34,9 @@ const (
 	// Incarnations that a pod registers at a table: one for each process that it runs there, one after the
 	// other. When it is dead, the operator settles each of them, with all executors of the pod.
 	maxIncarnations = 16
+	// Instants of a table to which a writer may add one. A settle record names those of its incarnation, with
+	// some 90 bytes each.
+	maxInstants = 1000
 )
 
 func denied(format string, arguments ...any) error {
@@ -357,7 +360,7 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
-	if err := r.registersFew(ctx, s, operations); err != nil {
+	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations)); err != nil {
 		return err
 	}
 	for _, op := range operations {
@@ -417,6 +420,45 @@ func (r *rules) registersFew(ctx context.Context, s subject, operations []*pb.Re
 	}
 	if len(incs) > maxIncarnations {
 		return denied("pod %s/%s registers at most %d incarnations at table %s", s.namespace, s.pod, maxIncarnations, at)
+	}
+	return nil
+}
+
+// recordsFew says whether the table would have few instants with those that a writer records with these
+// operations, and whether these have names of instants. What it has recorded it may change.
+func (r *rules) recordsFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
+	var at string
+	var asked []*pb.RangeRequest
+	for _, op := range operations {
+		table, kind, name := r.contract.kind(op.GetRequestPut().GetKey())
+		if kind != "instant" {
+			continue
+		}
+		have, err := r.rightOf(ctx, s, table)
+		if err != nil || have.role != roleWriter {
+			return err // an agent records what it finds
+		}
+		if !hudiTime.MatchString(name) {
+			return denied("%q is no time of an instant", clip([]byte(name)))
+		}
+		at, asked = table, append(asked, &pb.RangeRequest{Key: op.GetRequestPut().Key})
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	all := r.contract.key(tables, at, "instant/")
+	answers, err := r.read(ctx, append(asked, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all)), CountOnly: true})...)
+	if err != nil {
+		return err
+	}
+	more := int64(0)
+	for _, answer := range answers[:len(asked)] {
+		if len(answer.Kvs) == 0 {
+			more++
+		}
+	}
+	if more > 0 && answers[len(asked)].Count+more > maxInstants {
+		return exceeded("table "+at, "recorded instants", maxInstants, "instants")
 	}
 	return nil
 }

@@ -43,7 +43,10 @@ func (s store) read(_ context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeR
 		answers[i] = &pb.RangeResponse{}
 		for key, value := range s {
 			if key == string(asked.Key) || (len(asked.RangeEnd) > 0 && key > string(asked.Key) && bytes.Compare([]byte(key), asked.RangeEnd) < 0) {
-				answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+				answers[i].Count++
+				if !asked.CountOnly {
+					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+				}
 			}
 		}
 	}
@@ -271,6 +274,30 @@ func TestAPodRegistersFewIncarnations(t *testing.T) {
 	expect(t, r, "another pod of the table", second, of(put(own+"writer/inc-9", registered(second, "inc-9", "writer"))), codes.OK)
 	delete(keys, own+"writer/new-0")
 	expect(t, r, "where one has left", driver, of(register("inc-9")), codes.OK)
+}
+
+// A settle record names each instant of its incarnation.
+func TestATableHasFewInstants(t *testing.T) {
+	r, keys := world(t)
+	record := func(time string) *pb.RequestOp {
+		return put(own+"instant/"+time, registered(driver, "inc-1", "writer"))
+	}
+	at := func(n int) string { return fmt.Sprintf("20260101000000%03d", n) }
+	for _, name := range []string{"foo", "1", "2026010100000000x", "20260101000000000-1"} {
+		expect(t, r, name, driver, of(record(name)), codes.PermissionDenied)
+	}
+	expect(t, r, "of an older table", driver, of(record("20260101000000")), codes.OK)
+	for n := range maxInstants - 2 {
+		keys[own+"instant/"+at(n)] = registered(driver, "inc-1", "writer")
+	}
+	expect(t, r, "two more", driver, of(record(at(998)), record(at(999))), codes.OK)
+	expect(t, r, "one that it has", driver, of(record(at(0)), record(at(998)), record(at(999))), codes.OK)
+	expect(t, r, "three more", driver, of(record(at(998)), record(at(999)), record("20260101000001000")), codes.ResourceExhausted)
+	keys[own+"instant/"+at(998)], keys[own+"instant/"+at(999)] = "{}", "{}"
+	expect(t, r, "one more", driver, of(record("20260101000001000")), codes.ResourceExhausted)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{record("20260101000001000")}}, codes.ResourceExhausted)
+	expect(t, r, "what stands", driver, of(record(at(0))), codes.OK)
+	expect(t, r, "an agent", agentA, of(put(own+"instant/20260101000001000", "{}")), codes.OK)
 }
 
 // Parsed, an element takes up to 50 times its bytes, and the operator holds what all pods have put.

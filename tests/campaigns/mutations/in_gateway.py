@@ -19,6 +19,20 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-table-has-any-number-of-instants",
+        "F523 availability",
+        "the settle record of a hostile writer cannot be written",
+        g("rules", "Count+more > maxInstants", "Count > 9*maxInstants"),
+        _GO,
+    ),
+    mutation(
+        "an-instant-has-any-name",
+        "F523",
+        "an agent is to roll back what is no instant",
+        g("rules", "if !hudiTime.MatchString(name) {", 'if name == "" {'),
+        _GO,
+    ),
+    mutation(
         "a-pod-has-any-number-of-incarnations",
         "F522 availability",
         "a pod's death is thousands of records of all its executors",
@@ -36,7 +50,7 @@ IDENTITIES = (
         "a-ticket-has-no-lease",
         "F521",
         "a pod's ticket stands in the queue for ever",
-        g("rules", "	case must && !lease:\n", '	case must && !lease && kind == "alive":\n'),
+        g("rules", "	case must && !lease:\n", '	case must && !lease:\n		return nil\n	case kind == "":\n'),
         _GO,
     ),
     mutation(
