@@ -50,7 +50,11 @@ IDENTITIES = (
         "a-ticket-has-no-lease",
         "F521",
         "a pod's ticket stands in the queue for ever",
-        g("rules", "	case must && !lease:\n", '	case must && !lease:\n		return nil\n	case kind == "":\n'),
+        g(
+            "rules",
+            "	case must && !lease:\n",
+            '	case must && !lease:\n		return nil\n	case kind == "":\n',
+        ),
         _GO,
     ),
     mutation(
@@ -71,7 +75,11 @@ IDENTITIES = (
         "a-comparison-reads-a-range",
         "F519 availability",
         "a pod has etcd read its table eight times where the writes of all tables are executed",
-        g("rules", "if len(compare.RangeEnd) > 0 {\n			return", "if len(compare.RangeEnd) > 1<<20 {\n			return"),
+        g(
+            "rules",
+            "if len(compare.RangeEnd) > 0 {\n			return",
+            "if len(compare.RangeEnd) > 1<<20 {\n			return",
+        ),
         _GO,
     ),
     mutation(
