@@ -41,7 +41,7 @@ func (p payer) both() [2]string { return [2]string{p.pod, p.owner} }
 // usage is that of one pod at one of its tables, of one pod, of one table, or of a namespace.
 type usage struct {
 	bytes, requests, read, told, streams, leaseCalls *rate.Limiter
-	watches, open, waiting                           int
+	watches, open, calls, waiting                    int
 	leases                                           map[int64]lease
 	size                                             size
 	held                                             int64
@@ -75,8 +75,10 @@ const (
 	freeLeases, leasesPerTable, leasesOfTable = 64, 8, 2000
 	// A waiter watches the lock and the ticket before its own, each on a stream; a heartbeat is one, too.
 	freeStreams, streamsPerTable, streamsOfTable = 64, 8, 2000
-	streamsPerSecond, leaseCallsPerSecond        = 1000, 600
-	readPerSecond, burstRead                     = 16 << 20, 128 << 20
+	// Calls with one message, which grpc holds before it is looked at: as many of a pod as it has streams.
+	callsOfTable                          = 400
+	streamsPerSecond, leaseCallsPerSecond = 1000, 600
+	readPerSecond, burstRead              = 16 << 20, 128 << 20
 	// A table may cost as much as so many of its pods that ask for all that they may.
 	podsPerTable  = 5
 	watchesOfPods = 32
@@ -116,7 +118,7 @@ func (l *limits) of(who string) *usage {
 	found, ok := l.users[who]
 	if !ok {
 		for name, other := range l.users {
-			if now.Sub(other.seen) > idleAfter && other.watches == 0 && other.open == 0 && other.waiting == 0 && other.held == 0 {
+			if now.Sub(other.seen) > idleAfter && other.watches == 0 && other.open == 0 && other.calls == 0 && other.waiting == 0 && other.held == 0 {
 				delete(l.users, name)
 			}
 		}
@@ -283,6 +285,27 @@ func (l *limits) open(p payer, tables int) (closed func(), err error) {
 		defer l.mu.Unlock()
 		pod.open--
 		owner.open--
+	}), nil
+}
+
+// call counts a call with one message of a pod that is known at so many tables, until it has ended.
+func (l *limits) call(p payer, tables int) (ended func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pod, owner := l.of(p.pod), l.of(p.owner)
+	if limit := l.number(freeStreams + streamsPerTable*tables); pod.calls >= limit {
+		return nil, exceeded(p.pod, "calls at once", limit, "calls")
+	}
+	if limit := l.number(callsOfTable); owner.calls >= limit {
+		return nil, exceeded(p.owner, "calls at once", limit, "calls")
+	}
+	pod.calls++
+	owner.calls++
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		pod.calls--
+		owner.calls--
 	}), nil
 }
 

@@ -300,6 +300,7 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 		grpc.MaxRecvMsgSize(512<<10),
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), &g.handed}),
 		grpc.StatsHandler(connections{}),
+		grpc.InTapHandle(g.tap),
 		// What a stranger may make this process hold before its token is looked at.
 		grpc.MaxHeaderListSize(2*maxTokenBytes),
 		grpc.ConnectionTimeout(10*time.Second),

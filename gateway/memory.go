@@ -304,7 +304,7 @@ func (p pool) Get(length int) *[]byte {
 
 func (p pool) Put(*[]byte) { p() }
 
-// codec is grpc's own, but for answers that are held.
+// codec is grpc's own, but for answers that are held and for transactions (before.go).
 type codec struct {
 	encoding.CodecV2
 	handed *sync.Map

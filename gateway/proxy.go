@@ -76,6 +76,9 @@ type gateway struct {
 }
 
 func (g *gateway) caller(ctx context.Context) (subject, error) {
+	if s, ok := ctx.Value(subjectKey{}).(subject); ok {
+		return s, nil
+	}
 	given, _ := metadata.FromIncomingContext(ctx)
 	values := given.Get("authorization")
 	if len(values) != 1 || !strings.HasPrefix(values[0], "Bearer ") {

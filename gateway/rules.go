@@ -31,6 +31,12 @@ const (
 	leaseOnly = "LeaseOnly"
 	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
 	maxRanges = 8
+	// Incarnations that a pod registers at a table: one for each process that it runs there, one after the
+	// other. When it is dead, the operator settles each of them, with all executors of the pod.
+	maxIncarnations = 16
+	// Instants of a table to which a writer may add one. A settle record names those of its incarnation, with
+	// some 90 bytes each.
+	maxInstants = 1000
 )
 
 func denied(format string, arguments ...any) error {
@@ -312,11 +318,17 @@ func (r *rules) txn(ctx context.Context, s subject, txn *pb.TxnRequest) (table s
 	if table, err = r.writesTo(txn); err != nil {
 		return "", err
 	}
+	if table != "" && ranges(txn, 0) > 0 { // etcd executes what writes one after the other, for all tables
+		return "", denied("a transaction of a pod that writes reads no ranges")
+	}
 	for _, compare := range txn.Compare {
 		if _, ok := r.agent(compare.Key); ok {
 			return "", denied("assignments are read, not compared")
 		}
-		if err := r.mayRead(ctx, s, compare.Key, compare.RangeEnd); err != nil {
+		if len(compare.RangeEnd) > 0 {
+			return "", denied("a pod compares keys one by one")
+		}
+		if err := r.mayRead(ctx, s, compare.Key, nil); err != nil {
 			return "", err
 		}
 	}
@@ -348,6 +360,9 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
+	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations)); err != nil {
+		return err
+	}
 	for _, op := range operations {
 		if put := op.GetRequestPut(); put != nil {
 			if table, kind, name := r.contract.kind(put.Key); kind == "writer" {
@@ -374,6 +389,80 @@ func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestO
 	return nil
 }
 
+// registersFew says whether the pod would have few incarnations at the table with those of these
+// operations. It is asked once for all of them, because it reads all registrations.
+func (r *rules) registersFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
+	var at string
+	incs := map[string]bool{}
+	for _, op := range operations {
+		if table, kind, name := r.contract.kind(op.GetRequestPut().GetKey()); kind == "writer" {
+			at, incs[name] = table, true
+		}
+	}
+	if len(incs) == 0 {
+		return nil
+	}
+	have, err := r.rightOf(ctx, s, at)
+	if err != nil || have.role == "" {
+		return err // put says why
+	}
+	if len(incs) <= maxIncarnations {
+		all := r.contract.key(tables, at, "writer/")
+		answers, err := r.read(ctx, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all))})
+		if err != nil {
+			return err
+		}
+		for _, kv := range answers[0].Kvs {
+			if told, err := registrationIn(kv.Value); err == nil && told.PodUID == s.uid {
+				incs[strings.TrimPrefix(string(kv.Key), string(all))] = true
+			}
+		}
+	}
+	if len(incs) > maxIncarnations {
+		return denied("pod %s/%s registers at most %d incarnations at table %s", s.namespace, s.pod, maxIncarnations, at)
+	}
+	return nil
+}
+
+// recordsFew says whether the table would have few instants with those that a writer records with these
+// operations, and whether these have names of instants. What it has recorded it may change.
+func (r *rules) recordsFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
+	var at string
+	var asked []*pb.RangeRequest
+	for _, op := range operations {
+		table, kind, name := r.contract.kind(op.GetRequestPut().GetKey())
+		if kind != "instant" {
+			continue
+		}
+		have, err := r.rightOf(ctx, s, table)
+		if err != nil || have.role != roleWriter {
+			return err // an agent records what it finds
+		}
+		if !hudiTime.MatchString(name) {
+			return denied("%q is no time of an instant", clip([]byte(name)))
+		}
+		at, asked = table, append(asked, &pb.RangeRequest{Key: op.GetRequestPut().Key})
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	all := r.contract.key(tables, at, "instant/")
+	answers, err := r.read(ctx, append(asked, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all)), CountOnly: true})...)
+	if err != nil {
+		return err
+	}
+	more := int64(0)
+	for _, answer := range answers[:len(asked)] {
+		if len(answer.Kvs) == 0 {
+			more++
+		}
+	}
+	if more > 0 && answers[len(asked)].Count+more > maxInstants {
+		return exceeded("table "+at, "recorded instants", maxInstants, "instants")
+	}
+	return nil
+}
+
 // branch is what is known of a branch while its operations are checked.
 type branch struct {
 	registers map[[2]string]bool // table and incarnation
@@ -392,12 +481,15 @@ func (b branch) absent(key []byte) bool {
 // The clients of pods ask for no more than 10,000 keys, and fail when there are more; a smaller number could be a question.
 const wholeLimit = 10_000
 
-// range_ checks a read. Of assignments only whole ones are given out, because each answer is checked
-// once more: a number or an order would say something of those that were left out.
+// range_ checks a read, which is of whole ranges as they are now. What a read costs is counted by its
+// answer, and etcd reads all keys and values of a range to sort, filter or count them, or to answer with
+// names only. Of assignments a number or an order would also say something of those that were left out,
+// and each answer is checked once more.
 func (r *rules) range_(ctx context.Context, s subject, asked *pb.RangeRequest) error {
-	if _, ok := r.agent(asked.Key); ok && (asked.CountOnly || asked.KeysOnly || (asked.Limit != 0 && asked.Limit < wholeLimit) || asked.MinModRevision != 0 ||
-		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0) {
-		return denied("assignments are read as a whole")
+	if asked.CountOnly || asked.KeysOnly || (asked.Limit != 0 && asked.Limit < wholeLimit) || asked.Revision != 0 ||
+		asked.SortOrder != pb.RangeRequest_NONE || asked.SortTarget != pb.RangeRequest_KEY || asked.MinModRevision != 0 ||
+		asked.MaxModRevision != 0 || asked.MinCreateRevision != 0 || asked.MaxCreateRevision != 0 {
+		return denied("a pod reads ranges as a whole, as they are now")
 	}
 	return r.mayRead(ctx, s, asked.Key, asked.RangeEnd)
 }
@@ -442,10 +534,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if put.Lease != 0 && !ownLease(s, put.Lease) {
 		return denied("lease %x is not one of pod %s/%s", put.Lease, s.namespace, s.pod)
 	}
-	if put.Lease != 0 {
-		if err := r.leased(ctx, table, kind); err != nil {
-			return err
-		}
+	if err := r.leased(ctx, table, kind, put.Lease != 0); err != nil {
+		return err
 	}
 	if err := plain(put.Value); err != nil {
 		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
@@ -512,13 +602,16 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	return nil
 }
 
-// leased says whether a key of this kind may go with its pod's lease. All others are deleted as the rules
-// of delete have it, or by nobody: a pod ends its leases when it likes.
-func (r *rules) leased(ctx context.Context, table, kind string) error {
-	switch kind {
-	case "alive", "queue":
+// leased says whether a key of this kind may go with its pod's lease, or without one. A heartbeat and a
+// ticket have one: nobody else deletes them, and they would outlive their pod. All other keys are deleted
+// as the rules of delete have it, or by nobody: a pod ends its leases when it likes.
+func (r *rules) leased(ctx context.Context, table, kind string, lease bool) error {
+	switch must := kind == "alive" || kind == "queue"; {
+	case must && !lease:
+		return denied("a %s of table %s has a lease", kind, table)
+	case must == lease:
 		return nil
-	case "lock":
+	case kind == "lock":
 		gate, err := r.gate(ctx, table)
 		if err != nil || gate.mode == leaseOnly {
 			return err

@@ -43,7 +43,10 @@ func (s store) read(_ context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeR
 		answers[i] = &pb.RangeResponse{}
 		for key, value := range s {
 			if key == string(asked.Key) || (len(asked.RangeEnd) > 0 && key > string(asked.Key) && bytes.Compare([]byte(key), asked.RangeEnd) < 0) {
-				answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+				answers[i].Count++
+				if !asked.CountOnly {
+					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+				}
 			}
 		}
 	}
@@ -77,6 +80,13 @@ func world(t *testing.T) (*rules, store) {
 
 func put(key, value string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: []byte(value)}}}
+}
+
+// leased is a put of a key that goes with its pod's lease.
+func leased(s subject, key, value string) *pb.RequestOp {
+	made := put(key, value)
+	made.GetRequestPut().Lease = leaseOf(s, 7)
+	return made
 }
 
 func get(key, end string) *pb.RequestOp {
@@ -229,10 +239,79 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 	for _, value := range []string{
 		`{"a":{"a":1},"b":[{"a":"a"},{"a":"a"}],"A":"a","c":null,"d":1e999}`, `"a"`, `[1,["a","a"],{}]`, `{"a":[],"b":{},"c":1}`,
 		`{"a":` + strings.Repeat("1", maxNumber) + `,"b":-1.7976931348623157E+308,"c":"` + strings.Repeat("1", 4301) + `"}`,
-		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		strings.Repeat("[", maxDepth) + `"` + strings.Repeat("x", maxDepth*elementBytes) + `"` + strings.Repeat("]", maxDepth),
 		`{"a":"\ud83d\ude00","b":"\\ud800","c":"\u00e9"}`, `"\\\ud83d\ude00"`,
 	} {
 		if err := plain([]byte(value)); err != nil {
+			t.Errorf("%.60q: %v", value, err)
+		}
+	}
+}
+
+// The operator settles each incarnation, with all executors of its pod.
+func TestAPodRegistersFewIncarnations(t *testing.T) {
+	r, keys := world(t)
+	register := func(inc string) *pb.RequestOp {
+		return put(own+"writer/"+inc, registered(driver, inc, "writer"))
+	}
+	several := func(n int) (made []*pb.RequestOp) {
+		for i := range n {
+			made = append(made, register(fmt.Sprintf("new-%d", i)))
+		}
+		return made
+	}
+	most := several(maxIncarnations - 1) // it has inc-1
+	expect(t, r, "as many as it may have", driver, of(most...), codes.OK)
+	expect(t, r, "one more", driver, of(several(maxIncarnations)...), codes.PermissionDenied)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: several(maxIncarnations)}, codes.PermissionDenied)
+	expect(t, r, "as many as a transaction has", driver, of(several(maxOperations)...), codes.PermissionDenied)
+	expect(t, r, "again", driver, of(append(most, register("inc-1"))...), codes.OK)
+	for _, op := range most {
+		keys[string(op.GetRequestPut().Key)] = string(op.GetRequestPut().Value)
+	}
+	expect(t, r, "one more than it has", driver, of(register("inc-9")), codes.PermissionDenied)
+	expect(t, r, "one that it has", driver, of(register("new-0")), codes.OK)
+	expect(t, r, "another pod of the table", second, of(put(own+"writer/inc-9", registered(second, "inc-9", "writer"))), codes.OK)
+	delete(keys, own+"writer/new-0")
+	expect(t, r, "where one has left", driver, of(register("inc-9")), codes.OK)
+}
+
+// A settle record names each instant of its incarnation.
+func TestATableHasFewInstants(t *testing.T) {
+	r, keys := world(t)
+	record := func(time string) *pb.RequestOp {
+		return put(own+"instant/"+time, registered(driver, "inc-1", "writer"))
+	}
+	at := func(n int) string { return fmt.Sprintf("20260101000000%03d", n) }
+	for _, name := range []string{"foo", "1", "2026010100000000x", "20260101000000000-1"} {
+		expect(t, r, name, driver, of(record(name)), codes.PermissionDenied)
+	}
+	expect(t, r, "of an older table", driver, of(record("20260101000000")), codes.OK)
+	for n := range maxInstants - 2 {
+		keys[own+"instant/"+at(n)] = registered(driver, "inc-1", "writer")
+	}
+	expect(t, r, "two more", driver, of(record(at(998)), record(at(999))), codes.OK)
+	expect(t, r, "one that it has", driver, of(record(at(0)), record(at(998)), record(at(999))), codes.OK)
+	expect(t, r, "three more", driver, of(record(at(998)), record(at(999)), record("20260101000001000")), codes.ResourceExhausted)
+	keys[own+"instant/"+at(998)], keys[own+"instant/"+at(999)] = "{}", "{}"
+	expect(t, r, "one more", driver, of(record("20260101000001000")), codes.ResourceExhausted)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{record("20260101000001000")}}, codes.ResourceExhausted)
+	expect(t, r, "what stands", driver, of(record(at(0))), codes.OK)
+	expect(t, r, "an agent", agentA, of(put(own+"instant/20260101000001000", "{}")), codes.OK)
+}
+
+// Parsed, an element takes up to 50 times its bytes, and the operator holds what all pods have put.
+func TestAValueHasNotManyElements(t *testing.T) {
+	list := func(n int, element string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+	}
+	for value, accepted := range map[string]bool{
+		list(10, "1"): true, list(30, `"01234567890123"`): true, list(3000, `"20260101000000000"`): true,
+		`{"text":"` + strings.Repeat(`,[{\",`, 10000) + `"}`: true, `{"\\":",,,,"}`: true,
+		list(5000, "[]"): false, list(5000, "{}"): false, list(100, "[[]]"): false, list(60000, "1"): false,
+		`{"\\":"","a":` + list(5000, `""`) + "}": false,
+	} {
+		if err := plain([]byte(value)); (err == nil) != accepted {
 			t.Errorf("%.60q: %v", value, err)
 		}
 	}
@@ -242,12 +321,12 @@ func TestValuesThatReadersDifferAbout(t *testing.T) {
 func TestATicketNamesItsOwnIncarnation(t *testing.T) {
 	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
 	r, _ := world(t)
-	expect(t, r, "its own", driver, of(put(ticket, `{"inc":"inc-1","priority":1}`)), codes.OK)
-	expect(t, r, "none", driver, of(put(ticket, `{}`)), codes.OK)
-	expect(t, r, "another one", driver, of(put(ticket, `{"inc":"inc-2"}`)), codes.PermissionDenied)
-	expect(t, r, "nobody", driver, of(put(ticket, `{"inc":"nobody"}`)), codes.PermissionDenied)
-	expect(t, r, "no text", driver, of(put(ticket, `{"inc":["inc-1"]}`)), codes.InvalidArgument)
-	expect(t, r, "half a character", driver, of(put(ticket, `{"inc":"\ud800"}`)), codes.InvalidArgument)
+	expect(t, r, "its own", driver, of(leased(driver, ticket, `{"inc":"inc-1","priority":1}`)), codes.OK)
+	expect(t, r, "none", driver, of(leased(driver, ticket, `{}`)), codes.OK)
+	expect(t, r, "another one", driver, of(leased(driver, ticket, `{"inc":"inc-2"}`)), codes.PermissionDenied)
+	expect(t, r, "nobody", driver, of(leased(driver, ticket, `{"inc":"nobody"}`)), codes.PermissionDenied)
+	expect(t, r, "no text", driver, of(leased(driver, ticket, `{"inc":["inc-1"]}`)), codes.InvalidArgument)
+	expect(t, r, "half a character", driver, of(leased(driver, ticket, `{"inc":"\ud800"}`)), codes.InvalidArgument)
 }
 
 // A settle record names each pod of an incarnation, of which there may be hundreds.
@@ -262,7 +341,7 @@ func TestASettleRecordMayBeLonger(t *testing.T) {
 
 func TestARegistrationCountsInItsBranch(t *testing.T) {
 	r, _ := world(t)
-	register, alive := put(own+"writer/inc-9", registered(driver, "inc-9", "writer")), put(own+"alive/inc-9", "{}")
+	register, alive := put(own+"writer/inc-9", registered(driver, "inc-9", "writer")), leased(driver, own+"alive/inc-9", "{}")
 	expect(t, r, "together", driver, of(register, alive), codes.OK)
 	expect(t, r, "in the other branch", driver, &pb.TxnRequest{Success: []*pb.RequestOp{register}, Failure: []*pb.RequestOp{alive}}, codes.PermissionDenied)
 }
@@ -296,16 +375,48 @@ func TestAssignmentsAreOfTheNamespace(t *testing.T) {
 	}
 	expect(t, r, "of another agent", agentA, of(get("/hudi/control/agents/hudi-agent-aaaaaaaaaa/x", "")), codes.PermissionDenied)
 	expect(t, r, "compared", agentA, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(all+ownTable, 1)}}, codes.PermissionDenied)
-	for what, change := range map[string]func(*pb.RangeRequest){
-		"counted": func(asked *pb.RangeRequest) { asked.CountOnly = true },
-		"keys":    func(asked *pb.RangeRequest) { asked.KeysOnly = true },
-		"limited": func(asked *pb.RangeRequest) { asked.Limit = 1 },
-		"later":   func(asked *pb.RangeRequest) { asked.MinModRevision = 1 << 60 },
-	} {
+	for what, change := range partly {
 		asked := get(all, string(prefixEnd(all)))
 		change(asked.GetRequestRange())
 		expect(t, r, what, agentA, of(asked), codes.PermissionDenied)
 	}
+}
+
+// Reads of a part of a range.
+var partly = map[string]func(*pb.RangeRequest){
+	"counted":            func(asked *pb.RangeRequest) { asked.CountOnly = true },
+	"keys":               func(asked *pb.RangeRequest) { asked.KeysOnly = true },
+	"limited":            func(asked *pb.RangeRequest) { asked.Limit = wholeLimit - 1 },
+	"sorted":             func(asked *pb.RangeRequest) { asked.SortOrder = pb.RangeRequest_DESCEND },
+	"sorted by revision": func(asked *pb.RangeRequest) { asked.SortTarget = pb.RangeRequest_MOD },
+	"earlier":            func(asked *pb.RangeRequest) { asked.Revision = 1 },
+	"later":              func(asked *pb.RangeRequest) { asked.MinModRevision = 1 << 60 },
+	"changed before":     func(asked *pb.RangeRequest) { asked.MaxModRevision = 1 },
+	"made later":         func(asked *pb.RangeRequest) { asked.MinCreateRevision = 1 << 60 },
+	"made before":        func(asked *pb.RangeRequest) { asked.MaxCreateRevision = 1 },
+}
+
+// etcd reads a whole range to answer with a part of it or to compare it, and what writes is executed one
+// after the other: the answer says nothing of that work.
+func TestWhatARangeCostsIsInItsAnswer(t *testing.T) {
+	r, _ := world(t)
+	whole := get(own+"queue/", string(prefixEnd(own+"queue/")))
+	whole.GetRequestRange().Limit = wholeLimit
+	expect(t, r, "as the lock module reads", driver, of(whole), codes.OK)
+	for what, change := range partly {
+		asked := get(own, string(prefixEnd(own)))
+		change(asked.GetRequestRange())
+		expect(t, r, what, driver, of(asked), codes.PermissionDenied)
+		expect(t, r, what+", in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{asked}}, codes.PermissionDenied)
+	}
+	ranged := versionIs(own+"queue/", 1)
+	ranged.RangeEnd = prefixEnd(own + "queue/")
+	expect(t, r, "compared", driver, &pb.TxnRequest{Compare: []*pb.Compare{ranged}}, codes.PermissionDenied)
+	clock := put(own+"clock", aTime)
+	expect(t, r, "a key beside a write", driver, of(get(own+"clock", ""), clock), codes.OK)
+	expect(t, r, "beside a write", driver, of(whole, clock), codes.PermissionDenied)
+	expect(t, r, "beside a deletion", driver, of(whole, remove(own+"lock", "")), codes.PermissionDenied)
+	expect(t, r, "where the other branch writes", driver, &pb.TxnRequest{Success: []*pb.RequestOp{whole}, Failure: []*pb.RequestOp{clock}}, codes.PermissionDenied)
 }
 
 // Nobody needs the history of a table: our clients read when their watch stands.
@@ -448,6 +559,7 @@ func TestALeaseIsOfOnePod(t *testing.T) {
 }
 
 // A key on a lease goes when its pod likes: nobody deletes a clock, and who deletes other keys is a rule.
+// A heartbeat and a ticket without one would outlive their pod: nobody else deletes them.
 func TestWhichKeysGoWithALease(t *testing.T) {
 	const ticket = own + "queue/inc-1-c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
 	modeOf := func(mode string) string { return `{"table":"ours/flights","mode":"` + mode + `"}` }
@@ -457,27 +569,33 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 		key, value string
 		gate       string
 		want       codes.Code
+		needs      bool
 	}{
-		"heartbeat":                 {driver, own + "alive/inc-1", "{}", modeOf("PodTermination"), codes.OK},
-		"ticket":                    {driver, ticket, "{}", modeOf("PodTermination"), codes.OK},
-		"lock of other providers":   {driver, own + "lock", registration, modeOf("LeaseOnly"), codes.OK},
-		"lock":                      {driver, own + "lock", registration, modeOf("PodTermination"), codes.PermissionDenied},
-		"lock, revocable":           {driver, own + "lock", registration, modeOf("Credentials"), codes.PermissionDenied},
-		"lock, no mode":             {driver, own + "lock", registration, `{"table":"ours/flights"}`, codes.PermissionDenied},
-		"lock, no gate":             {driver, own + "lock", registration, "", codes.PermissionDenied},
-		"clock":                     {driver, own + "clock", aTime, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
-		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied},
-		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied},
+		"heartbeat":                 {driver, own + "alive/inc-1", "{}", modeOf("PodTermination"), codes.OK, true},
+		"ticket":                    {driver, ticket, "{}", modeOf("PodTermination"), codes.OK, true},
+		"lock of other providers":   {driver, own + "lock", registration, modeOf("LeaseOnly"), codes.OK, false},
+		"lock":                      {driver, own + "lock", registration, modeOf("PodTermination"), codes.PermissionDenied, false},
+		"lock, revocable":           {driver, own + "lock", registration, modeOf("Credentials"), codes.PermissionDenied, false},
+		"lock, no mode":             {driver, own + "lock", registration, `{"table":"ours/flights"}`, codes.PermissionDenied, false},
+		"lock, no gate":             {driver, own + "lock", registration, "", codes.PermissionDenied, false},
+		"clock":                     {driver, own + "clock", aTime, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
 	} {
 		r, keys := world(t)
 		keys["/hudi/control/"+ownTable+"/gate"] = one.gate
 		on := put(one.key, one.value)
-		expect(t, r, what+", without a lease", one.who, of(on), codes.OK)
+		without := codes.OK
+		if one.needs {
+			without = codes.PermissionDenied
+		}
+		expect(t, r, what+", without a lease", one.who, of(on), without)
+		expect(t, r, what+", without a lease, in the other branch", one.who, &pb.TxnRequest{Failure: []*pb.RequestOp{on}}, without)
 		on.GetRequestPut().Lease = leaseOf(one.who, 7)
 		expect(t, r, what, one.who, of(on), one.want)
 		expect(t, r, what+", in the other branch", one.who, &pb.TxnRequest{Failure: []*pb.RequestOp{on}}, one.want)
@@ -557,7 +675,11 @@ func TestARoleWritesItsKeys(t *testing.T) {
 		{subject{namespace: "ours", pod: "audit", uid: "uid-4"}, own + "clock", codes.PermissionDenied},
 		{subject{namespace: "theirs", pod: driver.pod, uid: "uid-5"}, own + "clock", codes.PermissionDenied},
 	} {
-		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(put(one.key, aTime)), one.want)
+		op := put(one.key, aTime)
+		if strings.Contains(one.key, "/alive/") || strings.Contains(one.key, "/queue/") {
+			op = leased(one.who, one.key, aTime)
+		}
+		expect(t, r, fmt.Sprintf("%s puts %s", one.who.name(), one.key), one.who, of(op), one.want)
 		want := one.want
 		if strings.HasSuffix(one.key, "/clock") {
 			want = codes.PermissionDenied // nobody deletes it

@@ -15,6 +15,9 @@ const (
 	maxDepth = 64 // of objects and arrays in a value
 	// Characters of a number in a value. The longest that our writers put is a float64, of 24.
 	maxNumber = 32
+	// Elements of objects and arrays that a value may have, and one more for each so many bytes: where it is
+	// parsed, one takes up to 50 times its bytes. The operator has the same bound (records.py).
+	freeElements, elementBytes = 32, 12
 )
 
 // registration is the part of `writer/<inc>` that names the pod.
@@ -43,10 +46,13 @@ func registrationIn(value []byte) (told registration, err error) {
 }
 
 // plain says whether every reader understands a value in the same way: JSON in UTF-8, no name twice in
-// one object, not so deep and no number so long that a reader gives up.
+// one object, not so deep, no number so long and not so many elements that a reader gives up.
 func plain(value []byte) error {
 	if !utf8.Valid(value) || !json.Valid(value) {
 		return errors.New("no JSON in UTF-8")
+	}
+	if most := freeElements + len(value)/elementBytes; elements(value) > most {
+		return fmt.Errorf("more than %d elements", most)
 	}
 	if unpaired(value) {
 		return errors.New("half of a surrogate pair")
@@ -87,6 +93,22 @@ func plain(value []byte) error {
 			return fmt.Errorf("deeper than %d", maxDepth)
 		}
 	}
+}
+
+// elements counts what valid JSON has of `[`, `{` and `,` outside of its texts.
+func elements(value []byte) (n int) {
+	inText := false
+	for at := 0; at < len(value); at++ {
+		switch c := value[at]; {
+		case inText && c == '\\':
+			at++
+		case c == '"':
+			inText = !inText
+		case !inText && (c == '[' || c == '{' || c == ','):
+			n++
+		}
+	}
+	return n
 }
 
 // unpaired says whether valid JSON has an escape like \ud800 without its other half. Here it would be

@@ -28,6 +28,11 @@ from hudi_contract.words import RequestKind, Role
 
 MAX_BYTES = 1 << 20
 """A longer value is not parsed: no part of this project writes more than 256 KiB."""
+FREE_ELEMENTS, ELEMENT_BYTES = 32, 12
+"""A value has so many elements, and one more for each so many bytes, of objects and lists: parsed,
+one takes up to 50 times its bytes (F520). The gateway has the same bound (``values.go``).
+"""
+_TEXTS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 R = TypeVar("R", bound=Record)
 
@@ -151,12 +156,19 @@ def stored(
 def _decode(raw: bytes) -> tuple[object, str]:
     if len(raw) > MAX_BYTES:
         return None, f"is longer than {MAX_BYTES} bytes"
+    at_most = FREE_ELEMENTS + len(raw) // ELEMENT_BYTES
+    if _elements(raw) > at_most and _elements(_TEXTS.sub(b"", raw)) > at_most:
+        return None, f"has more than {at_most} elements"
     try:
         return json.loads(raw), ""
     except RecursionError:
         return None, "is nested too deeply"
     except ValueError as error:
         return None, f"is not JSON: {str(error)[:200]}"
+
+
+def _elements(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def _json_type(value: object) -> str:

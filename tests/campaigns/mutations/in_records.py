@@ -11,6 +11,13 @@ RECORDS = "tests/tiers/unit/contract/test_records.py"
 
 READING = (
     mutation(
+        "any-number-of-elements-is-parsed",
+        "F520 availability",
+        "values of many lists fill the operator's memory",
+        Edit("operator/hudi_contract/records.py", "if _elements(raw) > at_most and", "if not raw and"),
+        f"{RECORDS}::test_a_value_of_many_elements_is_not_parsed",
+    ),
+    mutation(
         "the-value-of-a-ticket-is-believed",
         "F511",
         "somebody is fenced because another one's ticket names him",

@@ -195,7 +195,7 @@ def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: 
     client, pod = (driver, DRIVER) if role == "writer" else (agent, AGENT)
     key, told = OWN.of(kind, name(kind, pod)), value(kind, pod, role)
     if role in writers(kind):
-        client.put(key, told)
+        client.put(key, told, lease=client.lease() if protocol()["keys"][kind].get("lease") else 0)
         assert client.get(key) == told
     else:
         refused(lambda: client.put(key, told))
@@ -231,7 +231,7 @@ def test_a_registration_names_the_pod_that_made_it(driver: Client) -> None:
 def test_whose_heartbeat_whose_place_whose_lock_whose_instant(driver: Client, agent: Client) -> None:
     """Two pods of one table: what one has put is not the other's to replace or delete."""
     mine, theirs = INC[DRIVER], INC[AGENT]
-    agent.put(OWN.of(Kind.QUEUE, f"{theirs}-{NONCE}"), {"inc": theirs})
+    agent.put(OWN.of(Kind.QUEUE, f"{theirs}-{NONCE}"), {"inc": theirs}, lease=agent.lease())
     agent.put(OWN.of(Kind.LOCK), {"inc": theirs, "podUID": AGENT.uid, "attempt": AGENT.attempt})
     agent.put(OWN.of(Kind.INSTANT, INSTANT), {"inc": theirs})
     for kind, called in (
@@ -455,7 +455,7 @@ def test_what_a_pod_has_registered_as_outlives_its_admission_and_the_gateway(
         register(first.pod(DRIVER), DRIVER, "writer")
         operator.do(rpc.delete(OWN.of(Kind.ADMIT, DRIVER.attempt)))
         client = second.pod(DRIVER)
-        client.put(OWN.of(Kind.ALIVE, INC[DRIVER]), {"n": 2})
+        client.put(OWN.of(Kind.ALIVE, INC[DRIVER]), {"n": 2}, lease=client.lease())
         refused(lambda: client.put(OWN.of(Kind.SETTLE, INC[DRIVER]), {}))
         refused(lambda: second.pod(replace(DRIVER, uid="uid-later")).put(OWN.of(Kind.CLOCK), {}))
     finally:

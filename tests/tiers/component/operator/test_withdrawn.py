@@ -47,6 +47,7 @@ class Taken:
         self.store, self.etcd, self.role, self.pod = store, etcd, role, PODS[role]
         self.inc, self.next = str(uuid.uuid4()), str(uuid.uuid4())
         self.clients = [gateway.pod(self.pod) for gateway in gateways]
+        self.lease = self.clients[0].lease()
         gate = {"state": "open", "table": "ours/flights", "protocolVersion": 1}
         assert run(store.put_gate(TABLE, gate, expected_mod=0))
         run(store.put_admit(TABLE, attempt=self.pod.attempt, role=role))
@@ -74,7 +75,8 @@ class Taken:
         }
         if self.role == "agent":
             names |= {Kind.SETTLE: "33333333-cccc", Kind.DONE: "create", Kind.INSTANT: OTHERS}
-        return {kind: (put(KEYS.of(kind, name) if name else KEYS.of(kind), mine),) for kind, name in names.items()}
+        on = {Kind.ALIVE: self.lease, Kind.QUEUE: self.lease}
+        return {kind: (put(KEYS.of(kind, name), mine, lease=on.get(kind, 0)),) for kind, name in names.items()}
 
     def may(self, what: Callable[[], Any]) -> bool:
         """Whether the gateway lets it pass; any other refusal than its own is an error."""

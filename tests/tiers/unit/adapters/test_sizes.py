@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_contract import records
 from hudi_contract.keys import MAX_VALUE_BYTES, Kind
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import NamedPod, SettleRecord
@@ -46,6 +47,7 @@ def test_the_record_of_the_largest_driver_can_be_written() -> None:
     assert len(_encode(record.to_json(), Kind.SETTLE)) < Kind.SETTLE.max_value_bytes / 2, (
         "its instants are not in it yet"
     )
+    assert not records.stored(Kind.SETTLE, record.inc, _encode(record.to_json(), Kind.SETTLE)).unreadable
 
 
 def test_the_limit_is_that_of_the_kind() -> None:

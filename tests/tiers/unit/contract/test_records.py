@@ -224,3 +224,24 @@ def test_a_node_has_a_name_of_kubernetes(node: Any) -> None:
         assert doubt.startswith(".node ")
     named = records.stored("writer", "i", {"node": "ip-10-0-0-1.ec2.internal"})
     assert (named.read(Registration).node, named.doubts) == ("ip-10-0-0-1.ec2.internal", ())
+
+
+@pytest.mark.parametrize("element", ["[]", "{}", "[[]]", '{"":{}}', "0", '""'])
+def test_a_value_of_many_elements_is_not_parsed(element: str) -> None:
+    """F520: values that pods may put, 12 MiB, were 300 to 400 MB here."""
+    for number in (100, 10_000):
+        raw = f'{{"inc":"i","action":"commit","state":"Pending","x":[{",".join([element] * number)}]}}'.encode()
+        found = records.stored("instant", "20260101000000000", raw)
+        assert "elements" in found.unreadable
+        assert found.value == {}
+
+
+@pytest.mark.parametrize("text", [",[{" * 20_000, '\\",' * 20_000, "\\\\"], ids=["commas", "quotes", "backslash"])
+def test_what_a_text_has_is_no_element(text: str) -> None:
+    raw = f'{{"inc":"i","action":"commit","state":"Pending","x":"{text}"}}'.encode()
+    assert not records.stored("instant", "20260101000000000", raw).unreadable
+
+
+@pytest.mark.parametrize("raw", [b'"' + b'\\",' * 300_000, b"[," * 500_000, b'",' * 500_000])
+def test_elements_are_counted_quickly(raw: bytes) -> None:
+    assert records.stored("instant", "20260101000000000", raw).unreadable
