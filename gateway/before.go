@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -50,7 +51,7 @@ func (g *gateway) tap(ctx context.Context, info *tap.Info) (context.Context, err
 	s, err := g.caller(metadata.NewIncomingContext(ctx, info.Header))
 	if err != nil {
 		g.counts.requests.Add(1)
-		return ctx, g.told(s, info.FullMethodName, err)
+		return ctx, g.told(s, path.Base(info.FullMethodName), err)
 	}
 	ctx = context.WithValue(ctx, subjectKey{}, s)
 	if !whole {
@@ -59,7 +60,7 @@ func (g *gateway) tap(ctx context.Context, info *tap.Info) (context.Context, err
 	done, err := g.limits.call(payer{s.name(), g.payer(s, g.rules.oneOf(s)).owner}, g.rules.tables(s))
 	if err != nil {
 		g.counts.requests.Add(1)
-		return ctx, g.told(s, info.FullMethodName, err)
+		return ctx, g.told(s, path.Base(info.FullMethodName), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	context.AfterFunc(ctx, func() { // grpc ends the context of a call with the call
