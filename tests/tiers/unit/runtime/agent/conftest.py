@@ -1,13 +1,5 @@
-"""The fakes of these tests have no Spark, and so no executors."""
+"""The agents of these tests have no Spark."""
 
-from __future__ import annotations
+from tests.support.world.no_executors import no_executors
 
-import pytest
-
-from hudi_runtime.process import spark as sp
-
-
-@pytest.fixture(autouse=True)
-def no_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None was lost. A test of a loss says so itself."""
-    monkeypatch.setattr(sp, "lost_executors", lambda _spark: False)
+__all__ = ("no_executors",)
