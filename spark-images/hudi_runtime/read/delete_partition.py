@@ -40,7 +40,7 @@ def exact(names: list[str]) -> list[str]:
     for name in names:
         if any(text in name for text in _MEANS_OTHERS):
             rule = (
-                "Hudi reads a comma as the end of a name, and * or %2A as a wildcard; delete the rows with DELETE FROM "
+                "Hudi takes a comma as the end of a name, and * or %2A as a wildcard; delete the rows with DELETE FROM "
                 "in a program"
             )
             raise UserCodeError(f"operation DeletePartition: partition {name}: {rule}")
