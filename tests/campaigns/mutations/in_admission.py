@@ -120,7 +120,7 @@ GATES = (
             "        if program or not lock_is_free_within(t.view, inc, START_SECONDS):\n",
             "        if inc.inc == attempt.id:\n",
         ),
-        f"{SIMULATED}::test_killed_while_holding_the_lock",
+        "tests/tiers/unit/plan/fencing/test_refused_pods.py::test_a_refused_driver_that_runs_on_is_waited_for",
     ),
     mutation(
         "fenced-is-out-of-the-way",
@@ -131,7 +131,7 @@ GATES = (
             "return (self.fenced or self.phase is not None) and self.lock is None",
             "return self.fenced or self.phase is not None",
         ),
-        f"{SIMULATED}::test_killed_while_holding_the_lock",
+        "tests/tiers/unit/plan/fencing/test_refused_pods.py::test_a_refused_driver_that_runs_on_is_waited_for",
     ),
     mutation(
         "may-still-register",

@@ -122,7 +122,7 @@ TENANTS = (
         "F191",
         "two HudiTables take turns, and a third one never has one",
         o("plan/gate/turns", "t not in tried or tried.index(t) < tried.index(me)", "t not in tried and t in tried"),
-        f"{TURNS}::test_it_does_not_help_to_come_again",
+        f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
     ),
     mutation(
         "a-turn-waits-for-ever",
