@@ -36,7 +36,7 @@ class ShapeError(ValueError):
 
 
 def text(limit: int = 1 << 16) -> Check:
-    """A text of at most ``limit`` characters, which UTF-8 has all."""
+    """A text of at most ``limit`` characters that UTF-8 can encode."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or len(value) > limit:

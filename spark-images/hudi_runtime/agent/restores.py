@@ -85,9 +85,8 @@ def plan(timeline: tl.Timeline, savepoint: tl.Instant) -> Plan:
     if savepoint.requested not in {i.requested for i in kept}:
         raise Refused(f"commit {savepoint.requested} of the savepoint is no longer in the active timeline")
     undone = tuple(reversed([i for i in writes if i.completion > savepoint.completion]))
-    gone = {i.requested for i in undone}
-    dropped = tuple(s for s in timeline.savepoints if s.requested in gone)
-    return Plan(max(i.completion for i in kept), max(i.requested for i in kept), undone, dropped)
+    boundary = max(i.completion for i in kept)
+    return Plan(boundary, max(i.requested for i in kept), undone, later_savepoints(timeline, boundary))
 
 
 def later_savepoints(timeline: tl.Timeline, boundary: str) -> tuple[tl.Instant, ...]:
