@@ -596,6 +596,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 			}
 			return r.ownsValue(ctx, s, table, put.Key)
 		}
+	case "settle":
+		return r.settle(ctx, put, in)
 	case "clock":
 		return r.clock(ctx, s, table, put)
 	}
@@ -639,6 +641,8 @@ func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeReques
 		if have.role == roleWriter {
 			return r.ownsValue(ctx, s, table, del.Key)
 		}
+	case "settle":
+		return denied("a settle record is deleted by the operator")
 	case "clock":
 		return denied("nobody deletes the clock of a table")
 	}

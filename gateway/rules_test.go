@@ -33,6 +33,9 @@ var (
 
 func quiet() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }
 
+// storedAt is the mod revision of every key of a store.
+const storedAt = 7
+
 // store answers the rules' reads; what etcd itself does with a transaction is seen by the component
 // tests (tests/tiers/component/operator/test_identities.py), which run this program before a real one.
 type store map[string]string
@@ -45,7 +48,7 @@ func (s store) read(_ context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeR
 			if key == string(asked.Key) || (len(asked.RangeEnd) > 0 && key > string(asked.Key) && bytes.Compare([]byte(key), asked.RangeEnd) < 0) {
 				answers[i].Count++
 				if !asked.CountOnly {
-					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value)})
+					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value), ModRevision: storedAt})
 				}
 			}
 		}
@@ -331,11 +334,15 @@ func TestATicketNamesItsOwnIncarnation(t *testing.T) {
 
 // A settle record names each pod of an incarnation, of which there may be hundreds.
 func TestASettleRecordMayBeLonger(t *testing.T) {
-	r, _ := world(t)
-	value := func(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-8) + `"}` }
+	r, keys := world(t)
+	value := func(bytes int) string {
+		const start, end = `{"phase":"RollingBack","instants":{"a":"`, `"}}`
+		return start + strings.Repeat("x", bytes-len(start)-len(end)) + end
+	}
+	keys[own+"settle/inc-2"] = `{"phase":"RollingBack"}`
 	for key, longest := range map[string]int{own + "settle/inc-2": 256 << 10, own + "report/timeline": 64 << 10} {
-		expect(t, r, "the longest", agentA, of(put(key, value(longest))), codes.OK)
-		expect(t, r, "too long", agentA, of(put(key, value(longest+1))), codes.InvalidArgument)
+		expect(t, r, "the longest", agentA, changed(key, value(longest)), codes.OK)
+		expect(t, r, "too long", agentA, changed(key, value(longest+1)), codes.InvalidArgument)
 	}
 }
 
@@ -582,7 +589,6 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 		"registration":              {driver, own + "writer/inc-1", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"record of an instant":      {driver, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
-		"settle record":             {agentA, own + "settle/inc-2", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
@@ -666,7 +672,7 @@ func TestARoleWritesItsKeys(t *testing.T) {
 		{driver, own + "report/timeline", codes.PermissionDenied},
 		{driver, own + "settle/inc-2", codes.PermissionDenied},
 		{driver, own + "done/create", codes.PermissionDenied},
-		{agentA, own + "settle/inc-2", codes.OK},
+		{agentA, own + "settle/inc-2", codes.PermissionDenied}, // see settle_test.go
 		{agentA, own + "done/create", codes.OK},
 		{agentA, own + "report/timeline", codes.OK},
 		{agentA, own + "alive/inc-1", codes.PermissionDenied},

@@ -19,6 +19,41 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "an-agent-puts-any-settle-record",
+        "F529 I1",
+        "hostile code in an agent names pods, which the operator deletes, and proofs, which it believes",
+        g("rules", "		return r.settle(ctx, put, in)\n", "		return nil\n"),
+        f"{_TESTS}::test_an_agent_changes_of_a_settle_record_what_it_did",
+    ),
+    mutation(
+        "an-agent-begins-a-settle-record",
+        "F529 I1",
+        "an agent puts a settle record where there is none, at the revision that comes next",
+        g("settle", "read > answers[0].Kvs[0].ModRevision:", "read > 1<<62:"),
+        _GO,
+    ),
+    mutation(
+        "a-field-that-an-agent-adds",
+        "F529 I1",
+        "an agent adds proofs to a settle record that has none yet",
+        g("settle", "		if _, known := before[name]; !known {\n", '		if name == "" {\n'),
+        _GO,
+    ),
+    mutation(
+        "an-agent-deletes-settle-records",
+        "F529 I6",
+        "what is known of a dead writer's pods is lost",
+        g("rules", '		return denied("a settle record is deleted by the operator")\n', "		return nil\n"),
+        f"{_TESTS}::test_an_agent_changes_of_a_settle_record_what_it_did",
+    ),
+    mutation(
+        "an-agent-settles-before-the-proof",
+        "F529 I1",
+        "an agent moves the record of a living writer to Swept",
+        g("settle", 'before["phase"] != rollingBack || ', ""),
+        _GO,
+    ),
+    mutation(
         "a-table-has-any-number-of-instants",
         "F523 availability",
         "the settle record of a hostile writer cannot be written",

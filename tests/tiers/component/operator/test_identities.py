@@ -19,6 +19,8 @@ import grpc
 import pytest
 
 from hudi_contract.keys import TABLES, Kind, TableKeys, assignment_key, attempt_report, protocol
+from hudi_contract.settle import NamedPod, Phase, Proof, Reason, SettledInstant, SettleRecord
+from hudi_contract.words import Outcome
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.model.config import EtcdConfig
 from tests.support.harness.gateway import AUDIENCE, TIMEOUT, Client, Gateway, Issuer, Pod, api_server, put
@@ -194,7 +196,7 @@ def writers(kind: Kind) -> set[str]:
 def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: Client, kind: Kind, role: str) -> None:
     client, pod = (driver, DRIVER) if role == "writer" else (agent, AGENT)
     key, told = OWN.of(kind, name(kind, pod)), value(kind, pod, role)
-    if role in writers(kind):
+    if role in writers(kind) and kind is not Kind.SETTLE:  # of which an agent changes some fields
         client.put(key, told, lease=client.lease() if protocol()["keys"][kind].get("lease") else 0)
         assert client.get(key) == told
     else:
@@ -202,6 +204,36 @@ def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: 
         refused(lambda: client.txn(rpc.delete(key)))
         refused(lambda: client.txn(failure=(put(key, told),)))
         refused(lambda: client.txn(failure=(rpc.delete(key),)))
+
+
+def test_an_agent_changes_of_a_settle_record_what_it_did(operator: Decisions, agent: Client) -> None:
+    """It neither begins one, nor names pods and proofs in one, which the operator believes (F529)."""
+    key = OWN.of(Kind.SETTLE, INC[VICTIM])
+    record = SettleRecord.of(inc=INC[VICTIM], reason=Reason.LEASE_GONE, now_ms=1, pod="live-1", pod_uid="uid-live")
+    handed = record.moved(Phase.RollingBack, now_ms=2).but(instants={INSTANT: SettledInstant(action="commit")})
+
+    def change(told: SettleRecord, seen: int) -> bool:
+        return bool(agent.txn(put(key, told.to_json()), compare=(rpc.mod_is(key, seen),)).succeeded)
+
+    for seen in (0, 1):
+        refused(lambda seen=seen: change(handed, seen))
+    operator.put(key, handed.to_json())
+    mod = agent.txn(rpc.get(key)).responses[0].response_range.kvs[0].mod_revision
+    refused(lambda: agent.put(key, handed.to_json()))
+    refused(lambda: agent.txn(rpc.delete(key)))
+    forged = {
+        "pods": handed.with_pods({VICTIM.uid: NamedPod(name="live-00000000-2", evidence=True)}),
+        "proofs": handed.with_proofs({"uid-live": Proof(kind="PodTerminated")}),
+        "podUID": handed.but(pod_uid=VICTIM.uid),
+        "phase": handed.moved(Phase.Settled, now_ms=3),
+    }
+    for field, told in forged.items():
+        assert field in refused(lambda told=told: change(told, mod))
+    done = handed.but(instants={INSTANT: SettledInstant(action="commit", outcome=Outcome.ROLLED_BACK)})
+    swept = done.moved(Phase.Swept, now_ms=3)
+    assert not change(swept, mod - 1)
+    assert change(swept, mod)
+    assert agent.get(key) == swept.to_json()
 
 
 def test_the_contract_divides_the_keys() -> None:

@@ -31,6 +31,9 @@ NONCE = "c6f0d3a4-2b1e-4c55-9a77-0a1b2c3d4e5f"
 """What a place in the queue ends with."""
 OTHERS = "20261124155500001"
 """An instant of somebody else."""
+DEAD = "33333333-cccc"
+"""Somebody else, whose instants an agent rolls back."""
+HANDED = {"phase": "RollingBack", "reason": "Deleted", "times": {}}
 
 
 def run(awaitable: Awaitable[V]) -> V:
@@ -53,6 +56,7 @@ class Taken:
         run(store.put_admit(TABLE, attempt=self.pod.attempt, role=role))
         if role == "agent":
             run(store.put_assignment(TABLE, agent=AGENT_NAME, value={"id": TABLE, "table": "ours/flights"}))
+            assert run(store.fence(TABLE, inc=DEAD, attempt="", settle=HANDED, if_not_alive=False))
         self.register(self.clients[0], self.inc)
         for client in self.clients:  # each remembers what the pod may do
             client.txn(*self.puts()[Kind.CLOCK])
@@ -74,9 +78,21 @@ class Taken:
             Kind.REPORT: attempt_report(self.pod.attempt),
         }
         if self.role == "agent":
-            names |= {Kind.SETTLE: "33333333-cccc", Kind.DONE: "create", Kind.INSTANT: OTHERS}
+            names |= {Kind.SETTLE: DEAD, Kind.DONE: "create", Kind.INSTANT: OTHERS}
         on = {Kind.ALIVE: self.lease, Kind.QUEUE: self.lease}
-        return {kind: (put(KEYS.of(kind, name), mine, lease=on.get(kind, 0)),) for kind, name in names.items()}
+        told = {Kind.SETTLE: HANDED}
+        return {
+            kind: (put(KEYS.of(kind, name), told.get(kind, mine), lease=on.get(kind, 0)),)
+            for kind, name in names.items()
+        }
+
+    def put(self, client: Client, kind: Kind) -> Any:
+        """A settle record is put in place of the one that stands (F529)."""
+        compare = []
+        if kind is Kind.SETTLE:
+            stands = run(self.store.read_table(TABLE, "")).settles[DEAD]
+            compare = [rpc.mod_is(KEYS.of(kind, DEAD), stands.mod_revision)]
+        return client.txn(*self.puts()[kind], compare=compare)
 
     def may(self, what: Callable[[], Any]) -> bool:
         """Whether the gateway lets it pass; any other refusal than its own is an error."""
@@ -91,7 +107,7 @@ class Taken:
     def may_write(self) -> list[set[Kind]]:
         """What each gateway lets it put."""
         return [
-            {kind for kind, operations in self.puts().items() if self.may(lambda o=operations, c=client: c.txn(*o))}
+            {kind for kind in self.puts() if self.may(lambda k=kind, c=client: self.put(c, k))}
             for client in self.clients
         ]
 
