@@ -33,7 +33,7 @@ from hudi_runtime.services.tasks import LongTask, Observation
 from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.settle.rollback import NEVER_KEY, RESTORE, NotYet
 from hudi_runtime.settle.settle import Records, backoff
-from hudi_runtime.settle.sweep import escape, late_files
+from hudi_runtime.settle.sweep import Listing
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import TIMELINE
 from hudi_runtime.table.storage import Missing
@@ -396,11 +396,11 @@ class Restores(LongTask):
 
         A restore begins with nothing pending, so they are to be undone.
         """
-        for instant in (i.requested for i in timeline.pending if i.action == LOG_COMPACTION):
-            for partition in self.table.partitions():
-                folder = f"{escape(partition)}/" if partition else ""
-                for path in late_files(self.table.storage.glob(f"{folder}*_{instant}.*"), instant):
-                    self.table.storage.delete(path)
+        instants = [i.requested for i in timeline.pending if i.action == LOG_COMPACTION]
+        listing = Listing.of(self.table, instants)
+        for instant in instants:
+            for path in listing.data[instant]:
+                self.table.storage.delete(path)
             for state in ("inflight", "requested"):
                 self.table.storage.delete(f"{TIMELINE}/{instant}.{LOG_COMPACTION}.{state}")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ from hudi_runtime.process.session import FENCED
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet, look_and_roll_back
-from hudi_runtime.settle.sweep import sweep, sweep_unnamed
+from hudi_runtime.settle.sweep import Listing, sweep, sweep_unnamed
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 COMMIT = "commit"
@@ -191,6 +191,12 @@ def instants_of(inc: str, record: SettleRecord, records: Records) -> dict[str, s
     return found
 
 
+def _outcome(end: Outcome | Exception) -> Outcome:
+    if isinstance(end, Exception):
+        raise end
+    return end
+
+
 def backoff(failures: int) -> float:
     """Seconds before the next try after that many failures."""
     return exponential(failures, first=FIRST_BACKOFF_SECONDS, longest=MAX_BACKOFF_SECONDS)
@@ -234,10 +240,7 @@ class Settler:
         for inc, entry in records.settles.items():
             if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():
                 done += self._settle(inc, entry, records, stopping)
-        for instant, entry in records.instants.items():
-            record = entry.read(InstantRecord)
-            if record.abandoned and record.inc not in records.settles and not stopping():
-                done += self._give_up(instant, record.inc, records)
+        done += self._give_up(records, stopping)
         self._collect(records)
         return done
 
@@ -257,20 +260,24 @@ class Settler:
         record = record.but(instants={**record.instants, **added})
         revision = entry.mod_revision
         done = 0
-        for instant in sorted(record.instants):
+        now = time.monotonic()
+        due = [
+            instant
+            for instant, item in sorted(record.instants.items())
+            if item.outcome is None and now >= self._due.get((inc, instant), 0.0)
+        ]
+        for instant, end in self._ends(due, records, stopping):
             item = record.instants[instant]
-            if item.outcome is not None or stopping() or time.monotonic() < self._due.get((inc, instant), 0.0):
-                continue
-            try:
-                item = item.but(outcome=self._one(instant, records), error="")
-                done += 1
-            except NotYet as waiting:
+            if isinstance(end, NotYet):
                 self._due[(inc, instant)] = time.monotonic() + 2.0
-                if item.error == str(waiting):
+                if item.error == str(end):
                     continue
-                item = item.but(error=str(waiting))  # not counted: waiting is not a failure
-            except Exception as error:
-                item = self._failed(inc, instant, item, error)
+                item = item.but(error=str(end))  # not counted: waiting is not a failure
+            elif isinstance(end, Exception):
+                item = self._failed(inc, instant, item, end)
+            else:
+                item = item.but(outcome=end, error="")
+                done += 1
             record = record.but(instants={**record.instants, instant: item})
             updated = self._put(inc, record, revision, instant=instant)
             if updated is None:
@@ -323,18 +330,47 @@ class Settler:
             table=session.table_id, actor=session.inc, role=Role.AGENT, action=action, revision=revision, ok=ok, **more
         )
 
-    def _one(self, instant: str, records: Records) -> Outcome:
+    def _ends(
+        self, instants: Iterable[str], records: Records, stopping: Callable[[], bool]
+    ) -> Iterator[tuple[str, Outcome | Exception]]:
+        """Roll back each instant that needs it, then sweep all of them after one listing (F530).
+
+        Yields the outcome of each, or why it has none yet. An instant without either, because this
+        process stops, is looked at again by the next agent.
+        """
+        looked: dict[str, tuple[Outcome, str]] = {}
+        for instant in instants:
+            if stopping():
+                return
+            try:
+                looked[instant] = self._look(instant, records)
+            except Exception as error:
+                yield instant, error
+        if not looked or stopping():
+            return
+        try:
+            listing = Listing.of(self.table, [victim or instant for instant, (_, victim) in looked.items()])
+        except Exception as error:
+            yield from ((instant, error) for instant in looked)
+            return
+        for instant, (outcome, victim) in looked.items():
+            try:
+                if victim:
+                    sweep(self.table, victim, listing)
+                elif outcome is Outcome.COMPLETED:
+                    sweep_unnamed(self.table, instant, listing)
+            except Exception as error:
+                yield instant, error
+            else:
+                yield instant, outcome
+
+    def _look(self, instant: str, records: Records) -> tuple[Outcome, str]:
         left = (entry for inc, entry in records.writers.items() if inc not in records.settles)
         alone = all(not entry.unreadable and entry.read(Registration).is_agent for entry in left)
         options = self.alone() if self.alone is not None and alone else self.options()
-        outcome, victim = look_and_roll_back(
+        return look_and_roll_back(
             self.table, instant, name=self.name, options=options, claim=lambda other: self._claim(other, records)
         )
-        if victim:
-            sweep(self.table, victim)
-        elif outcome is Outcome.COMPLETED:
-            sweep_unnamed(self.table, instant)
-        return outcome
 
     def _claim(self, instant: str, records: Records) -> None:
         """Become the executor of an instant.
@@ -394,23 +430,35 @@ class Settler:
                     return
         raise NotYet(f"instant {instant} has no record: it is foreign")
 
-    def _give_up(self, instant: str, inc: str, records: Records) -> int:
-        """Roll back an Abandoned instant of a living writer.
+    def _give_up(self, records: Records, stopping: Callable[[], bool]) -> int:
+        """Roll back the Abandoned instants of living writers; returns how many have an outcome.
 
         That its owner abandoned it is the proof (the wrapper never publishes it any more).
         """
-        if time.monotonic() < self._due.get((inc, instant), 0.0) or not self._drained(inc, instant):
-            return 0
-        try:
-            outcome = self._one(instant, records)
-            if instant not in self.ended or self.lost():
-                self._remember_given_up(inc, instant)
-            self._drop_record(instant, outcome)
-        except Exception as error:
-            self._postpone(inc, instant, error)
-            return 0
-        self._since.pop((inc, instant), None)
-        return 1
+        owners: dict[str, str] = {}
+        for instant, entry in records.instants.items():
+            record = entry.read(InstantRecord)
+            if (
+                record.abandoned
+                and record.inc not in records.settles
+                and time.monotonic() >= self._due.get((record.inc, instant), 0.0)
+                and self._drained(record.inc, instant)
+            ):
+                owners[instant] = record.inc
+        done = 0
+        for instant, end in self._ends(owners, records, stopping):
+            inc = owners[instant]
+            try:
+                outcome = _outcome(end)
+                if instant not in self.ended or self.lost():
+                    self._remember_given_up(inc, instant)
+                self._drop_record(instant, outcome)
+            except Exception as error:
+                self._postpone(inc, instant, error)
+                continue
+            self._since.pop((inc, instant), None)
+            done += 1
+        return done
 
     def _drained(self, inc: str, instant: str = "") -> bool:
         """Whether D is over since this process first saw that the instant is Abandoned.
@@ -475,8 +523,8 @@ class Settler:
             if not self._drained(inc):
                 continue
             try:
-                for instant in records.given_up_by(inc):
-                    self._drop_record(instant, self._one(instant, records))
+                for instant, end in self._ends(records.given_up_by(inc), records, lambda: False):
+                    self._drop_record(instant, _outcome(end))
                 self._forget_given_up(inc, records)
                 self._since.pop((inc, ""), None)
             except Exception as error:

@@ -12,13 +12,20 @@ error stops the sweep.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Self
 
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.table.hudi import METADATA, Table
 from hudi_runtime.table.storage import Missing
 from hudi_runtime.table.timeline import WRITE_ACTIONS, Instant
 
+_FOLDERS_AT_ONCE = 8
+"""Folders that are listed at the same time."""
+_INSTANTS_AT_ONCE = 100
+"""Instants in one pattern."""
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 
 
@@ -40,18 +47,51 @@ def late_files(paths: Iterable[str], instant: str) -> list[str]:
     return sorted(path for path in paths if bears(path, instant))
 
 
-def sweep(table: Table, instant: str) -> int:
+@dataclass(frozen=True)
+class Listing:
+    """Full paths of the files that bear some instants, by instant.
+
+    Every folder is listed once for all of them: a table may have thousands.
+    """
+
+    data: Mapping[str, list[str]]
+    """In the folders of partitions, as the storage lists them."""
+    metadata: Mapping[str, list[str]]
+    """In the metadata table."""
+
+    @classmethod
+    def of(cls, table: Table, instants: Iterable[str]) -> Self:
+        """List the table now. An error of any folder is raised: no listing is incomplete."""
+        wanted = sorted(set(instants))
+        data: dict[str, list[str]] = {instant: [] for instant in wanted}
+        metadata: dict[str, list[str]] = {instant: [] for instant in wanted}
+        folders = [f"{escape(partition)}/" if partition else "" for partition in table.partitions()] if wanted else []
+        for start in range(0, len(wanted), _INSTANTS_AT_ONCE):
+            some = wanted[start : start + _INSTANTS_AT_ONCE]
+            pattern = f"*_{{{','.join(some)}}}.*" if len(some) > 1 else f"*_{some[0]}.*"
+            with ThreadPoolExecutor(_FOLDERS_AT_ONCE, "listing") as pool:
+                for paths in pool.map(table.storage.glob, [folder + pattern for folder in folders]):
+                    for instant in some:
+                        data[instant] += late_files(paths, instant)
+            paths = table.storage.glob(f"{METADATA}/*/{pattern}")
+            for instant in some:
+                metadata[instant] += late_files(paths, instant)
+        return cls(data, metadata)
+
+
+def sweep(table: Table, instant: str, listing: Listing | None = None) -> int:
     """Delete every file that bears the instant; returns their number.
 
-    Raises OutcomeUnknown, deleting nothing, when the instant exists or is archived.
+    `listing`: made after the rollback of the instant; None: now. Raises OutcomeUnknown, deleting
+    nothing, when the instant exists or is archived.
     """
     storage = table.storage
-    found = _borne(table, instant)
-    metadata = late_files(storage.glob(f"{METADATA}/*/*_{instant}.*"), instant)
+    listing = listing or Listing.of(table, [instant])
+    found = list(listing.data[instant])
     metadata_timeline = table.metadata_timeline()
     _check_uncounted(table, instant)
     if metadata_timeline.get(instant) is None:
-        found += metadata
+        found += listing.metadata[instant]
         storage.delete(f"{METADATA}/.hoodie/.temp/{instant}", recursive=True)
         remove_heartbeat(table, instant, root=f"{METADATA}/")
     deleted = sum(storage.delete(path) for path in found)
@@ -60,10 +100,11 @@ def sweep(table: Table, instant: str) -> int:
     return deleted
 
 
-def sweep_unnamed(table: Table, instant: str) -> int:
+def sweep_unnamed(table: Table, instant: str, listing: Listing | None = None) -> int:
     """Delete base files of a completed instant that no commit names.
 
-    A lost executor wrote them after the commit (F36). Returns their number.
+    A lost executor wrote them after the commit (F36). Returns their number. `listing`: None: made
+    now.
 
     Log files stay: in older tables they bear the instant of their base file, and readers merge them
     by key. Files of an archived instant stay, too. Raises OutcomeUnknown, deleting nothing, when
@@ -72,9 +113,8 @@ def sweep_unnamed(table: Table, instant: str) -> int:
     found = table.timeline().get(instant)
     if found is None or found.action not in WRITE_ACTIONS:
         return 0
-    borne = {
-        table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", 1)[-1].startswith(".")
-    }
+    listed_now = (listing or Listing.of(table, [instant])).data[instant]
+    borne = {table.storage.relative(path) for path in listed_now if not path.rsplit("/", 1)[-1].startswith(".")}
     if found.pending or not borne - _named(table, (found,)):
         return 0
     timeline = table.timeline()
@@ -93,14 +133,6 @@ def sweep_unnamed(table: Table, instant: str) -> int:
 
 def _named(table: Table, instants: tuple[Instant, ...]) -> set[str]:
     return {path for _, info in table.written(instants) for _, path in info.files}
-
-
-def _borne(table: Table, instant: str) -> list[str]:
-    found: list[str] = []
-    for partition in table.partitions():
-        folder = f"{escape(partition)}/" if partition else ""
-        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)
-    return found
 
 
 def _check_uncounted(table: Table, instant: str) -> None:

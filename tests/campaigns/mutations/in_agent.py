@@ -261,10 +261,11 @@ SWEEP = (
         "data files are deleted before everything could be listed",
         a(
             "settle/sweep",
-            '        found += late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant)\n',
+            "                        data[instant] += late_files(paths, instant)\n",
             (
-                '        for path in late_files(table.storage.glob(f"{folder}*_{instant}.*"), instant):\n'
-                "            table.storage.delete(path)\n"
+                "                        data[instant] += late_files(paths, instant)\n"
+                "                        for path in data[instant]:\n"
+                "                            table.storage.delete(path)\n"
             ),
         ),
         f"{ROLLBACK}::test_sweep_deletes_nothing_after_a_failed_listing",
@@ -274,7 +275,7 @@ SWEEP = (
         "late-files-of-the-metadata-table-stay",
         "I5 F11",
         "late files in the metadata table are not swept",
-        a("settle/sweep", "        found += metadata\n"),
+        a("settle/sweep", "        found += listing.metadata[instant]\n"),
         f"{ROLLBACK}::test_sweep_deletes_what_bears_the_instant",
     ),
     mutation(
@@ -336,8 +337,8 @@ HANDED_OVER = a(
 )
 GIVEN_UP = a(
     "settle/settle",
-    "if record.abandoned and record.inc not in records.settles and not stopping():",
-    "if record.inc not in records.settles and not stopping():",
+    "                record.abandoned\n                and record.inc not in records.settles\n",
+    "                record.inc not in records.settles\n",
 )
 UNPROVEN = a(
     "settle/settle",
@@ -397,10 +398,42 @@ SETTLE = (
         "what a suspect has given up is rolled back before it is settled",
         a(
             "settle/settle",
-            "if record.abandoned and record.inc not in records.settles and not stopping():",
-            'if entry.value.get("state") == "Abandoned" and not stopping():',
+            "                and record.inc not in records.settles\n                and time",
+            "                and time",
         ),
         f"{SETTLER}::test_abandoned_of_a_suspect_waits_for_its_settling",
+    ),
+    mutation(
+        "folders-are-listed-for-each-instant",
+        "F530",
+        "a table with many partitions and many lost races has no time for its services",
+        a(
+            "settle/settle",
+            "        for instant, (outcome, victim) in looked.items():\n            try:\n",
+            (
+                "        for instant, (outcome, victim) in looked.items():\n            try:\n"
+                "                listing = Listing.of(self.table, [victim or instant])\n"
+            ),
+        ),
+        f"{SETTLER}::test_folders_are_listed_once_for_all_instants",
+    ),
+    mutation(
+        "who-stops-lists-a-table",
+        "F530",
+        "an agent that is to hand over within seconds lists thousands of folders first",
+        a("settle/settle", "        if not looked or stopping():\n", "        if not looked:\n"),
+        f"{SETTLER}::test_who_stops_lists_nothing_more",
+    ),
+    mutation(
+        "a-listing-of-the-first-hundred",
+        "F530 I5",
+        "of many instants some are not listed, and their late files stay",
+        a(
+            "settle/sweep",
+            "range(0, len(wanted), _INSTANTS_AT_ONCE)",
+            "range(0, min(len(wanted), 1), _INSTANTS_AT_ONCE)",
+        ),
+        f"{ROLLBACK}::test_a_listing_is_of_many_instants",
     ),
     mutation(
         "foreign-instants-are-touched",
@@ -463,9 +496,9 @@ SETTLE = (
         "an instant that cannot be rolled back keeps the others from it",
         a(
             "settle/settle",
-            "                item = self._failed(inc, instant, item, error)\n",
+            "                item = self._failed(inc, instant, item, end)\n",
             (
-                "                item = self._failed(inc, instant, item, error)\n"
+                "                item = self._failed(inc, instant, item, end)\n"
                 "                self._put(inc, record.but(instants={**record.instants, instant: item}), revision, "
                 "instant=instant)\n"
                 "                return done\n"
@@ -486,8 +519,8 @@ SETTLE = (
         "files of an instant that is found completed are swept",
         a(
             "settle/settle",
-            "        if victim:\n            sweep(self.table, victim)\n",
-            "        if outcome:\n            sweep(self.table, victim or instant)\n",
+            "                if victim:\n                    sweep(self.table, victim, listing)\n",
+            "                if outcome:\n                    sweep(self.table, victim or instant, listing)\n",
         ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
     ),
@@ -497,8 +530,8 @@ SETTLE = (
         "an instant that is rolled back is not swept",
         a(
             "settle/settle",
-            "        if victim:\n            sweep(self.table, victim)\n",
-            "        if victim:\n            pass\n",
+            "                if victim:\n                    sweep(self.table, victim, listing)\n",
+            "                if victim:\n                    pass\n",
         ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
         f"{SETTLER}::test_the_owners_word_is_enough_and_the_sweep_comes_again",

@@ -22,7 +22,10 @@ ZOMBIES = (
         "settling leaves files of a completed instant that no commit names",
         a(
             "settle/settle",
-            "        elif outcome is Outcome.COMPLETED:\n            sweep_unnamed(self.table, instant)\n",
+            (
+                "                elif outcome is Outcome.COMPLETED:\n"
+                "                    sweep_unnamed(self.table, instant, listing)\n"
+            ),
         ),
         f"{SETTLER}::test_every_outcome_is_recorded_then_swept",
     ),
@@ -68,13 +71,8 @@ ZOMBIES = (
         "log files go, too: an older table's bear the instant of their base file, whoever wrote them",
         a(
             "settle/sweep",
-            (
-                "borne = {\n"
-                '        table.storage.relative(path) for path in _borne(table, instant) if not path.rsplit("/", '
-                '1)[-1].startswith(".")\n'
-                "    }"
-            ),
-            "borne = {table.storage.relative(path) for path in _borne(table, instant)}",
+            'for path in listed_now if not path.rsplit("/", 1)[-1].startswith(".")}',
+            "for path in listed_now}",
         ),
         f"{LATE}::test_only_the_base_file_that_no_commit_names_goes",
     ),

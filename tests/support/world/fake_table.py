@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -62,6 +63,10 @@ class FakeStorage:
     def glob(self, pattern: str) -> list[str]:
         if self.broken and self.broken in pattern:
             raise OSError("listing failed")
+        options = re.fullmatch(r"(.*)\{([^{}]*)\}(.*)", pattern)  # as Hadoop's: one of them
+        if options:
+            before, words, after = options.groups()
+            return [name for word in words.split(",") for name in self.glob(before + word + after)]
         wanted = pattern.split("/")
         found = ((name, name.split("/")) for name in self.files)
         return [

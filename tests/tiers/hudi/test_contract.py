@@ -315,6 +315,7 @@ def test_a_pattern_finds_one_instants_files_in_one_folder(store: Any) -> None:
     """
     assert names_of(store.glob(f"a/*_{T1}.*")) == names_of(MINE)
     assert names_of(store.glob(f".hoodie/metadata/*/*_{T1}.*")) == [f".x_{T1}.log.1_0-1-2"]
+    assert names_of(store.glob(f"a/*_{{{T1},20270101000000000}}.*")) == names_of(MINE)
     assert store.glob(f"c/*_{T1}.*") == []
     assert store.glob("a/*_20270101000000000.*") == []
 

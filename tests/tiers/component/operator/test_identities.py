@@ -207,7 +207,7 @@ def test_a_role_puts_the_keys_that_the_contract_gives_it(driver: Client, agent: 
 
 
 def test_an_agent_changes_of_a_settle_record_what_it_did(operator: Decisions, agent: Client) -> None:
-    """It neither begins one, nor names pods and proofs in one, which the operator believes (F529)."""
+    """It begins none, and names no pods and proofs in one, which the operator believes (F529)."""
     key = OWN.of(Kind.SETTLE, INC[VICTIM])
     record = SettleRecord.of(inc=INC[VICTIM], reason=Reason.LEASE_GONE, now_ms=1, pod="live-1", pod_uid="uid-live")
     handed = record.moved(Phase.RollingBack, now_ms=2).but(instants={INSTANT: SettledInstant(action="commit")})

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.settle.rollback import NotYet, Outcome, look_and_roll_back
-from hudi_runtime.settle.sweep import sweep
+from hudi_runtime.settle.sweep import Listing, sweep
 from tests.support.world.fake_table import DONE, PENDING, R1, T1, T9, FakeTable
 
 ROLLED_BACK = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight", f"{R1}_{T9}.rollback"]
@@ -171,6 +171,24 @@ def test_sweep_removes_markers_and_heartbeats() -> None:
     assert sweep(table, T1) == 0
     assert table.storage.files == {f".hoodie/.heartbeat/{T9}"}
     assert set(table.storage.deleted) == {*beats, f".hoodie/.temp/{T1}", f".hoodie/metadata/.hoodie/.temp/{T1}"}
+
+
+@pytest.mark.parametrize("number", [1, 2, 250])
+def test_a_listing_is_of_many_instants(number: int) -> None:
+    """What bears none of them is not in it."""
+    table: Any = FakeTable([f"{T9}_{T9}.commit"])
+    times = [f"20260101000001{n:03}" for n in range(number)]
+    data = {t: [f"a/.f_{t}.log.1_0-1-1", f"a/f_0-1-1_{t}.parquet"] for t in times}
+    metadata = {t: [f".hoodie/metadata/files/.files-0000-0_{t}.log.1_0-1-1"] for t in times}
+    every = {path for paths in (*data.values(), *metadata.values()) for path in paths}
+    table.storage.files = {f"a/f_0-1-1_{T9}.parquet", *every}
+    listing = Listing.of(table, [*times, times[0]])
+    assert {t: sorted(paths) for t, paths in listing.data.items()} == data
+    assert listing.metadata == metadata
+    assert sum(sweep(table, t, listing) for t in times) == 3 * number
+    assert table.storage.files == {f"a/f_0-1-1_{T9}.parquet"}
+    table.storage.broken = "a/"
+    assert Listing.of(table, []) == Listing({}, {})
 
 
 @pytest.mark.parametrize("broken", ["a/", ".hoodie/metadata"])

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -33,13 +33,18 @@ class World:
         self.fate: dict[str, Outcome | Exception] = {}
         self.touches: dict[str, list[str]] = {}
         self.swept: list[str] = []
+        self.listings: list[list[str]] = []
+        """Of which instants the table's folders were listed, each time."""
+        self.broken: set[str] = set()
+        """Instants of which a listing fails."""
         self.session = MemorySession(self.etcd)
         session: Any = self.session
         table: Any = object()
         self.settler = Settler(table, session, "t", dict, drain=0.0)
         monkeypatch.setattr(settle, "look_and_roll_back", self._look)
-        monkeypatch.setattr(settle, "sweep", lambda _table, instant: self.swept.append(instant))
-        monkeypatch.setattr(settle, "sweep_unnamed", lambda _table, instant: self.swept.append(f"unnamed {instant}"))
+        monkeypatch.setattr(settle.Listing, "of", self._list)
+        monkeypatch.setattr(settle, "sweep", lambda _table, instant, _: self.swept.append(instant))
+        monkeypatch.setattr(settle, "sweep_unnamed", lambda _table, instant, _: self.swept.append(f"unnamed {instant}"))
         monkeypatch.setattr(settle, "backoff", lambda _failures: 0.0)
 
     def _look(self, _table: object, instant: str, *, claim: Callable[[str], None], **_: object) -> tuple[Outcome, str]:
@@ -52,6 +57,11 @@ class World:
             for touched in [instant, *self.touches.get(instant, [])]:
                 claim(touched)
         return fate, instant
+
+    def _list(self, _table: object, instants: Iterable[str]) -> None:
+        self.listings.append(list(instants))
+        if self.broken & set(self.listings[-1]):
+            raise OSError("listing failed")
 
     def run(self) -> int:
         records = Records.from_entries(self.etcd.range(""), prefix=PREFIX)
@@ -115,6 +125,50 @@ def test_living_writers_are_left_alone(world: World) -> None:
     world.instant(T1, "alive")
     assert world.run() == 0
     assert "claimedBy" not in world.etcd.keys[f"instant/{T1}"].value
+
+
+def test_folders_are_listed_once_for_all_instants(world: World) -> None:
+    """With thousands of partitions a listing takes longer than the next race that is lost, and no
+    service begins before all are settled (F530).
+    """
+    world.etcd.set("writer/alive", inc="alive")
+    for instant in (T1, T2, T3):
+        world.instant(instant, "alive", "Abandoned")
+    world.fate[T2] = OutcomeUnknown("no storage")
+    assert world.run() == 2
+    assert world.listings == [[T1, T3]]
+    assert sorted(world.swept) == [T1, T3]
+    world.fate[T2] = Outcome.COMPLETED
+    world.settle("dead")
+    times = [f"20260101000001{n:03}" for n in range(200)]
+    for instant in times:
+        world.instant(instant, "dead")
+    assert world.run() == 201
+    assert world.listings[1:] == [times, [T2]]
+
+
+def test_what_could_not_be_listed_is_listed_again(world: World) -> None:
+    """I4: no outcome before a complete listing."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    world.instant(T2, "alive", "Abandoned")
+    world.broken = {T1, T2}
+    assert world.run() == 0
+    assert "listing failed" in world.record("dead")["instants"][T1]["error"]
+    assert f"instant/{T2}" in world.etcd.keys
+    assert world.swept == []
+    world.broken = set()
+    assert world.run() == 2
+
+
+def test_who_stops_lists_nothing_more(world: World) -> None:
+    """The hand-over is short, and the next agent looks again."""
+    world.settle("dead")
+    world.instant(T1, "dead")
+    answers = iter([False, False, True, True])
+    assert world.settler.run(world.records(), stopping=lambda: next(answers)) == 0
+    assert (world.listings, world.swept) == ([], [])
+    assert world.run() == 1
 
 
 def test_a_failure_is_counted_and_does_not_stop_the_others(world: World) -> None:
