@@ -64,6 +64,13 @@ CHANGES = (
         f"{SERVICES}::test_nothing_new_is_begun_behind_a_gate_that_is_closed_for_a_change",
     ),
     mutation(
+        "a-disabled-service-never-fails",
+        "F531 availability",
+        "the pending plan of a disabled service fails, and ServicesHealthy is True",
+        o("plan/agent/table_services", "*sorted(_pending(view) - set(enabled))", ""),
+        "tests/tiers/unit/plan/agent/test_service_requests.py::test_a_plan_that_fails_shows_when_its_service_is_disabled",
+    ),
+    mutation(
         "the-failing-service-is-not-named",
         "F434",
         "Ready says that a change waits, and not for which service that fails",

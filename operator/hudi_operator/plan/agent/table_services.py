@@ -130,25 +130,30 @@ def _outcome(view: View, record: ServiceDone) -> str:
 def healthy(view: View) -> Condition:
     """Condition ServicesHealthy.
 
-    False while the last run of a service failed, or was interrupted again and again, or the agent
-    waits for executors.
+    False while the last run of a service that is enabled, or that has a pending plan, failed, or was
+    interrupted again and again, or the agent waits for executors.
     """
     if waiting := agents.executor_waits(view):
         return condition("ServicesHealthy", False, "ExecutorPending", f"the agent waits for an executor: {waiting}")
-    if not view.table.services:
-        return condition("ServicesHealthy", True, "Disabled", "no table service is enabled")
-    for service in view.table.services:
-        record = _record(view, service.kind)
+    enabled = [service.kind for service in view.table.services]
+    for kind in [*enabled, *sorted(_pending(view) - set(enabled))]:
+        record = _record(view, kind)
         outcome, failures = _outcome(view, record), record.failures
         if outcome == Result.FAILED or (outcome == INTERRUPTED and failures > TOLERATED_INTERRUPTIONS):
             why = record.message or "the agent ended during the run: is its memory large enough?"
+            which = kind if kind in enabled else f"{kind} (disabled, and its plan is pending)"
             return condition(
-                "ServicesHealthy",
-                False,
-                REASONS[service.kind],
-                f"{service.kind}: {failures} failures, the last one: {why}",
+                "ServicesHealthy", False, REASONS[kind], f"{which}: {failures} failures, the last one: {why}"
             )
+    if not enabled:
+        return condition("ServicesHealthy", True, "Disabled", "no table service is enabled")
     return condition("ServicesHealthy", True, "Healthy")
+
+
+def _pending(view: View) -> set[str]:
+    """Services that have a plan which the agent executes, whether or not they are enabled."""
+    known = (stored.read(InstantRecord) for stored in view.etcd.instants.values())
+    return {record.action for record in known if record.pending and record.action in FINISHED}
 
 
 def awaited(view: View) -> str:

@@ -209,6 +209,24 @@ def test_a_run_that_ends_its_agent_twice_is_a_failure(failures: int, healthy: bo
     assert world.is_true(world.table, "ServicesHealthy") is healthy
 
 
+@pytest.mark.parametrize("others", [True, False])
+def test_a_plan_that_fails_shows_when_its_service_is_disabled(others: bool) -> None:
+    """The agent executes it until it is completed (F531)."""
+    clean = {"enabled": others}
+    world = ready_world(type="MergeOnRead", services={"compaction": {"enabled": False}, "clean": clean})
+    assert world.table is not None
+    report(world, "compaction", result="Failed", failures=3, message="no memory")
+    assert world.is_true(world.table, "ServicesHealthy"), "no run is due"
+    agent = next(inc for inc, key in world.names("writer").items() if key.value["role"] == "agent")
+    for action, healthy in (("commit", True), ("compaction", False)):
+        world.put("instant/20260101000000001", {"inc": agent, "action": action, "state": "Pending"})
+        world.reconcile()
+        assert world.is_true(world.table, "ServicesHealthy") is healthy
+    told = world.condition(world.table, "ServicesHealthy")
+    assert told["reason"] == "CompactionFailed"
+    assert told["message"] == "compaction (disabled, and its plan is pending): 3 failures, the last one: no memory"
+
+
 def test_a_table_without_services() -> None:
     world = ready_world(services={"clean": {"enabled": False}, "archive": {"enabled": False}})
     assert served(world) == {}
