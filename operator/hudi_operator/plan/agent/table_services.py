@@ -130,7 +130,7 @@ def _outcome(view: View, record: ServiceDone) -> str:
 def healthy(view: View) -> Condition:
     """Condition ServicesHealthy.
 
-    False while the last run of a service that is enabled, or that has a pending plan, failed, or was
+    False while the last run of a service that is enabled, or has a pending plan, failed, or was
     interrupted again and again, or the agent waits for executors.
     """
     if waiting := agents.executor_waits(view):
