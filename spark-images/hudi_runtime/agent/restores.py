@@ -189,29 +189,39 @@ class Restores(LongTask):
             self._enter_pool(f"{id} of {self.context.label}")
             done = self._ended(base)
             if done is None:
-                done = self._restore(id, request, base)
+                done = self._restore(id, request, base).but(message="")
                 # A record that its own release has left: what a lost executor still writes is
                 # swept by the next agent, and the gate stays closed until then (F36).
                 left = self.session.etcd.get(Kind.INSTANT.of(done.instant)) if done.instant else None
                 self.unproven = self.unproven or left is not None
             self._forget()
-            self._save(id, done.but(message="", failures=0, after="", result=Result.COMPLETED, end_ms=now_ms()))
+            self._save(id, done.but(failures=0, after="", result=Result.COMPLETED, end_ms=now_ms()))
         except Exception as error:
             self._failed(id, base, error)
 
     def _ended(self, base: RestoreDone) -> RestoreDone | None:
         """The restore that an agent completed before it died without recording it.
 
-        None when there is none.
+        None when there is none. It is not executed again, so a commit that it did not undo is
+        named: only a process without this lock writes one behind the closed gate.
         """
         if base.result is not Result.RUNNING:
             return None
         if not self.session.quiet():
             raise OutcomeUnknown("the outcome of a publication is unknown")
-        for instant in self.table.timeline().completed:
+        timeline = self.table.timeline()
+        for instant in timeline.completed:
             if instant.action == RESTORE and instant.requested > base.after:
                 self._end_rollbacks()
-                return base.but(instant=instant.requested, completion_time=instant.completion)
+                left = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS and i.completion > base.boundary]
+                message = (
+                    f"{len(left)} commits after the savepoint are still there, the first one is {left[0].requested}: "
+                    "another process wrote to the table during the restore, and may have used files that are gone: "
+                    "stop it and restore again"
+                    if left
+                    else ""
+                )
+                return base.but(instant=instant.requested, completion_time=instant.completion, message=message)
         return None
 
     def _end_rollbacks(self) -> None:
@@ -424,7 +434,8 @@ class Restores(LongTask):
         settles this agent.
         """
         try:
-            known = self._record(id) if self._record(id).result is not None else base
+            stored = self._record(id)
+            known = stored if stored.result is Result.RUNNING else base
             if isinstance(error, NotYet) or self._cancelled:
                 self._retry_at = time.monotonic() + WAIT_SECONDS
                 self._save(id, known.but(message=record_message(str(error))))

@@ -112,11 +112,19 @@ class Slice:
         return bool(self.base or self.logged)
 
 
-def slice_before(commit: tl.Instant, group: Group, *, names: Iterable[str], timeline: tl.Timeline) -> Slice:
+def slice_before(
+    commit: tl.Instant,
+    group: Group,
+    *,
+    names: Iterable[str],
+    timeline: tl.Timeline,
+    archived: Callable[[], Iterable[tl.Instant]] = tuple,
+) -> Slice:
     """The file group before a completed commit, from the file names in the folder of its partition.
 
-    A log file belongs to the base file that was begun last before the log's commit completed.
-    Instants older than the timeline completed long ago.
+    A log file belongs to the base file that was begun last before the log's commit completed. The
+    archive is asked for an instant that is not in the active timeline; one that neither has, and
+    that is older than the timeline, completed long ago.
     """
     partition, file_id = group
     bases: dict[str, str] = {}
@@ -125,23 +133,26 @@ def slice_before(commit: tl.Instant, group: Group, *, names: Iterable[str], time
         found = _named(name)
         if found is not None and found[0] == file_id:
             (logs if is_log(name) else bases)[found[1]] = name
-    began = max((time for time in bases if _completed_before(time, commit, timeline)), default="")
-    logged, archived = [], ""
+    times = {*bases, *logs}
+    unknown = {time for time in times if timeline.get(time) is None}
+    old = {i.requested: i for i in archived() if i.requested in unknown} if unknown else {}
+    known = {time: found for time in times if (found := timeline.get(time) or old.get(time)) is not None}
+
+    def completed_before(time: str) -> bool:
+        if time not in known:
+            return time < timeline.earliest
+        return not known[time].pending and known[time].completion < commit.completion
+
+    began = max(filter(completed_before, bases), default="")
+    logged, gone = [], ""
     for time in sorted(logs):
-        known = timeline.get(time)
-        if known is None:
-            archived = logs[time] if began < time < timeline.earliest else archived
-        elif not known.pending and began < known.completion < commit.completion:
-            logged.append(known)
+        if time not in known:
+            gone = logs[time] if began < time < timeline.earliest else gone
+        elif completed_before(time) and began < known[time].completion:
+            gone = logs[time] if time in old else gone
+            logged += [] if time in old else [known[time]]
     base = bases.get(began, "")
-    return Slice(f"{partition}/{base}" if base and partition else base, tuple(logged), archived)
-
-
-def _completed_before(time: str, commit: tl.Instant, timeline: tl.Timeline) -> bool:
-    known = timeline.get(time)
-    if known is None:
-        return time < timeline.earliest
-    return not known.pending and known.completion < commit.completion
+    return Slice(f"{partition}/{base}" if base and partition else base, tuple(logged), gone)
 
 
 def _named(name: str) -> tuple[str, str] | None:
@@ -161,12 +172,13 @@ def _named(name: str) -> tuple[str, str] | None:
 class Ways:
     """Read functions of a snapshot: rows that commits wrote, with the files needed.
 
-    The first missing one of some files; names in a folder.
+    The first missing one of some files; names in a folder; writes that were archived.
     """
 
     written: Callable[[Sequence[tl.Instant]], Iterator[tuple[list[str], Callable[[], DataFrame]]]]
     missing: Callable[[Iterable[str]], str]
     names: Callable[[str], frozenset[str]]
+    archived: Callable[[], Iterable[tl.Instant]]
 
 
 @dataclass
@@ -274,7 +286,9 @@ class Deletions:
         """Add the state of a file group before a commit; False when it did not exist."""
         if group[0] not in self._names:
             self._names[group[0]] = self._ways.names(group[0])
-        before = slice_before(commit, group, names=self._names[group[0]], timeline=self._timeline)
+        before = slice_before(
+            commit, group, names=self._names[group[0]], timeline=self._timeline, archived=self._ways.archived
+        )
         if before.archived:
             raise PositionLost(
                 f"the commit that wrote {before.archived} of {self._table.path} was archived, and {commit.requested} "

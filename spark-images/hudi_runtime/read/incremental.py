@@ -220,7 +220,7 @@ class ReadSnapshot:
         writes = [(instant, self._written[instant.requested]) for instant in taken]
         gone = None
         if deletes:
-            ways = deletions.Ways(self._runs_of, self._missing, self._names_in)
+            ways = deletions.Ways(self._runs_of, self._missing, self._names_in, self._known_archived)
             gone = deletions.Deletions(self._spark, self._table, self.timeline, ways).rows(writes, given=frame)
         deleting = tuple(instant.requested for instant, write in writes if deletions.deleting(write))
         given = tuple(instant.requested for instant in taken)

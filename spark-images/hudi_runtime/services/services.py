@@ -3,10 +3,11 @@
 So a long compaction does not delay settling.
 
 A pending service instant that this incarnation owns or has claimed comes first: it is executed
-until it is completed. A new service is begun only when nothing must be settled and no other agent
-may still be working on the table (F22, I12), and not behind a gate that is closed for a change
-(F434): a savepoint, a restore or another metadata table would wait for it, with all writers. A run
-never fails a writer; a failed run is repeated after a back-off and shown in status.
+until it is completed. A new service is begun only when no instant of a dead incarnation is to be
+rolled back and no other agent may still be working on the table (F22, I12), and not behind a gate
+that is closed for a change (F434): a savepoint, a restore or another metadata table would wait for
+it, with all writers. A run never fails a writer; a failed run is repeated after a back-off and
+shown in status.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Records:
         return sorted(inc for inc in agents if inc != me and not self.proven(inc))
 
     def rolling_back(self) -> bool:
-        """Whether an instant waits to be rolled back.
+        """Whether an instant of a dead incarnation waits to be rolled back.
 
         A service instant that waits for its execution does not count.
         """
@@ -130,9 +130,7 @@ class Records:
             for item in (record.instants or {"": SettledInstant()}).values()
             if item.outcome is None
         )
-        return any(record.abandoned for record in self._instants) or any(
-            item.action not in SERVICE_ACTIONS for item in open_items
-        )
+        return any(item.action not in SERVICE_ACTIONS for item in open_items)
 
     def work_for_the_settler(self) -> bool:
         """Whether a pass of the settler may find work."""
@@ -141,7 +139,8 @@ class Records:
 
     def settling(self) -> bool:
         """Whether an incarnation that has left instants, or may have, is not completely settled."""
-        return any(record.phase < Phase.Swept for record in self._settles) or self.rolling_back()
+        given_up = any(record.abandoned for record in self._instants)
+        return given_up or any(record.phase < Phase.Swept for record in self._settles) or self.rolling_back()
 
     def adopting(self) -> bool:
         """Whether instants of a table's former writers have no outcome yet."""

@@ -38,8 +38,19 @@ DELETES = (
         "archived-logs-told-nothing",
         "I9",
         "rows that only an archived commit's log file has were not there: their deletion is left out without a word",
-        a("read/deletions", "archived = logs[time] if began < time < timeline.earliest else archived", "continue"),
+        a("read/deletions", "gone = logs[time] if began < time < timeline.earliest else gone", "continue"),
         f"{UNIT}::test_what_was_archived_is_older_than_the_timeline",
+    ),
+    mutation(
+        "the-archive-is-not-asked",
+        "F532 I9",
+        "a base file whose commit was archived behind a savepoint is taken for one of no commit",
+        a(
+            "read/deletions",
+            "if i.requested in unknown} if unknown else {}",
+            "if i.requested in unknown and not unknown}",
+        ),
+        f"{UNIT}::test_the_archive_says_what_was_archived",
     ),
     mutation(
         "files-of-writes-that-did-not-complete",
@@ -47,8 +58,8 @@ DELETES = (
         "a base file of a write that completed later, or never, is taken for what was there before",
         a(
             "read/deletions",
-            "    return not known.pending and known.completion < commit.completion\n",
-            "    return known.requested < commit.requested\n",
+            "        return not known[time].pending and known[time].completion < commit.completion\n",
+            "        return time < commit.requested\n",
         ),
         f"{UNIT}::test_a_file_group_as_it_was",
     ),

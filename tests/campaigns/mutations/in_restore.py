@@ -176,6 +176,24 @@ UNDOING = (
         f"{RESTORES}::test_the_savepoint_is_that_of_the_request_until_it_has_begun",
     ),
     mutation(
+        "what-was-asked-first-is-refused",
+        "F533",
+        "a restore that is refused is shown with a savepoint whose request was taken back",
+        a("agent/restores", "stored if stored.result is Result.RUNNING else base", "stored if stored.result else base"),
+        f"{RESTORES}::test_what_is_refused_or_waits_is_what_was_requested",
+    ),
+    mutation(
+        "a-completed-restore-is-whole",
+        "F534 I8",
+        "a commit that a restore did not undo is found once, and then forgotten",
+        a(
+            "agent/restores",
+            "                    if left\n                    else",
+            "                    if not timeline\n                    else",
+        ),
+        f"{RESTORES}::test_a_commit_that_a_restore_has_not_undone_is_named",
+    ),
+    mutation(
         "a-restore-is-the-oldest",
         "F524",
         "deletions of a table that was ever restored are not carried over",

@@ -261,6 +261,17 @@ TENDING = (
         f"{SERVICES}::test_settling_and_other_agents_come_first",
     ),
     mutation(
+        "services-wait-for-every-lost-race",
+        "F535",
+        "an agent begins no service while a living writer's abandoned instant is drained",
+        a(
+            "services/services",
+            "if records.rolling_back() or records.other_agents(self._session.inc):",
+            "if records.settling() or records.other_agents(self._session.inc):",
+        ),
+        f"{SERVICES}::test_what_a_writer_has_given_up_is_not_waited_for",
+    ),
+    mutation(
         "old-records-begin-a-service",
         "I12",
         "an agent executes again what it knows from records that it read before the last run ended",

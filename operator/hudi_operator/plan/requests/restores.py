@@ -173,7 +173,7 @@ def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     if now.outcome == Result.COMPLETED:
         boundary = now.boundary_completion_time or "?"
         text = f"{what}: everything that completed after {boundary} is undone, {now.undone or 0} instants"
-        return [("Normal", "Restored", text)]
+        return [("Warning" if now.message else "Normal", "Restored", "; ".join(filter(None, (text, now.message))))]
     if now.outcome == Result.RUNNING:
         return [("Normal", "Restoring", f"{what}: commits are being undone")]
     failed = now.outcome == Result.FAILED

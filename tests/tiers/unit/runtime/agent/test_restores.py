@@ -237,6 +237,22 @@ def test_the_savepoint_is_that_of_the_request_until_it_has_begun() -> None:
     assert (done["result"], done["savepoint"]) == ("Completed", "good")
 
 
+def test_what_is_refused_or_waits_is_what_was_requested() -> None:
+    """F533: its record named the savepoint of a request that was taken back before."""
+    fake = Fake(
+        [*KEPT, *UNDONE, f"{T[11]}.clean.requested"],
+        kv={f"instant/{T[11]}": {"inc": ME, "action": "clean", "state": "Pending"}},
+    )
+    other = {**REQUEST, "savepoint": "other"}
+    assert serve(fake)["savepoint"] == "good"
+    done = serve(fake, other)
+    assert (done["result"], done["savepoint"]) == ("Pending", "other")
+    fake.names.remove(f"{T[11]}.clean.requested")
+    done = serve(fake, other)
+    assert (done["result"], done["savepoint"]) == ("Failed", "other")
+    assert done["message"] == "this HudiTable has taken no savepoint other"
+
+
 COMMENTS = {T[2]: "lake/flights: good", T[7]: "lake/flights: later"}
 
 
@@ -304,6 +320,26 @@ def test_rollbacks_that_a_completed_restore_leaves_are_deleted() -> None:
     assert not [name for name in fake.names if ".rollback." in name]
     assert [e.value["state"] for e in fake.range("instant/")] == ["Abandoned"]
     assert fake.executions == 1
+
+
+def test_a_commit_that_a_restore_has_not_undone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F534: a process without this lock wrote it meanwhile, and the next look took the restore for
+    whole.
+    """
+    fake = Fake([*KEPT, *UNDONE])
+    restore = fake.restore
+
+    def beside_a_foreign_writer(*arguments: Any) -> None:
+        restore(*arguments)
+        fake.names.append(f"{T[22]}_{T[24]}.commit")
+
+    monkeypatch.setattr(fake, "restore", beside_a_foreign_writer)
+    done = serve(fake)
+    assert done["result"] == "Running"
+    assert f"instant {T[22]} is still on the timeline" in done["message"]
+    done = serve(fake)
+    assert done["result"] == "Completed"
+    assert done["message"].startswith(f"1 commits after the savepoint are still there, the first one is {T[22]}")
 
 
 def test_settling_claims_a_restore_with_everything_that_is_pending_and_leaves_it_to_its_execution() -> None:

@@ -166,6 +166,31 @@ def test_a_base_file_is_complete_behind_what_is_never_archived(action: str) -> N
     assert found == Slice(f"a/{base('f', 7)}", (now.get(time(11)),))
 
 
+def test_the_archive_says_what_was_archived() -> None:
+    """F532: a commit that a savepoint keeps, or a pending rollback, stands in front of later ones
+    that were archived.
+    """
+    now = timeline(done(1, 2, "deltacommit"), done(11, 12, "deltacommit"), done(13, 14, "deltacommit"))
+    at = now.get(time(13))
+    assert at is not None
+    asked: list[int] = []
+
+    def archived() -> list[tl.Instant]:
+        asked.append(1)
+        states = ((3, 4, "commit"), (5, 6, "deltacommit"), (7, 15, "commit"))
+        return [tl.Instant(time(begun), action, tl.State.COMPLETED, time(end)) for begun, end, action in states]
+
+    def found(*names: str) -> Slice:
+        return slice_before(at, ("a", "f"), names=names, timeline=now, archived=archived)
+
+    assert found(base("f", 1), LOG.format("f", time(11))) == Slice(f"a/{base('f', 1)}", (now.get(time(11)),))
+    assert not asked, "the archive is read for what the timeline does not know"
+    assert found(base("f", 3), LOG.format("f", time(11))) == Slice(f"a/{base('f', 3)}", (now.get(time(11)),))
+    assert found(base("f", 3), LOG.format("f", time(5))).archived == LOG.format("f", time(5))
+    assert found(base("f", 3), base("f", 7)).base == f"a/{base('f', 3)}", "7 was completed after this commit"
+    assert found(base("f", 9)).base == "", "nobody knows it"
+
+
 def config(
     type: str = "MERGE_ON_READ", mode: str = "EVENT_TIME_ORDERING", format: str = "PARQUET", **others: bool
 ) -> Any:
