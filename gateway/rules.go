@@ -37,7 +37,16 @@ const (
 	// Instants of a table to which a writer may add one. A settle record names those of its incarnation, with
 	// some 90 bytes each.
 	maxInstants = 1000
+	// Tickets of an incarnation: it waits with one, and puts the next one when it is not known whether that
+	// was deleted.
+	maxTickets = 16
 )
+
+// reportOf is the name of an attempt's report, below `report/`.
+func reportOf(attempt string) string { return "attempt/" + attempt }
+
+// abandoned is the name below `done/` of the instants that an incarnation has given up.
+func abandoned(inc string) string { return "abandoned-" + inc }
 
 func denied(format string, arguments ...any) error {
 	return status.Errorf(codes.PermissionDenied, format, arguments...)
@@ -360,7 +369,7 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
-	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations)); err != nil {
+	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations), r.waitsFew(ctx, operations)); err != nil {
 		return err
 	}
 	for _, op := range operations {
@@ -463,6 +472,26 @@ func (r *rules) recordsFew(ctx context.Context, s subject, operations []*pb.Requ
 	return nil
 }
 
+// waitsFew says whether each incarnation would have few tickets with those of these operations.
+func (r *rules) waitsFew(ctx context.Context, operations []*pb.RequestOp) error {
+	tickets := map[string]int64{} // by the beginning of the keys of an incarnation's tickets
+	for _, op := range operations {
+		if table, kind, name := r.contract.kind(op.GetRequestPut().GetKey()); kind == "queue" {
+			tickets[string(r.contract.key(tables, table, "queue/"+incOfTicket(name)+"-"))]++
+		}
+	}
+	for all, more := range tickets {
+		answers, err := r.read(ctx, &pb.RangeRequest{Key: []byte(all), RangeEnd: prefixEnd(all), CountOnly: true})
+		if err != nil {
+			return err
+		}
+		if answers[0].Count+more > maxTickets {
+			return denied("an incarnation has at most %d tickets", maxTickets)
+		}
+	}
+	return nil
+}
+
 // branch is what is known of a branch while its operations are checked.
 type branch struct {
 	registers map[[2]string]bool // table and incarnation
@@ -511,9 +540,11 @@ func (r *rules) mayWrite(ctx context.Context, s subject, key []byte) (have right
 	case have.role == "":
 		err = denied("pod %s/%s is not admitted to table %s", s.namespace, s.pod, table)
 	case kind == "report" && have.role == roleWriter:
-		if name != "attempt/"+s.attempt() {
+		if name != reportOf(s.attempt()) {
 			err = denied("a writer puts the report of its own attempt only, not %q", key)
 		}
+	case kind == "report" && strings.HasPrefix(name, reportOf("")):
+		err = denied("%q: the report of an attempt is its writer's", key)
 	case !r.contract.writers[kind][have.role]:
 		err = denied("%q is not written by the role %s", key, have.role)
 	}
@@ -590,11 +621,16 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		}
 		return r.ownsValue(ctx, s, table, put.Key)
 	case "instant":
-		if have.role == roleWriter {
-			if err := own(value.Inc); err != nil {
-				return err
-			}
-			return r.ownsValue(ctx, s, table, put.Key)
+		if have.role == roleAgent {
+			return r.settledBy(ctx, table, put.Key, name, value.Inc, func() error { return own(value.Inc) })
+		}
+		if err := own(value.Inc); err != nil {
+			return err
+		}
+		return r.ownsValue(ctx, s, table, put.Key)
+	case "done":
+		if inc, ok := strings.CutPrefix(name, abandoned("")); ok {
+			return r.givenUp(ctx, table, put, inc)
 		}
 	case "settle":
 		return r.settle(ctx, put, in)

@@ -300,7 +300,8 @@ func TestATableHasFewInstants(t *testing.T) {
 	expect(t, r, "one more", driver, of(record("20260101000001000")), codes.ResourceExhausted)
 	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: []*pb.RequestOp{record("20260101000001000")}}, codes.ResourceExhausted)
 	expect(t, r, "what stands", driver, of(record(at(0))), codes.OK)
-	expect(t, r, "an agent", agentA, of(put(own+"instant/20260101000001000", "{}")), codes.OK)
+	keys[own+"writer/inc-3"] = registered(agentA, "inc-3", "agent")
+	expect(t, r, "an agent", agentA, of(put(own+"instant/20260101000001000", `{"inc":"inc-3"}`)), codes.OK)
 }
 
 // Parsed, an element takes up to 50 times its bytes, and the operator holds what all pods have put.
@@ -336,7 +337,7 @@ func TestATicketNamesItsOwnIncarnation(t *testing.T) {
 func TestASettleRecordMayBeLonger(t *testing.T) {
 	r, keys := world(t)
 	value := func(bytes int) string {
-		const start, end = `{"phase":"RollingBack","instants":{"a":"`, `"}}`
+		const start, end = `{"phase":"RollingBack","instants":{"a":{"error":"`, `"}}}`
 		return start + strings.Repeat("x", bytes-len(start)-len(end)) + end
 	}
 	keys[own+"settle/inc-2"] = `{"phase":"RollingBack"}`
@@ -591,9 +592,10 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 		"report of an attempt":      {driver, own + "report/attempt/" + driver.attempt(), "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"what an agent has done":    {agentA, own + "done/create", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
 		"report of an agent":        {agentA, own + "report/timeline", "{}", modeOf("LeaseOnly"), codes.PermissionDenied, false},
-		"record that an agent puts": {agentA, own + "instant/20260101000000000", registration, modeOf("LeaseOnly"), codes.PermissionDenied, false},
+		"record that an agent puts": {agentA, own + "instant/20260101000000000", `{"inc":"inc-3"}`, modeOf("LeaseOnly"), codes.PermissionDenied, false},
 	} {
 		r, keys := world(t)
+		keys[own+"writer/inc-3"] = registered(agentA, "inc-3", "agent")
 		keys["/hudi/control/"+ownTable+"/gate"] = one.gate
 		on := put(one.key, one.value)
 		without := codes.OK

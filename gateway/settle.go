@@ -5,14 +5,96 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"regexp"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
 // ---- settle records: the operator deletes the pods that one names and takes its proofs for death, so an
 // agent changes no more of it than what it did itself
+
+// settledBy says whether an agent may put the record of an instant with this owner. The operator takes
+// whoever owns an instant for an incarnation that lived, and waits for a proof of its death. So the owner
+// of a record that stands stays, and a new one is the agent's own, or of a dead owner: one that the operator
+// settles, or that is known to have given this instant up.
+func (r *rules) settledBy(ctx context.Context, table string, key []byte, instant, inc string, own func() error) error {
+	answers, err := r.read(ctx,
+		&pb.RangeRequest{Key: key},
+		&pb.RangeRequest{Key: r.contract.key(tables, table, "settle/"+inc)},
+		&pb.RangeRequest{Key: r.contract.key(tables, table, "done/"+abandoned(inc))})
+	if err != nil {
+		return err
+	}
+	for _, kv := range answers[0].Kvs {
+		told, err := registrationIn(kv.Value)
+		if err != nil || told.Inc != inc {
+			return denied("%q: the owner of a recorded instant stays", key)
+		}
+		return nil
+	}
+	if inc != "" && (len(answers[1].Kvs) > 0 || slices.Contains(instantsIn(answers[2].Kvs), instant)) {
+		return nil
+	}
+	return own()
+}
+
+// givenUp says whether an agent may put the list of instants that an incarnation has given up: each that it
+// adds is recorded as that incarnation's.
+func (r *rules) givenUp(ctx context.Context, table string, put *pb.PutRequest, inc string) error {
+	var told struct {
+		Instants []string `json:"instants"`
+	}
+	if err := json.Unmarshal(put.Value, &told); err != nil {
+		return status.Errorf(codes.InvalidArgument, "value of %q: %v", put.Key, err)
+	}
+	answers, err := r.read(ctx, &pb.RangeRequest{Key: put.Key})
+	if err != nil {
+		return err
+	}
+	known := instantsIn(answers[0].Kvs)
+	var asked []*pb.RangeRequest
+	for _, instant := range told.Instants {
+		if !slices.Contains(known, instant) {
+			asked = append(asked, &pb.RangeRequest{Key: r.contract.key(tables, table, "instant/"+instant)})
+		}
+	}
+	if len(asked) > maxRanges {
+		return denied("%q: an agent adds at most %d instants at once", put.Key, maxRanges)
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	if answers, err = r.read(ctx, asked...); err != nil {
+		return err
+	}
+	for n, answer := range answers {
+		owned := false
+		for _, kv := range answer.Kvs {
+			record, err := registrationIn(kv.Value)
+			owned = err == nil && record.Inc == inc
+		}
+		if !owned {
+			return denied("%q: %q is not recorded as an instant of %s", put.Key, clip(asked[n].Key), inc)
+		}
+	}
+	return nil
+}
+
+func instantsIn(kvs []*mvccpb.KeyValue) []string {
+	var told struct {
+		Instants []string `json:"instants"`
+	}
+	for _, kv := range kvs {
+		if json.Unmarshal(kv.Value, &told) != nil {
+			return nil
+		}
+	}
+	return told.Instants
+}
 
 // Phases of a settle record between which an agent moves it.
 const (
@@ -52,6 +134,10 @@ func (r *rules) settle(ctx context.Context, put *pb.PutRequest, in branch) error
 			return denied("%q: an agent keeps each instant of a settle record, and %q is missing", put.Key, clip([]byte(instant)))
 		}
 	}
+	if !r.contract.readable(after["instants"]) || (times[swept] != nil && !isWhole(times[swept])) {
+		return status.Errorf(codes.InvalidArgument,
+			"value of %q: instants must have a text as action and error, a number as failures and one of %v as outcome, and times a number", put.Key, r.contract.outcomes)
+	}
 	delete(times, swept)
 	if was := objectIn(before, "times"); len(was)+len(times) > 0 {
 		delete(was, swept)
@@ -69,38 +155,66 @@ func (r *rules) settle(ctx context.Context, put *pb.PutRequest, in branch) error
 			return denied("%q: an agent does not change %q of a settle record", put.Key, clip([]byte(name)))
 		}
 	}
-	for name := range after {
-		if _, known := before[name]; !known {
+	for name, field := range after {
+		if _, known := before[name]; !known && !isEmpty(field) {
 			return denied("%q: an agent does not add %q to a settle record", put.Key, clip([]byte(name)))
 		}
 	}
 	return nil
 }
 
-// fieldsOf reads an object as all readers do: names are exact, numbers as they are written. A field that
-// is empty counts as one that is not there, because an agent of another version may write either.
+// readable says whether the operator can read the instants of a settle record. A field that this version
+// does not know is not looked at.
+func (c *contract) readable(instants any) bool {
+	all, ok := instants.(map[string]any)
+	for _, one := range all {
+		fields, object := one.(map[string]any)
+		if !object {
+			return false
+		}
+		outcome := fields["outcome"]
+		word, _ := outcome.(string)
+		ok = ok && (outcome == nil || (word != "" && slices.Contains(c.outcomes, word)))
+		for name, right := range map[string]func(any) bool{"action": isText, "error": isText, "failures": isWhole} {
+			if field, there := fields[name]; there {
+				ok = ok && right(field)
+			}
+		}
+	}
+	return ok
+}
+
+func isText(field any) bool {
+	_, ok := field.(string)
+	return ok
+}
+
+// A time in milliseconds until the year 9999 has 15 digits at most.
+var whole = regexp.MustCompile(`^(0|[1-9][0-9]{0,13})$`)
+
+func isWhole(field any) bool {
+	number, ok := field.(json.Number)
+	return ok && whole.MatchString(string(number))
+}
+
+// isEmpty: an agent of a newer version writes a field that it has more, with its default.
+func isEmpty(field any) bool {
+	switch content := field.(type) {
+	case map[string]any:
+		return len(content) == 0
+	case []any:
+		return len(content) == 0
+	}
+	return field == nil || field == "" || field == false || field == json.Number("0")
+}
+
+// fieldsOf reads an object as all readers do: names are exact, numbers as they are written.
 func fieldsOf(value []byte) (map[string]any, error) {
 	reader := json.NewDecoder(bytes.NewReader(value))
 	reader.UseNumber()
 	var fields map[string]any
 	if err := reader.Decode(&fields); err != nil {
 		return nil, err
-	}
-	for name, field := range fields {
-		switch content := field.(type) {
-		case map[string]any:
-			if len(content) == 0 {
-				delete(fields, name)
-			}
-		case []any:
-			if len(content) == 0 {
-				delete(fields, name)
-			}
-		default:
-			if content == nil || content == "" || content == false || content == json.Number("0") {
-				delete(fields, name)
-			}
-		}
 	}
 	return fields, nil
 }

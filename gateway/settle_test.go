@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -46,14 +47,13 @@ func TestAnAgentSettles(t *testing.T) {
 	keys[record] = handed
 	const outcome, moved, at = `"outcome":null`, `"phase":"RollingBack"`, `"RollingBack":4}`
 	for what, value := range map[string]string{
-		"as it is":                 handed,
-		"an outcome":               but(t, outcome, `"outcome":"RolledBack"`),
-		"a failure":                but(t, outcome, `"outcome":null,"error":"no storage"`, `"failures":0`, `"failures":1`),
-		"one more instant":         but(t, `"instants":{`, `"instants":{"20260101000000001":{"action":"clean","outcome":null,"failures":0},`),
-		"the end":                  but(t, outcome, `"outcome":"RolledBack"`, moved, `"phase":"Swept"`, at, `"RollingBack":4,"Swept":9}`),
-		"in another order":         but(t, `"inc":"inc-2","namespace":"ours",`, `"namespace":"ours","inc":"inc-2",`),
-		"what is empty, not there": but(t, `"abandoned":false,`, ""),
-		"what is empty, there":     but(t, `"inc":"inc-2",`, `"inc":"inc-2","bootId":"","more":{},"list":[],"n":0,"none":null,`),
+		"as it is":               handed,
+		"an outcome":             but(t, outcome, `"outcome":"RolledBack"`),
+		"a failure":              but(t, outcome, `"outcome":null,"error":"no storage"`, `"failures":0`, `"failures":1`),
+		"one more instant":       but(t, `"instants":{`, `"instants":{"20260101000000001":{"action":"clean","outcome":null,"failures":0},`),
+		"the end":                but(t, outcome, `"outcome":"RolledBack"`, moved, `"phase":"Swept"`, at, `"RollingBack":4,"Swept":9}`),
+		"in another order":       but(t, `"inc":"inc-2","namespace":"ours",`, `"namespace":"ours","inc":"inc-2",`),
+		"what is new, and empty": but(t, `"inc":"inc-2",`, `"inc":"inc-2","bootId":"","more":{},"list":[],"n":0,"none":null,`),
 	} {
 		expect(t, r, what, agentA, changed(record, value), codes.OK)
 	}
@@ -80,6 +80,8 @@ func TestAnAgentInventsNoPodAndNoProof(t *testing.T) {
 		"a pod's node":             but(t, `"node":"n1"`, `"node":"n2"`),
 		"a proof":                  but(t, `"proofs":{`, `"proofs":{"uid-9":{"kind":"PodTerminated","atMs":5},`),
 		"no proof":                 but(t, `"uid-2":{"kind":"PodTerminated","atMs":5}`, ""),
+		"no list":                  but(t, `"abandoned":false`, `"abandoned":0`),
+		"a field less":             but(t, `"abandoned":false,`, ""),
 		"a pod, with all fields 0": but(t, `"pods":{`, `"pods":{"uid-9":{},`),
 		"a new field":              but(t, `"inc":"inc-2",`, `"inc":"inc-2","bootId":"b",`),
 		"a similar name":           but(t, `"inc":"inc-2",`, `"inc":"inc-2","Pods":{"uid-9":{"name":"theirs-1"}},`),
@@ -93,9 +95,23 @@ func TestAnAgentInventsNoPodAndNoProof(t *testing.T) {
 	} {
 		expect(t, r, what, agentA, changed(record, value), codes.PermissionDenied)
 	}
-	for _, value := range []string{"[]", `"a"`, "1"} {
+	const item = `{"action":"commit","outcome":null,"failures":0}`
+	for _, value := range []string{
+		"[]", `"a"`, "1", but(t, item, "1"), but(t, item, "null"), but(t, item, `[]`), but(t, `"outcome":null`, `"outcome":"Foo"`),
+		but(t, `"outcome":null`, `"outcome":""`), but(t, `"outcome":null`, `"outcome":[]`), but(t, `"failures":0`, `"failures":-1`),
+		but(t, `"failures":0`, `"failures":1.5`), but(t, `"failures":0`, `"failures":"1"`), but(t, `"action":"commit"`, `"action":null`),
+		but(t, `"failures":0`, `"failures":0,"error":{}`), but(t, `"RollingBack":4`, `"RollingBack":4,"Swept":"x"`),
+		but(t, `"RollingBack":4`, `"RollingBack":4,"Swept":253402300800000`),
+	} {
 		expect(t, r, value, agentA, changed(record, value), codes.InvalidArgument)
 	}
+	keys[record] = but(t, `"instants":{"20260101000000000":`+item+`}`, `"instants":{}`)
+	expect(t, r, "no instants", agentA, changed(record, keys[record]), codes.OK)
+	for _, instants := range []string{`[]`, `null`, `""`} {
+		value := but(t, `"instants":{"20260101000000000":`+item+`}`, `"instants":`+instants)
+		expect(t, r, "instants that are "+instants, agentA, changed(record, value), codes.InvalidArgument)
+	}
+	keys[record] = handed
 	expect(t, r, "nothing", agentA, changed(record, "null"), codes.PermissionDenied)
 	for phase, want := range map[string]codes.Code{"Fenced": codes.PermissionDenied, "Terminating": codes.PermissionDenied, "Swept": codes.PermissionDenied, "RollingBack": codes.OK} {
 		keys[record] = but(t, "RollingBack", phase)
@@ -141,4 +157,84 @@ func TestPhasesAreThoseOfTheContract(t *testing.T) {
 	if err != nil || !slices.Contains(told.Words["Phase"], rollingBack) || !slices.Contains(told.Words["Phase"], swept) {
 		t.Errorf("%v: %v", told.Words["Phase"], err)
 	}
+}
+
+// The operator fences whoever an instant names as its owner, and waits for a proof of its death.
+func TestAnAgentInventsNoOwner(t *testing.T) {
+	const instant, given = own + "instant/20260101000000000", own + "done/abandoned-inc-7"
+	r, keys := world(t)
+	keys[own+"writer/inc-3"] = registered(agentA, "inc-3", "agent")
+	owned := func(inc string) *pb.TxnRequest { return of(put(instant, `{"inc":"`+inc+`"}`)) }
+	for inc, want := range map[string]codes.Code{
+		"inc-3": codes.OK, "inc-1": codes.PermissionDenied, "ghost": codes.PermissionDenied, "": codes.PermissionDenied, "inc-7": codes.PermissionDenied,
+	} {
+		expect(t, r, "a new one of "+inc, agentA, owned(inc), want)
+	}
+	keys[own+"settle/inc-7"] = handed
+	expect(t, r, "of one that is settled", agentA, owned("inc-7"), codes.OK)
+	delete(keys, own+"settle/inc-7")
+	keys[given] = `{"inc":"inc-7","instants":["20260101000000001"]}`
+	expect(t, r, "another one of one that has left", agentA, owned("inc-7"), codes.PermissionDenied)
+	keys[given] = `{"inc":"inc-7","instants":["20260101000000001","20260101000000000"]}`
+	expect(t, r, "one of one that has left", agentA, owned("inc-7"), codes.OK)
+	keys[given] = `[1]`
+	expect(t, r, "of one of whom nothing can be read", agentA, owned("inc-7"), codes.PermissionDenied)
+	keys[instant] = `{"inc":"inc-7"}`
+	for inc, want := range map[string]codes.Code{"inc-7": codes.OK, "inc-3": codes.PermissionDenied, "ghost": codes.PermissionDenied} {
+		expect(t, r, "one that stands, now of "+inc, agentA, owned(inc), want)
+	}
+	keys[instant] = `{"inc":5}`
+	expect(t, r, "one that cannot be read", agentA, owned("inc-7"), codes.PermissionDenied)
+}
+
+// Nor does it say of anybody that it has given up an instant that is not recorded as its own.
+func TestWhatWasGivenUpIsRecorded(t *testing.T) {
+	const given = own + "done/abandoned-inc-7"
+	r, keys := world(t)
+	list := func(instants ...string) *pb.TxnRequest {
+		told, _ := json.Marshal(map[string]any{"inc": "inc-7", "instants": instants})
+		return of(put(given, string(told)))
+	}
+	keys[own+"instant/1"], keys[own+"instant/2"], keys[own+"instant/3"] = `{"inc":"inc-7"}`, `{"inc":"inc-1"}`, `{"inc":[]}`
+	expect(t, r, "none", agentA, list(), codes.OK)
+	expect(t, r, "its own", agentA, list("1"), codes.OK)
+	for _, instant := range []string{"2", "3", "4", ""} {
+		expect(t, r, "another one's: "+instant, agentA, list("1", instant), codes.PermissionDenied)
+	}
+	keys[given] = `{"inc":"inc-7","instants":["4","5"]}`
+	expect(t, r, "what it has said before", agentA, list("5", "4", "1"), codes.OK)
+	expect(t, r, "fewer", agentA, list("5"), codes.OK)
+	expect(t, r, "very many", agentA, list("1", "1", "1", "1", "1", "1", "1", "1", "1"), codes.PermissionDenied)
+	expect(t, r, "no list", agentA, of(put(given, `{"instants":5}`)), codes.InvalidArgument)
+	expect(t, r, "another answer", agentA, of(put(own+"done/create", `{"instants":["9"]}`)), codes.OK)
+}
+
+// The operator takes the pod in the name of a report for the pod of the incarnation in it.
+func TestAnAgentReportsOnNoAttempt(t *testing.T) {
+	r, _ := world(t)
+	for _, attempt := range []string{second.attempt(), agentA.attempt(), "ours.hudi-agent-fedcba9876-4"} {
+		expect(t, r, attempt, agentA, of(put(own+"report/attempt/"+attempt, `{"inc":"ghost"}`)), codes.PermissionDenied)
+	}
+	expect(t, r, "its report", agentA, of(put(own+"report/timeline", `{}`)), codes.OK)
+}
+
+func TestAnIncarnationHasFewTickets(t *testing.T) {
+	r, keys := world(t)
+	ticket := func(inc string, n int) string {
+		return fmt.Sprintf("%squeue/%s-c6f0d3a4-2b1e-4c55-9a77-0000000000%02x", own, inc, n)
+	}
+	several := func(n int) (made []*pb.RequestOp) {
+		for i := range n {
+			made = append(made, leased(driver, ticket("inc-1", 100+i), "{}"))
+		}
+		return made
+	}
+	expect(t, r, "as many as it may have", driver, of(several(maxTickets)...), codes.OK)
+	expect(t, r, "one more", driver, of(several(maxTickets+1)...), codes.PermissionDenied)
+	expect(t, r, "one more in the other branch", driver, &pb.TxnRequest{Failure: several(maxTickets + 1)}, codes.PermissionDenied)
+	for n := range maxTickets {
+		keys[ticket("inc-1", n)] = "{}"
+	}
+	expect(t, r, "one more than it has", driver, of(several(1)...), codes.PermissionDenied)
+	expect(t, r, "another one", second, of(leased(second, ticket("inc-2", 1), "{}")), codes.OK)
 }

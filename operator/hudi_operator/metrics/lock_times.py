@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 
 from hudi_contract import keys, naming
@@ -17,8 +18,8 @@ from hudi_operator.adapters.etcd_watch import Change
 Observe = Callable[[str, float], None]
 """Receives table id and seconds."""
 
-MOST_TICKETS = 10_000
-"""Places in queues that are remembered; a queue's keys are put by tenants."""
+MOST_TICKETS = 1000
+"""Places in the queue of one table that are remembered; a queue's keys are put by tenants."""
 
 
 class LockTimes:
@@ -34,7 +35,8 @@ class LockTimes:
         self._mutex = threading.Lock()
         self._late = 0
         self._locks: dict[str, float] = {}
-        self._tickets: dict[tuple[str, str], float] = {}
+        self._tickets: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        """By table and name."""
 
     def take(self, changes: list[Change]) -> None:
         """Take changes of one watch, in their order."""
@@ -64,10 +66,12 @@ class LockTimes:
         waited = dict.fromkeys(acquired, 0.0)
         for table, kind, name, deleted in changes:
             if kind == Kind.QUEUE and not deleted:
-                if len(self._tickets) < MOST_TICKETS:
-                    self._tickets.setdefault((table, name), now)
+                if len(self._tickets[table]) < MOST_TICKETS:
+                    self._tickets[table].setdefault(name, now)
             elif kind == Kind.QUEUE:
-                since = self._tickets.pop((table, name), None)
+                since = self._tickets[table].pop(name, None)
+                if not self._tickets[table]:
+                    del self._tickets[table]
                 if table in acquired:  # the acquire deletes its ticket in its own transaction
                     if since is None:
                         waited.pop(table, None)

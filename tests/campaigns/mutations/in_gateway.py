@@ -19,6 +19,92 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "agents-report-on-attempts",
+        "F537",
+        "hostile code in an agent has the operator delete the pods of another agent",
+        g("rules", '	case kind == "report" && strings.HasPrefix(name, reportOf("")):', '	case kind == "":'),
+        _GO,
+    ),
+    mutation(
+        "an-agents-pod-in-a-report",
+        "F537",
+        "the operator takes an agent's pod in the name of a report for that of an incarnation",
+        Edit(
+            "operator/hudi_operator/plan/core/view.py",
+            " and not naming.is_agent_pod(naming.split_attempt(attempt)[1]):  # agents report on none",
+            ":",
+        ),
+        "tests/tiers/unit/plan/fencing/test_suspects.py::test_a_report_names_no_agents_pod",
+    ),
+    mutation(
+        "a-lock-is-a-registration",
+        "F538 I2",
+        "a driver's word about its node is a proof of its death",
+        Edit(
+            "operator/hudi_operator/plan/core/view.py",
+            "sources.append(Registration(pod_uid=lock.read(Lock).pod_uid))",
+            "sources.append(lock.read(Registration))",
+        ),
+        "tests/tiers/unit/plan/fencing/test_suspects.py::test_a_lock_names_its_owner_and_nothing_else",
+    ),
+    mutation(
+        "a-pod-is-where-it-says",
+        "F538",
+        "what a registration says counts more than where the pod is",
+        Edit(
+            "operator/hudi_operator/plan/core/view.py",
+            'node=(live.node if live else "") or node,',
+            'node=node or (live.node if live else ""),',
+        ),
+        "tests/tiers/unit/plan/fencing/test_suspects.py::test_a_lock_names_its_owner_and_nothing_else",
+    ),
+    mutation(
+        "one-tables-tickets-fill-the-memory",
+        "F539",
+        "tenants of one table keep the waiting of all others out of the metric",
+        Edit(
+            "operator/hudi_operator/metrics/lock_times.py",
+            "if len(self._tickets[table]) < MOST_TICKETS:",
+            "if sum(map(len, self._tickets.values())) < MOST_TICKETS:",
+        ),
+        "tests/tiers/unit/metrics/test_lock_times.py::test_what_waits_for_one_table_hides_no_other_one",
+    ),
+    mutation(
+        "agents-invent-owners",
+        "F540",
+        "an agent names thousands of owners that never lived, and the operator fences each",
+        g("settle", "	return own()\n", "	return nil\n"),
+        _GO,
+    ),
+    mutation(
+        "an-instant-changes-its-owner",
+        "F540 I7",
+        "an agent gives a recorded instant to somebody else",
+        g("settle", "err != nil || told.Inc != inc {", "err != nil {"),
+        _GO,
+    ),
+    mutation(
+        "anybody-gave-up-anything",
+        "F540",
+        "an agent says of owners that never lived that they gave up instants, and then records these",
+        g("settle", "		if !owned {\n", '		if !owned && inc == "" {\n'),
+        _GO,
+    ),
+    mutation(
+        "an-outcome-that-is-none",
+        "F541",
+        "an agent writes an outcome that nobody can read, and its table can never be deleted",
+        g("settle", 'if !r.contract.readable(after["instants"]) || ', "if "),
+        _GO,
+    ),
+    mutation(
+        "any-number-of-tickets",
+        "F542",
+        "a pod fills its table's queue, and each look at it takes seconds",
+        g("rules", "if answers[0].Count+more > maxTickets {", "if more > maxTickets*9 {"),
+        _GO,
+    ),
+    mutation(
         "an-agent-puts-any-settle-record",
         "F529 I1",
         "hostile code in an agent names pods, which the operator deletes, and proofs, which it believes",
@@ -36,7 +122,11 @@ IDENTITIES = (
         "a-field-that-an-agent-adds",
         "F529 I1",
         "an agent adds proofs to a settle record that has none yet",
-        g("settle", "		if _, known := before[name]; !known {\n", '		if name == "" {\n'),
+        g(
+            "settle",
+            "		if _, known := before[name]; !known && !isEmpty(field) {\n",
+            '		if name == "" && field == "" {\n',
+        ),
         _GO,
     ),
     mutation(

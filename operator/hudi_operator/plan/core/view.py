@@ -371,7 +371,7 @@ def _attempts_of(
                 owners[entry.incarnation] = known.attempt_id(entry.number)
     for kind, report in etcd.reports.items():
         attempt, inc = keys.reporting_attempt(kind), report.read(AttemptReport).inc
-        if attempt and inc:
+        if attempt and inc and not naming.is_agent_pod(naming.split_attempt(attempt)[1]):  # agents report on none
             owners[inc] = attempt
     lock = records.read(etcd.lock, Lock)
     if lock.attempt:
@@ -384,8 +384,10 @@ def _attempts_of(
 def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
-    # Each later source is more specific; a field that it lacks keeps its value.
-    sources = [source.read(Registration) for source in (registration, record, lock) if source is not None]
+    # What a lock says besides its owner is its pod's word, which nobody has checked (F538).
+    sources = [source.read(Registration) for source in (registration, record) if source is not None]
+    if lock is not None:
+        sources.append(Registration(pod_uid=lock.read(Lock).pod_uid))
 
     def told(field: str) -> str:
         return next((word for source in sources if (word := str(getattr(source, field)))), "")
@@ -402,7 +404,7 @@ def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, st
         namespace=namespace or told("namespace"),
         pod=pod or told("pod"),
         pod_uid=uid,
-        node=node or (live.node if live else ""),
+        node=(live.node if live else "") or node,
         boot_id=told("boot_id"),
         app_id=told("app_id"),
         registration=registration,

@@ -18,7 +18,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hudi_contract.keys import TABLES, Kind, TableKeys, assignment_key, attempt_report, protocol
+from hudi_contract.keys import TABLES, TIMELINE, Kind, TableKeys, assignment_key, attempt_report, protocol
 from hudi_contract.settle import NamedPod, Phase, Proof, Reason, SettledInstant, SettleRecord
 from hudi_contract.words import Outcome
 from hudi_operator.adapters import etcd_rpc as rpc
@@ -46,7 +46,7 @@ def name(kind: Kind, pod: Pod) -> str:
     """A name that this pod would use for a key of this kind."""
     inc = INC[pod]
     by_kind = {Kind.ADMIT: pod.attempt, Kind.QUEUE: f"{inc}-{NONCE}", Kind.INSTANT: INSTANT, Kind.REQUEST: "service-x"}
-    by_kind |= {Kind.REPORT: attempt_report(pod.attempt), Kind.DONE: "create"}
+    by_kind |= {Kind.REPORT: TIMELINE if pod is AGENT else attempt_report(pod.attempt), Kind.DONE: "create"}
     return "" if kind.single else by_kind.get(kind, inc)
 
 

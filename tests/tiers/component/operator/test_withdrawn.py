@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
-from hudi_contract.keys import Kind, TableKeys, assignment_key, attempt_report
+from hudi_contract.keys import TIMELINE, Kind, TableKeys, assignment_key, attempt_report
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from tests.support.harness.etcd_connections import connect
@@ -33,7 +33,7 @@ OTHERS = "20261124155500001"
 """An instant of somebody else."""
 DEAD = "33333333-cccc"
 """Somebody else, whose instants an agent rolls back."""
-HANDED = {"phase": "RollingBack", "reason": "Deleted", "times": {}}
+HANDED = {"phase": "RollingBack", "reason": "Deleted", "times": {}, "instants": {}}
 
 
 def run(awaitable: Awaitable[V]) -> V:
@@ -78,7 +78,7 @@ class Taken:
             Kind.REPORT: attempt_report(self.pod.attempt),
         }
         if self.role == "agent":
-            names |= {Kind.SETTLE: DEAD, Kind.DONE: "create", Kind.INSTANT: OTHERS}
+            names |= {Kind.SETTLE: DEAD, Kind.DONE: "create", Kind.INSTANT: OTHERS, Kind.REPORT: TIMELINE}
         on = {Kind.ALIVE: self.lease, Kind.QUEUE: self.lease}
         told = {Kind.SETTLE: HANDED}
         return {

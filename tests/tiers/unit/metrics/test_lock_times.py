@@ -100,4 +100,18 @@ def test_tenants_do_not_fill_the_memory() -> None:
     watched = Watched()
     for number in range(lock_times.MOST_TICKETS + 5):
         watched.transaction(f"+queue/{number}")
-    assert len(watched.times._tickets) == lock_times.MOST_TICKETS
+    assert len(watched.times._tickets[T]) == lock_times.MOST_TICKETS
+
+
+def test_what_waits_for_one_table_hides_no_other_one() -> None:
+    """F539: with one bound for all of them, places of one table kept all others out."""
+    watched = Watched()
+    for number in range(10 * lock_times.MOST_TICKETS + 5):
+        watched.transaction(f"+queue/{number}")
+    watched.transaction("+queue/a", table=OTHER)
+    watched.now += 120
+    watched.transaction("+lock", "-queue/a", table=OTHER)
+    assert watched.waits == [(OTHER, 120.0)]
+    for number in range(10 * lock_times.MOST_TICKETS + 5):
+        watched.transaction(f"-queue/{number}")
+    assert not watched.times._tickets

@@ -243,3 +243,36 @@ def test_the_record_says_everything_that_settling_needs() -> None:
     }
     wanted |= {"node": "n1", "bootId": "boot-1", "appId": "app-1", "phase": "Fenced"}
     assert fence.settle.items() >= wanted.items()
+
+
+def test_a_report_names_no_agents_pod() -> None:
+    """F537: hostile code in an agent had the operator delete the pods of another one, by an instant
+    and a report of nobody.
+    """
+    scene = Scene(lock={"suspectSeconds": 5})
+    other = f"hudi-agent-{'b' * 32}-3"
+    scene.pod(other, role=naming.ROLE_AGENT)
+    scene.instant("20260101000000001", inc="ghost")
+    scene.put(f"report/attempt/{naming.attempt_id(NAMESPACE, other)}", {"inc": "ghost"})
+    scene.timers["alive/ghost"] = scene.now - 6
+    (fence,) = fences(scene)
+    assert (fence.inc, fence.settle["pod"], fence.settle["podUID"]) == ("ghost", "", "")
+
+
+def test_a_lock_names_its_owner_and_nothing_else() -> None:
+    """F538: a driver's word about its node was taken for a proof of its death, and as an agent it
+    kept its credentials.
+    """
+    scene = Scene(fencing={"trustNodeDeletion": True})
+    scene.pod()
+    scene.lock()
+    said = {**scene.kv["lock"].value, "node": "made-up", "role": "agent", "bootId": "b", "appId": "a"}
+    scene.put("lock", said)
+    scene.timers[f"alive/{INC}"] = scene.now - 6
+    (fence,) = fences(scene)
+    told = {name: fence.settle[name] for name in ("role", "node", "bootId", "appId", "podUID")}
+    assert told == {"role": "writer", "node": "n1", "bootId": "", "appId": "", "podUID": f"uid-of-{ATTEMPT_POD}"}
+    scene.put(f"writer/{INC}", {"inc": INC, "attempt": ATTEMPT, "podUID": f"uid-of-{ATTEMPT_POD}", "node": "n2"})
+    scene.put(f"alive/{INC}", {"inc": INC, "n": 3}, lease=INC)
+    (inc,) = scene.view.incs
+    assert inc.node == "n1", "where its pod is"
