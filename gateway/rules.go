@@ -369,7 +369,7 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
-	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations), r.waitsFew(ctx, operations)); err != nil {
+	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations), r.waitsFew(ctx, s, operations)); err != nil {
 		return err
 	}
 	for _, op := range operations {
@@ -473,10 +473,13 @@ func (r *rules) recordsFew(ctx context.Context, s subject, operations []*pb.Requ
 }
 
 // waitsFew says whether each incarnation would have few tickets with those of these operations.
-func (r *rules) waitsFew(ctx context.Context, operations []*pb.RequestOp) error {
+func (r *rules) waitsFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
 	tickets := map[string]int64{} // by the beginning of the keys of an incarnation's tickets
 	for _, op := range operations {
 		if table, kind, name := r.contract.kind(op.GetRequestPut().GetKey()); kind == "queue" {
+			if have, err := r.rightOf(ctx, s, table); err != nil || have.role == "" {
+				return err // put says why
+			}
 			tickets[string(r.contract.key(tables, table, "queue/"+incOfTicket(name)+"-"))]++
 		}
 	}

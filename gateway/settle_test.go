@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -237,4 +238,8 @@ func TestAnIncarnationHasFewTickets(t *testing.T) {
 	}
 	expect(t, r, "one more than it has", driver, of(several(1)...), codes.PermissionDenied)
 	expect(t, r, "another one", second, of(leased(second, ticket("inc-2", 1), "{}")), codes.OK)
+	stranger := subject{namespace: "theirs", pod: "x", uid: "uid-9"}
+	if _, err := r.txn(context.Background(), stranger, of(leased(stranger, ticket("inc-1", 99), "{}"))); err == nil || strings.Contains(err.Error(), "tickets") {
+		t.Errorf("a stranger is told how many there are: %v", err)
+	}
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SETTLER, a
-from tests.campaigns.mutations.in_jvm import j
+from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.mutation import mutation
 
 LATE = f"{RUNTIME}/settle/test_late_of_completed.py"
@@ -15,6 +15,13 @@ ZOMBIES = (
         "the record of an instant goes with its commit, although an executor was lost that may still write for it",
         j("LostExecutors", "now == atBegin.getOrDefault(t, 0L)", "atBegin.getOrDefault(t, 0L) <= now"),
         "tests/tiers/hudi/test_zombies.py::test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept",
+    ),
+    mutation(
+        "what-could-not-be-told-is-not-asked-again",
+        "F536",
+        "the record of a completed instant stands for the agent's life, because events were late once",
+        j("LostExecutors", "new ArrayList<>(kept);", "new ArrayList<>();"),
+        t("LostExecutorsTest.whatCouldNotBeToldIsAskedAgain"),
     ),
     mutation(
         "of-a-completed-instant-nothing-is-swept",

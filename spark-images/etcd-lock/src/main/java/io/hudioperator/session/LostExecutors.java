@@ -1,10 +1,13 @@
 package io.hudioperator.session;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
@@ -27,6 +30,22 @@ public final class LostExecutors {
     private static volatile SparkContext driver;
 
     private final Map<String, Long> atBegin = new ConcurrentHashMap<>();
+    /** Completed instants whose records stand. */
+    private final Set<String> kept = ConcurrentHashMap.newKeySet();
+
+    private final LongUnaryOperator lost;
+
+    LostExecutors() {
+        this(LostExecutors::count);
+    }
+
+    /**
+     * @param lost the number of executors that were lost, or {@link #UNKNOWN}; its argument is for
+     *     how many milliseconds it may wait for events that are on their way
+     */
+    LostExecutors(LongUnaryOperator lost) {
+        this.lost = lost;
+    }
 
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
     public static void drivenBy(SparkContext context) {
@@ -56,7 +75,7 @@ public final class LostExecutors {
      * learns of later counts as a loss during the instant.
      */
     void begins(String instant) {
-        atBegin.put(instant, count(0));
+        atBegin.put(instant, lost.applyAsLong(0));
     }
 
     /**
@@ -68,14 +87,28 @@ public final class LostExecutors {
         if (completed.isEmpty()) {
             return completed;
         }
-        long now = count(EVENTS_MILLIS);
+        long now = lost.applyAsLong(EVENTS_MILLIS);
         return completed.stream()
                 .filter(t -> now != UNKNOWN && now == atBegin.getOrDefault(t, 0L))
                 .collect(Collectors.toList());
     }
 
-    void forget(List<String> instants) {
-        atBegin.keySet().removeAll(instants);
+    /**
+     * Of these completed instants, and of those whose records earlier releases have kept, returns
+     * those whose records may be deleted with this release. A driver whose events are late cannot
+     * tell; it is asked again (F536).
+     */
+    List<String> forgettable(List<String> completed) {
+        List<String> asked = new ArrayList<>(kept);
+        asked.addAll(completed);
+        return untouched(asked);
+    }
+
+    /** The records of these completed instants were deleted, or not, with the release of a lock. */
+    void released(List<String> completed, List<String> forgotten) {
+        kept.addAll(completed);
+        forgotten.forEach(kept::remove);
+        atBegin.keySet().removeAll(forgotten);
     }
 
     /**

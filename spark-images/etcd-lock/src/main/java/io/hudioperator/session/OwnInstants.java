@@ -67,8 +67,7 @@ public final class OwnInstants {
         this.protocol = protocol;
         this.held = held;
         this.reads = reads;
-        this.left = new LeftWrites(
-                pending::contains, instant -> !untouched(List.of(instant)).isEmpty() && abandon(instant), liveness);
+        this.left = new LeftWrites(pending::contains, instant -> untouched(instant) && abandon(instant), liveness);
     }
 
     private HeldLock requireLock(String what) throws TimelineRefusedException {
@@ -169,9 +168,15 @@ public final class OwnInstants {
             lock.requireOpen();
             protocol.recordInstant(lock.token, instant, InstantProtocol.SAVEPOINT, 0);
             savepoints.put(instant, lock.gateRevision());
-            givenUp.remove(instant);
-            pending.add(instant);
+            owns(instant);
         }
+    }
+
+    /** What was recorded or claimed without a task that runs already. */
+    private void owns(String instant) {
+        lostExecutors.begins(instant);
+        givenUp.remove(instant);
+        pending.add(instant);
     }
 
     /**
@@ -302,18 +307,18 @@ public final class OwnInstants {
     boolean claim(String instant, String previousOwnerInc) {
         boolean claimed = protocol.claim(instant, previousOwnerInc);
         if (claimed) {
-            givenUp.remove(instant);
-            pending.add(instant);
+            owns(instant); // tasks of its earlier executor are another driver's
         }
         return claimed;
     }
 
-    /**
-     * Of these completed instants, returns those whose records may be deleted with the release: no
-     * lost executor can have written for them (F36).
-     */
-    List<String> untouched(List<String> completed) {
-        return lostExecutors.untouched(completed);
+    private boolean untouched(String instant) {
+        return !lostExecutors.untouched(List.of(instant)).isEmpty();
+    }
+
+    /** See {@link LostExecutors#forgettable}. */
+    List<String> forgettable(List<String> completed) {
+        return lostExecutors.forgettable(completed);
     }
 
     /** What the writes of a program leave pending. */
@@ -321,9 +326,13 @@ public final class OwnInstants {
         return left;
     }
 
-    /** These instants are completed, and the lock under which they were completed is released. */
-    void released(List<String> completed) {
-        lostExecutors.forget(completed);
+    /**
+     * These instants are completed, and the lock under which they were completed is released.
+     *
+     * @param forgotten those whose records are gone, with some that earlier releases had kept
+     */
+    void released(List<String> completed, List<String> forgotten) {
+        lostExecutors.released(completed, forgotten);
         left.forget(completed);
         pending.removeAll(completed);
         savepoints.keySet().removeAll(completed);

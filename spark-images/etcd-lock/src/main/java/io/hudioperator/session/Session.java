@@ -300,8 +300,9 @@ public final class Session {
         }
         List<String> completed = lock.completed();
         // when this throws, the lock may still be ours, and this process must not take it again
-        protocol.release(lock.token, instants.untouched(completed));
-        instants.released(completed);
+        List<String> forgotten = instants.forgettable(completed);
+        protocol.release(lock.token, forgotten);
+        instants.released(completed, forgotten);
         held = null;
         turn.release();
     }
