@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -32,10 +33,24 @@ from hudi_kubectl.objects import (
 )
 
 _GREEN, _YELLOW, _RED, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[0m"
+_COLOURS = re.compile(r"(\x1b\[(?:0|3[123])m)")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _GOOD = (RUNNING, SUCCEEDED, "Ready")
 _BAD = (FAILED, STALLED)
 DRIVER = "hudioperator.io/writer"
 """Label of the pods of writers."""
+
+
+def printable(text: str) -> str:
+    """The text, with control characters written out, but for our own colours.
+
+    A status has words of a driver, which are not trusted: a terminal would obey them (F543).
+    """
+    parts = _COLOURS.split(text)  # every second one is a colour
+    return "".join(
+        part if n % 2 else _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), part)
+        for n, part in enumerate(parts)
+    )
 
 
 class Screen:
@@ -47,7 +62,7 @@ class Screen:
     def say(self, *lines: str) -> None:
         """Lines, one after the other."""
         for line in lines:
-            print(line)
+            print(printable(line))
 
     def give(self, found: Any) -> None:
         """The answer for programs."""
@@ -67,7 +82,7 @@ class Screen:
             cells = [str(cell).ljust(wide[n] if n < len(head) - 1 else 0) for n, cell in enumerate(row)]
             for n in coloured if number else ():
                 cells[n] = self.word(str(row[n])) + cells[n][len(str(row[n])) :]
-            print("   ".join(cells).rstrip())
+            print(printable("   ".join(cells).rstrip()))
 
 
 def wants_colour(choice: str) -> bool:

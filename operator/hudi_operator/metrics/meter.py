@@ -16,7 +16,7 @@ from prometheus_client import (
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from hudi_contract import naming
-from hudi_contract.settle import SettleRecord
+from hudi_contract.settle import Phase, SettleRecord
 from hudi_operator import __version__
 from hudi_operator.metrics import catalog, certificates, statuses
 from hudi_operator.model.facts import Observed
@@ -24,6 +24,8 @@ from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.core import actions as act
 
 Key = tuple[str, str]
+_MOST_CONFLICTS, _LONGEST_PHASE_SECONDS = 10_000, 30 * 86_400
+"""What a pod says of itself counts up to here, in metrics of all tables."""
 _DEFINITIONS = {metric.name: metric for metric in catalog.every(catalog.OPERATOR)}
 
 
@@ -252,7 +254,7 @@ class Metrics:
                 self.ended.labels(entry.class_).inc()
         more = int(action.status.get("conflicts") or 0) - int(before.get("conflicts") or 0)
         if more > 0:
-            self.conflicts.inc(more)
+            self.conflicts.inc(min(more, _MOST_CONFLICTS))
         wasted = statuses.wasted_seconds(observed, before, action.status)
         if wasted and observed.table is not None:
             self.wasted.labels(action.namespace, str(observed.table["metadata"]["name"]), action.name).inc(wasted)
@@ -266,9 +268,11 @@ class Metrics:
     def _phase(self, times: Mapping[str, int]) -> None:
         """Observe the duration of the phase before the newest one.
 
-        It is computed from the two newest times of a record.
+        It is computed from the times of the last two phases of a record. One of them may be an
+        agent's.
         """
-        newest = sorted(((at, phase) for phase, at in times.items()), reverse=True)[:2]
+        known = [(times[phase.name], phase.name) for phase in Phase if phase.name in times]
+        newest = known[:-3:-1]
         if len(newest) == 2:
             (ended, _), (began, phase) = newest
-            self.phase_seconds.labels(phase).observe(max(0, ended - began) / 1000)
+            self.phase_seconds.labels(phase).observe(min(max(0, ended - began) / 1000, _LONGEST_PHASE_SECONDS))

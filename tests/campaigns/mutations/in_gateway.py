@@ -19,6 +19,24 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-status-steers-the-terminal",
+        "F543",
+        "a driver's message reaches the terminal of whoever asks, with its control characters",
+        Edit(
+            "operator/hudi_kubectl/commands.py",
+            '            print(printable("   ".join(cells).rstrip()))\n',
+            '            print("   ".join(cells).rstrip())\n',
+        ),
+        "tests/tiers/unit/kubectl/test_plugin.py::test_a_status_does_not_steer_the_terminal",
+    ),
+    mutation(
+        "one-drivers-conflicts-are-everybodys",
+        "F543",
+        "one driver's number hides the conflicts of all tables in a metric",
+        Edit("operator/hudi_operator/metrics/meter.py", "min(more, _MOST_CONFLICTS)", "more"),
+        "tests/tiers/unit/metrics/test_statuses.py::test_numbers_of_pods_have_a_bound",
+    ),
+    mutation(
         "agents-report-on-attempts",
         "F537",
         "hostile code in an agent has the operator delete the pods of another agent",

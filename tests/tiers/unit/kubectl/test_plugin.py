@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hudi_contract.words import WriterState
-from hudi_kubectl import objects, pictures, report, why
+from hudi_kubectl import commands, objects, pictures, report, why
 from hudi_kubectl.objects import Table, Writer, ago, span, when
 from hudi_operator.plan.writers import writer_status
 from tests.support import ROOT, crds
@@ -278,3 +278,14 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
                 "secret_names",
             }
             assert node.module != "datetime" or "UTC" not in {one.name for one in node.names}, "datetime.UTC is of 3.11"
+
+
+def test_a_status_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """F543: a driver writes the message of its attempt."""
+    screen = commands.Screen(colour=True)
+    screen.say(f"{screen.word('Failed')}: \x1b]0;owned\x07 \x1b[2J\x9b2J\r\x00 ü\tx")
+    screen.table(("NAME", "WHY"), [("load", "Failed"), ("live", "\x1b[8mhidden")], coloured=(1,))
+    told = capsys.readouterr().out
+    assert told.splitlines()[0] == ("\x1b[31mFailed\x1b[0m: \\x1b]0;owned\\x07 \\x1b[2J\\x9b2J\\r\\x00 ü\tx")
+    assert "\\x1b[8mhidden" in told
+    assert told.count("\x1b[31mFailed\x1b[0m") == 2

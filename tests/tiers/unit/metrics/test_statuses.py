@@ -164,3 +164,19 @@ def test_series_end_with_their_objects() -> None:
     shown.metrics.forget(("lake", "orders"))
     assert shown.lines(about="orders") == []
     assert shown.lines(about="lake") == []
+
+
+def test_numbers_of_pods_have_a_bound() -> None:
+    """F543: one driver's number, or the time of one agent, is most of a metric of all tables."""
+    look, metrics = seen({}, writer("live", conflicts=1)), Metrics()
+    status = act.UpdateStatus("HudiWriter", "lake", "live", "1", {"conflicts": 2**31})
+    times = {"Fenced": 1000, "RollingBack": 2000, "Swept": 253_402_300_799_999, "Settled": 5000}
+    settled = act.FinishSettle("t", "inc", {"phase": "Settled", "times": times}, 1, ())
+    before = {**times}
+    del before["Settled"]
+    swept = act.UpdateSettle("t", "inc", {"phase": "Swept", "times": before}, 1)
+    metrics.performed(look, [status, settled, swept])
+    found = metrics.registry.get_sample_value
+    assert found("hudi_operator_write_conflicts_total") == 10_000
+    assert found("hudi_operator_settle_phase_seconds_sum", {"phase": "Swept"}) == 0
+    assert found("hudi_operator_settle_phase_seconds_sum", {"phase": "RollingBack"}) == 30 * 86_400
