@@ -65,8 +65,8 @@ class UnauthenticatedTest {
 
     private static GrpcEtcdClient client(String... endpoints) {
         // an answer that is late on a busy machine is still the one that is expected
-        return new GrpcEtcdClient(EtcdSettings.of(
-                Map.of("endpoints", String.join(",", endpoints), "rpcTimeoutSeconds", "60"), Map.of()));
+        return new GrpcEtcdClient(
+                EtcdSettings.of(Map.of("endpoints", String.join(",", endpoints), "rpcTimeoutSeconds", "60"), Map.of()));
     }
 
     private static Status notYet() {
