@@ -36,8 +36,8 @@ type contract struct {
 	single  map[string]bool
 	// Kind of key to its longest value; "" is every other key.
 	longest map[string]int
-	// What may have become of an instant, as a settle record says it.
-	outcomes []string
+	// What may have become of an instant, as a settle record says it; the states of a recorded one.
+	outcomes, states []string
 }
 
 // longestAt is the longest value of a key.
@@ -61,17 +61,18 @@ func readContract(file, prefix string) (*contract, error) {
 		} `json:"keys"`
 		Words struct {
 			Outcomes []string `json:"Outcome"`
+			States   []string `json:"InstantState"`
 		} `json:"words"`
 	}
 	if err := json.Unmarshal(text, &data); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(data.Keys) == 0 || data.Longest == 0 || len(data.Words.Outcomes) == 0 {
-		return nil, fmt.Errorf("%s: no keys, no maxValueBytes, or no words for outcomes", file)
+	if len(data.Keys) == 0 || data.Longest == 0 || len(data.Words.Outcomes) == 0 || len(data.Words.States) == 0 {
+		return nil, fmt.Errorf("%s: no keys, no maxValueBytes, or no words for outcomes and states", file)
 	}
 	made := &contract{
 		prefix: strings.TrimRight(prefix, "/") + "/", writers: map[string]map[string]bool{},
-		single: map[string]bool{}, longest: map[string]int{"": data.Longest}, outcomes: data.Words.Outcomes,
+		single: map[string]bool{}, longest: map[string]int{"": data.Longest}, outcomes: data.Words.Outcomes, states: data.Words.States,
 	}
 	for kind, entry := range data.Keys {
 		made.single[kind] = !strings.Contains(entry.Path, "<")

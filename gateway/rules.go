@@ -40,6 +40,8 @@ const (
 	// Tickets of an incarnation: it waits with one, and puts the next one when it is not known whether that
 	// was deleted.
 	maxTickets = 16
+	// Characters of texts that operator and agents read (shape.py): short ones, and any other.
+	maxShort, maxText = 253, 1 << 16
 )
 
 // reportOf is the name of an attempt's report, below `report/`.
@@ -474,21 +476,28 @@ func (r *rules) recordsFew(ctx context.Context, s subject, operations []*pb.Requ
 
 // waitsFew says whether each incarnation would have few tickets with those of these operations.
 func (r *rules) waitsFew(ctx context.Context, s subject, operations []*pb.RequestOp) error {
-	tickets := map[string]int64{} // by the beginning of the keys of an incarnation's tickets
+	type incarnation struct{ table, inc string }
+	tickets := map[incarnation]int{}
 	for _, op := range operations {
 		if table, kind, name := r.contract.kind(op.GetRequestPut().GetKey()); kind == "queue" {
 			if have, err := r.rightOf(ctx, s, table); err != nil || have.role == "" {
 				return err // put says why
 			}
-			tickets[string(r.contract.key(tables, table, "queue/"+incOfTicket(name)+"-"))]++
+			tickets[incarnation{table, incOfTicket(name)}]++
 		}
 	}
-	for all, more := range tickets {
-		answers, err := r.read(ctx, &pb.RangeRequest{Key: []byte(all), RangeEnd: prefixEnd(all), CountOnly: true})
+	for of, n := range tickets {
+		all := r.contract.key(tables, of.table, "queue/"+of.inc+"-")
+		answers, err := r.read(ctx, &pb.RangeRequest{Key: all, RangeEnd: prefixEnd(string(all)), KeysOnly: true})
 		if err != nil {
 			return err
 		}
-		if answers[0].Count+more > maxTickets {
+		for _, kv := range answers[0].Kvs { // the name of another incarnation may begin with this one
+			if _, _, name := r.contract.kind(kv.Key); incOfTicket(name) == of.inc {
+				n++
+			}
+		}
+		if n > maxTickets {
 			return denied("an incarnation has at most %d tickets", maxTickets)
 		}
 	}
@@ -624,6 +633,10 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		}
 		return r.ownsValue(ctx, s, table, put.Key)
 	case "instant":
+		if !r.contract.isInstant(put.Value) {
+			return status.Errorf(codes.InvalidArgument,
+				"value of %q: action and claimedBy must be texts of at most %d characters, state one of %v, atMs a number", put.Key, maxShort, r.contract.states)
+		}
 		if have.role == roleAgent {
 			return r.settledBy(ctx, table, put.Key, name, value.Inc, func() error { return own(value.Inc) })
 		}
@@ -632,8 +645,8 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		}
 		return r.ownsValue(ctx, s, table, put.Key)
 	case "done":
-		if inc, ok := strings.CutPrefix(name, abandoned("")); ok {
-			return r.givenUp(ctx, table, put, inc)
+		if of, ok := strings.CutPrefix(name, abandoned("")); ok {
+			return r.givenUp(ctx, table, put, of)
 		}
 	case "settle":
 		return r.settle(ctx, put, in)

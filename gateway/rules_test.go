@@ -337,7 +337,7 @@ func TestATicketNamesItsOwnIncarnation(t *testing.T) {
 func TestASettleRecordMayBeLonger(t *testing.T) {
 	r, keys := world(t)
 	value := func(bytes int) string {
-		const start, end = `{"phase":"RollingBack","instants":{"a":{"error":"`, `"}}}`
+		const start, end = `{"phase":"RollingBack","instants":{"a":{"new":"`, `"}}}`
 		return start + strings.Repeat("x", bytes-len(start)-len(end)) + end
 	}
 	keys[own+"settle/inc-2"] = `{"phase":"RollingBack"}`

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -30,11 +31,14 @@ func (r *rules) settledBy(ctx context.Context, table string, key []byte, instant
 		return err
 	}
 	for _, kv := range answers[0].Kvs {
-		told, err := registrationIn(kv.Value)
-		if err != nil || told.Inc != inc {
-			return denied("%q: the owner of a recorded instant stays", key)
+		told, err := fieldsOf(kv.Value)
+		switch {
+		case err == nil && told["inc"] == inc:
+			return nil
+		case err == nil && told["claimedBy"] == inc && inc != "":
+			return own() // who has claimed an instant gives it up as its own
 		}
-		return nil
+		return denied("%q: the owner of a recorded instant stays, until who has claimed it gives it up", key)
 	}
 	if inc != "" && (len(answers[1].Kvs) > 0 || slices.Contains(instantsIn(answers[2].Kvs), instant)) {
 		return nil
@@ -45,6 +49,10 @@ func (r *rules) settledBy(ctx context.Context, table string, key []byte, instant
 // givenUp says whether an agent may put the list of instants that an incarnation has given up: each that it
 // adds is recorded as that incarnation's.
 func (r *rules) givenUp(ctx context.Context, table string, put *pb.PutRequest, inc string) error {
+	fields, err := fieldsOf(put.Value)
+	if err != nil || fields["inc"] != inc {
+		return status.Errorf(codes.InvalidArgument, "value of %q: inc must be %q", put.Key, inc)
+	}
 	var told struct {
 		Instants []string `json:"instants"`
 	}
@@ -151,7 +159,7 @@ func (r *rules) settle(ctx context.Context, put *pb.PutRequest, in branch) error
 		delete(fields, "times")
 	}
 	for name := range before {
-		if !reflect.DeepEqual(before[name], after[name]) {
+		if !reflect.DeepEqual(before[name], after[name]) && !sameElements(before[name], after[name]) {
 			return denied("%q: an agent does not change %q of a settle record", put.Key, clip([]byte(name)))
 		}
 	}
@@ -161,6 +169,57 @@ func (r *rules) settle(ctx context.Context, put *pb.PutRequest, in branch) error
 		}
 	}
 	return nil
+}
+
+// sameElements says whether two objects have the same names, and objects under each of them that differ in
+// empty fields only, which a newer version has more.
+func sameElements(before, after any) bool {
+	old, isOld := before.(map[string]any)
+	now, isNow := after.(map[string]any)
+	if !isOld || !isNow || len(old) != len(now) {
+		return false
+	}
+	for name := range old {
+		one, ok := old[name].(map[string]any)
+		other, object := now[name].(map[string]any)
+		if !ok || !object {
+			return false
+		}
+		for field := range one {
+			if !reflect.DeepEqual(one[field], other[field]) {
+				return false
+			}
+		}
+		for field, value := range other {
+			if _, known := one[field]; !known && !isEmpty(value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isInstant says whether the operator can read the record of an instant.
+func (c *contract) isInstant(value []byte) bool {
+	fields, err := fieldsOf(value)
+	if err != nil {
+		return false
+	}
+	state, said := fields["state"]
+	word, _ := state.(string)
+	short := func(field any) bool { return isText(field) && utf8.RuneCountInString(field.(string)) <= maxShort }
+	return (!said || slices.Contains(c.states, word)) &&
+		each(fields, map[string]func(any) bool{"action": short, "claimedBy": short, "atMs": isWhole})
+}
+
+// each says whether the fields that are there are right.
+func each(fields map[string]any, right map[string]func(any) bool) bool {
+	for name, is := range right {
+		if field, there := fields[name]; there && !is(field) {
+			return false
+		}
+	}
+	return true
 }
 
 // readable says whether the operator can read the instants of a settle record. A field that this version
@@ -175,18 +234,14 @@ func (c *contract) readable(instants any) bool {
 		outcome := fields["outcome"]
 		word, _ := outcome.(string)
 		ok = ok && (outcome == nil || (word != "" && slices.Contains(c.outcomes, word)))
-		for name, right := range map[string]func(any) bool{"action": isText, "error": isText, "failures": isWhole} {
-			if field, there := fields[name]; there {
-				ok = ok && right(field)
-			}
-		}
+		ok = ok && each(fields, map[string]func(any) bool{"action": isText, "error": isText, "failures": isWhole})
 	}
 	return ok
 }
 
 func isText(field any) bool {
-	_, ok := field.(string)
-	return ok
+	text, ok := field.(string)
+	return ok && utf8.RuneCountInString(text) <= maxText
 }
 
 // A time in milliseconds until the year 9999 has 15 digits at most.

@@ -54,6 +54,8 @@ func TestAnAgentSettles(t *testing.T) {
 		"one more instant":       but(t, `"instants":{`, `"instants":{"20260101000000001":{"action":"clean","outcome":null,"failures":0},`),
 		"the end":                but(t, outcome, `"outcome":"RolledBack"`, moved, `"phase":"Swept"`, at, `"RollingBack":4,"Swept":9}`),
 		"in another order":       but(t, `"inc":"inc-2","namespace":"ours",`, `"namespace":"ours","inc":"inc-2",`),
+		"new and empty in a pod": but(t, `"evidence":true}`, `"evidence":true,"zone":"","more":{},"n":0}`),
+		"a long error":           but(t, `"failures":0`, `"failures":1,"error":"`+strings.Repeat("ü", maxText)+`"`),
 		"what is new, and empty": but(t, `"inc":"inc-2",`, `"inc":"inc-2","bootId":"","more":{},"list":[],"n":0,"none":null,`),
 	} {
 		expect(t, r, what, agentA, changed(record, value), codes.OK)
@@ -78,6 +80,9 @@ func TestAnAgentInventsNoPodAndNoProof(t *testing.T) {
 		"another uid":              but(t, `"podUID":"uid-2"`, `"podUID":"uid-9"`),
 		"another namespace":        but(t, `"namespace":"ours"`, `"namespace":"theirs"`),
 		"no pod":                   but(t, `"podUID":"uid-2",`, ""),
+		"new in a pod":             but(t, `"evidence":true}`, `"evidence":true,"zone":"a"}`),
+		"less in a pod":            but(t, `"name":"live-1",`, ""),
+		"a proof instead of it":    but(t, `"proofs":{"uid-2"`, `"proofs":{"uid-9"`),
 		"a pod's node":             but(t, `"node":"n1"`, `"node":"n2"`),
 		"a proof":                  but(t, `"proofs":{`, `"proofs":{"uid-9":{"kind":"PodTerminated","atMs":5},`),
 		"no proof":                 but(t, `"uid-2":{"kind":"PodTerminated","atMs":5}`, ""),
@@ -101,7 +106,7 @@ func TestAnAgentInventsNoPodAndNoProof(t *testing.T) {
 		"[]", `"a"`, "1", but(t, item, "1"), but(t, item, "null"), but(t, item, `[]`), but(t, `"outcome":null`, `"outcome":"Foo"`),
 		but(t, `"outcome":null`, `"outcome":""`), but(t, `"outcome":null`, `"outcome":[]`), but(t, `"failures":0`, `"failures":-1`),
 		but(t, `"failures":0`, `"failures":1.5`), but(t, `"failures":0`, `"failures":"1"`), but(t, `"action":"commit"`, `"action":null`),
-		but(t, `"failures":0`, `"failures":0,"error":{}`), but(t, `"RollingBack":4`, `"RollingBack":4,"Swept":"x"`),
+		but(t, `"failures":0`, `"failures":0,"error":{}`), but(t, `"failures":0`, `"failures":0,"error":"`+strings.Repeat("x", maxText+1)+`"`), but(t, `"RollingBack":4`, `"RollingBack":4,"Swept":"x"`),
 		but(t, `"RollingBack":4`, `"RollingBack":4,"Swept":253402300800000`),
 	} {
 		expect(t, r, value, agentA, changed(record, value), codes.InvalidArgument)
@@ -184,6 +189,12 @@ func TestAnAgentInventsNoOwner(t *testing.T) {
 	for inc, want := range map[string]codes.Code{"inc-7": codes.OK, "inc-3": codes.PermissionDenied, "ghost": codes.PermissionDenied} {
 		expect(t, r, "one that stands, now of "+inc, agentA, owned(inc), want)
 	}
+	keys[instant] = `{"inc":"inc-7","claimedBy":"inc-3"}`
+	for inc, want := range map[string]codes.Code{"inc-7": codes.OK, "inc-3": codes.OK, "ghost": codes.PermissionDenied, "": codes.PermissionDenied} {
+		expect(t, r, "one that the agent has claimed, now of "+inc, agentA, owned(inc), want)
+	}
+	keys[instant] = `{"inc":"inc-7","claimedBy":"inc-1"}` // which is another pod's
+	expect(t, r, "one that another one has claimed", agentA, owned("inc-1"), codes.PermissionDenied)
 	keys[instant] = `{"inc":5}`
 	expect(t, r, "one that cannot be read", agentA, owned("inc-7"), codes.PermissionDenied)
 }
@@ -206,7 +217,8 @@ func TestWhatWasGivenUpIsRecorded(t *testing.T) {
 	expect(t, r, "what it has said before", agentA, list("5", "4", "1"), codes.OK)
 	expect(t, r, "fewer", agentA, list("5"), codes.OK)
 	expect(t, r, "very many", agentA, list("1", "1", "1", "1", "1", "1", "1", "1", "1"), codes.PermissionDenied)
-	expect(t, r, "no list", agentA, of(put(given, `{"instants":5}`)), codes.InvalidArgument)
+	expect(t, r, "no list", agentA, of(put(given, `{"inc":"inc-7","instants":5}`)), codes.InvalidArgument)
+	expect(t, r, "of another one", agentA, of(put(given, `{"inc":"inc-1","instants":[]}`)), codes.InvalidArgument)
 	expect(t, r, "another answer", agentA, of(put(own+"done/create", `{"instants":["9"]}`)), codes.OK)
 }
 
@@ -238,8 +250,32 @@ func TestAnIncarnationHasFewTickets(t *testing.T) {
 	}
 	expect(t, r, "one more than it has", driver, of(several(1)...), codes.PermissionDenied)
 	expect(t, r, "another one", second, of(leased(second, ticket("inc-2", 1), "{}")), codes.OK)
+	for n := range maxTickets { // of another pod, whose incarnation has a name like that
+		keys[ticket("inc-2-x", n)] = "{}"
+	}
+	expect(t, r, "one that another one's begins with", second, of(leased(second, ticket("inc-2", 1), "{}")), codes.OK)
 	stranger := subject{namespace: "theirs", pod: "x", uid: "uid-9"}
 	if _, err := r.txn(context.Background(), stranger, of(leased(stranger, ticket("inc-1", 99), "{}"))); err == nil || strings.Contains(err.Error(), "tickets") {
 		t.Errorf("a stranger is told how many there are: %v", err)
+	}
+}
+
+// A record that cannot be read may be anybody's, and nobody is settled then.
+func TestARecordedInstantCanBeRead(t *testing.T) {
+	r, _ := world(t)
+	record := func(more string) *pb.TxnRequest {
+		return of(put(own+"instant/20260101000000000", `{"inc":"inc-1"`+more+"}"))
+	}
+	for _, more := range []string{
+		"", `,"action":"commit","state":"Pending","claimedBy":"inc-3","atMs":5`, `,"state":"Abandoned","new":[1]`,
+		`,"action":"` + strings.Repeat("ü", maxShort) + `"`,
+	} {
+		expect(t, r, more, driver, record(more), codes.OK)
+	}
+	for _, more := range []string{
+		`,"state":"Foo"`, `,"state":5`, `,"state":null`, `,"action":5`, `,"claimedBy":{}`, `,"atMs":"x"`, `,"atMs":-1`,
+		`,"action":"` + strings.Repeat("x", maxShort+1) + `"`,
+	} {
+		expect(t, r, more, driver, record(more), codes.InvalidArgument)
 	}
 }

@@ -98,7 +98,7 @@ IDENTITIES = (
         "an-instant-changes-its-owner",
         "F540 I7",
         "an agent gives a recorded instant to somebody else",
-        g("settle", "err != nil || told.Inc != inc {", "err != nil {"),
+        g("settle", 'case err == nil && told["inc"] == inc:', "case err == nil:"),
         _GO,
     ),
     mutation(
@@ -116,10 +116,31 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "anothers-tickets-count",
+        "F542 availability",
+        "a pod keeps another one out of the queue by an incarnation whose name begins with its name",
+        g("rules", "incOfTicket(name) == of.inc {", 'name != "" {'),
+        _GO,
+    ),
+    mutation(
+        "who-has-claimed-gives-nothing-up",
+        "F540",
+        "an agent cannot withdraw a clustering that another one had begun",
+        g("settle", 'case err == nil && told["claimedBy"] == inc && inc != "":', 'case inc == "":'),
+        _GO,
+    ),
+    mutation(
+        "an-instant-of-no-state",
+        "F541",
+        "a record that nobody can read may be anybody's: nobody of the table is settled",
+        g("rules", "		if !r.contract.isInstant(put.Value) {\n", "		if len(put.Value) == 0 {\n"),
+        _GO,
+    ),
+    mutation(
         "any-number-of-tickets",
         "F542",
         "a pod fills its table's queue, and each look at it takes seconds",
-        g("rules", "if answers[0].Count+more > maxTickets {", "if more > maxTickets*9 {"),
+        g("rules", "		if n > maxTickets {", "		if n > maxTickets*9 {"),
         _GO,
     ),
     mutation(

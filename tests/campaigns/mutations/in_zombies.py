@@ -17,10 +17,17 @@ ZOMBIES = (
         "tests/tiers/hudi/test_zombies.py::test_a_file_of_a_lost_executor_that_comes_after_the_commit_is_swept",
     ),
     mutation(
+        "what-was-touched-is-asked-again",
+        "F536 F36 I5",
+        "the record of an instant for which a lost executor may write goes with a later release",
+        j("LostExecutors", "        asked.forEach(kept::remove);\n", "        kept.addAll(completed);\n"),
+        t("LostExecutorsTest.whatWasTouchedIsNotAskedAgain"),
+    ),
+    mutation(
         "what-could-not-be-told-is-not-asked-again",
         "F536",
         "the record of a completed instant stands for the agent's life, because events were late once",
-        j("LostExecutors", "new ArrayList<>(kept);", "new ArrayList<>();"),
+        j("LostExecutors", "            kept.addAll(completed);\n"),
         t("LostExecutorsTest.whatCouldNotBeToldIsAskedAgain"),
     ),
     mutation(

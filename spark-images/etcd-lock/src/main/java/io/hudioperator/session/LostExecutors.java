@@ -11,8 +11,8 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
-import org.apache.spark.status.api.v1.ExecutorSummary;
 
 /**
  * Tracks which instants were written while an executor was lost. A task of a lost executor may
@@ -25,12 +25,17 @@ public final class LostExecutors {
     /** The number cannot be told. */
     public static final long UNKNOWN = -1;
 
+    /** Of those whose end could not be told, so many are asked about with one release. */
+    private static final int ASKED_AGAIN = 100;
+
     private static final AtomicLong REPEATED = new AtomicLong();
+    /** Executors that the driver has lost since it began. Spark's own list of them forgets the oldest. */
+    private static final AtomicLong LOST = new AtomicLong();
 
     private static volatile SparkContext driver;
 
     private final Map<String, Long> atBegin = new ConcurrentHashMap<>();
-    /** Completed instants whose records stand. */
+    /** Completed instants whose records stand, because the number was not known at their release. */
     private final Set<String> kept = ConcurrentHashMap.newKeySet();
 
     private final LongUnaryOperator lost;
@@ -57,6 +62,11 @@ public final class LostExecutors {
                     REPEATED.incrementAndGet();
                 }
             }
+
+            @Override
+            public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+                LOST.incrementAndGet();
+            }
         });
     }
 
@@ -75,6 +85,7 @@ public final class LostExecutors {
      * learns of later counts as a loss during the instant.
      */
     void begins(String instant) {
+        kept.remove(instant); // it is not completed any more
         atBegin.put(instant, lost.applyAsLong(0));
     }
 
@@ -87,28 +98,38 @@ public final class LostExecutors {
         if (completed.isEmpty()) {
             return completed;
         }
-        long now = lost.applyAsLong(EVENTS_MILLIS);
+        return untouched(completed, lost.applyAsLong(EVENTS_MILLIS));
+    }
+
+    private List<String> untouched(List<String> completed, long now) {
         return completed.stream()
                 .filter(t -> now != UNKNOWN && now == atBegin.getOrDefault(t, 0L))
                 .collect(Collectors.toList());
     }
 
     /**
-     * Of these completed instants, and of those whose records earlier releases have kept, returns
-     * those whose records may be deleted with this release. A driver whose events are late cannot
-     * tell; it is asked again (F536).
+     * Of these completed instants, and of those of earlier releases for which it could not be told,
+     * returns those whose records may be deleted with this release. A driver whose events are late
+     * cannot tell; it is asked again with the next commit (F536).
      */
     List<String> forgettable(List<String> completed) {
-        List<String> asked = new ArrayList<>(kept);
-        asked.addAll(completed);
-        return untouched(asked);
+        if (completed.isEmpty()) {
+            return completed; // nobody waits for late events under the lock
+        }
+        List<String> asked = new ArrayList<>(completed);
+        kept.stream().sorted().limit(ASKED_AGAIN).forEach(asked::add);
+        long now = lost.applyAsLong(EVENTS_MILLIS);
+        if (now == UNKNOWN) {
+            kept.addAll(completed);
+            return List.of();
+        }
+        asked.forEach(kept::remove);
+        return untouched(asked, now);
     }
 
-    /** The records of these completed instants were deleted, or not, with the release of a lock. */
-    void released(List<String> completed, List<String> forgotten) {
-        kept.addAll(completed);
-        forgotten.forEach(kept::remove);
-        atBegin.keySet().removeAll(forgotten);
+    /** The records of these instants are gone. */
+    void forget(List<String> instants) {
+        atBegin.keySet().removeAll(instants);
     }
 
     /**
@@ -122,14 +143,11 @@ public final class LostExecutors {
         }
         try {
             if (waitMillis > 0) {
-                context.listenerBus().waitUntilEmpty(waitMillis); // events update the store below
+                context.listenerBus().waitUntilEmpty(waitMillis); // events count below
             }
         } catch (TimeoutException e) {
             return UNKNOWN;
         }
-        List<ExecutorSummary> known = scala.collection.JavaConverters.seqAsJavaList(
-                context.statusStore().executorList(false));
-        long lost = known.stream().filter(executor -> !executor.isActive()).count();
-        return lost < context.getConf().getInt("spark.ui.retainedDeadExecutors", 100) ? lost : UNKNOWN;
+        return LOST.get();
     }
 }

@@ -332,7 +332,7 @@ public final class OwnInstants {
      * @param forgotten those whose records are gone, with some that earlier releases had kept
      */
     void released(List<String> completed, List<String> forgotten) {
-        lostExecutors.released(completed, forgotten);
+        lostExecutors.forget(forgotten);
         left.forget(completed);
         pending.removeAll(completed);
         savepoints.keySet().removeAll(completed);
