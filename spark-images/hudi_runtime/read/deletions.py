@@ -136,7 +136,7 @@ def slice_before(
     times = {*bases, *logs}
     unknown = {time for time in times if timeline.get(time) is None}
     old = {i.requested: i for i in archived() if i.requested in unknown} if unknown else {}
-    known = {time: found for time in times if (found := timeline.get(time) or old.get(time)) is not None}
+    known = {time: one for time in times if (one := timeline.get(time) or old.get(time)) is not None}
 
     def completed_before(time: str) -> bool:
         if time not in known:

@@ -94,6 +94,7 @@ def test_mutations_change_the_product_only() -> None:
             assert file.startswith(
                 (
                     "operator/hudi_contract/",
+                    "operator/hudi_kubectl/",
                     "operator/hudi_operator/",
                     "gateway/",
                     "spark-images/hudi_runtime/",
