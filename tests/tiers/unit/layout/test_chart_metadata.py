@@ -1,4 +1,4 @@
-"""What the chart tells a catalog of charts: what Artifact Hub reads in annotations of Chart.yaml."""
+"""What the chart tells a catalog of charts: annotations of Chart.yaml that Artifact Hub reads."""
 
 from __future__ import annotations
 
