@@ -61,7 +61,7 @@ def test_what_is_no_version_is_refused(wrong: str, tmp_path: Path) -> None:
 
 
 def test_the_changelog_has_its_form() -> None:
-    """Versions from the newest to the oldest, with dates; sections by their names; no entry twice."""
+    """Versions from the newest to the oldest, with dates; sections by name; no entry twice."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     first, *versions = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     assert first.startswith("[Unreleased]\n")
