@@ -1,4 +1,6 @@
-"""The page of capability levels: each row has an answer, and each yes a test that exists."""
+"""The page of capability levels: each row has an answer, and each yes a test that exists. Those of
+the page on packaging have an answer and a place.
+"""
 
 from __future__ import annotations
 
@@ -51,3 +53,13 @@ def test_the_level_is_the_one_that_its_rows_have() -> None:
     reached = [level for n, level in enumerate(LEVELS) if LEVELS[: n + 1] == full[: n + 1]]
     told = re.findall(r"\*\*([^*]+)\*\*", re.split("^## ", TEXT, flags=re.MULTILINE)[0])
     assert [one for one in told if one in LEVELS] == reached[-1:]
+
+
+def test_each_row_of_packaging_has_an_answer_and_a_place() -> None:
+    text = (ROOT / "docs/operate/packaging.md").read_text(encoding="utf-8")
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\|.*\|$", text, re.MULTILINE)]
+    assert len(table) > 15
+    for what, here, where in table[2:]:
+        assert here == f"**{answer(here)}**", what
+        assert where, what
+        assert answer(here) != "yes" or "](" in where or "`" in where, what
