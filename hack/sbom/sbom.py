@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.images.image_archive import NAME, blob, index, load
+from hack.release import version
 
 ROOT = Path(__file__).resolve().parents[2]
 Component = dict[str, Any]
@@ -46,6 +47,7 @@ PROGRAMS = {"etcd": "etcd", "gateway": "hudi-gateway", "s3": "versitygw"}
 BIN = "usr/local/bin"
 CONTRACT = ROOT / "operator/hudi_contract/protocol.json"
 OWN_JAR = "hudi-etcd-lock.jar"
+VERSION = version.read()
 JAR = re.compile(r"(.+?)(?:-(?=\d)|(?=\d+\.\d+\.))((?!.*-\d+\.\d).*)\.jar")
 """Name and version: `log4j-1.2-api-2.20.0.jar` is version 2.20.0, `py4j0.10.9.9.jar` 0.10.9.9."""
 HERE = ("usr/local/", "app/", "opt/", "srv/", "home/")
@@ -160,7 +162,7 @@ def jar_parts(
             else:
                 parts.append(known[digest])
         elif name == OWN_JAR:
-            parts.append(component("hudi-etcd-lock", "0.1.0", f"pkg:generic/{name}@0.1.0", digest))
+            parts.append(component("hudi-etcd-lock", VERSION, f"pkg:generic/{name}@{VERSION}", digest))
         elif record.get(path) == digest:
             found = JAR.fullmatch(name)
             if found is None:

@@ -138,7 +138,8 @@ def _ticks(begin: datetime, end: datetime, most: int) -> list[datetime]:
 def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str:
     """The same as a picture; a bar's title says what it is."""
     covered = ends(shown, at)
-    left, right, high, top = 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32), 16, 26, 40
+    # A time, which is written around its tick, has room at both ends.
+    left, right, high, top = max(72, 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32)), 36, 26, 40
     begin, end = covered or (at, at + timedelta(seconds=1))
     scale = (width - left - right) / (end - begin).total_seconds()
 

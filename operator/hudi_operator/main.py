@@ -308,12 +308,7 @@ def check_version(major: str, minor: str) -> None:
 
 def main() -> int:
     """Entry point; returns the exit code."""
-    observability.configure_logging(
-        as_json=os.environ.get("HUDI_OPERATOR_LOG_FORMAT", "text") == "json",
-        level=logging.getLevelNamesMapping().get(
-            os.environ.get("HUDI_OPERATOR_LOG_LEVEL", "INFO").upper(), logging.INFO
-        ),
-    )
+    observability.configure_from_environment()
     path = os.environ.get("HUDI_OPERATOR_CONFIG", DEFAULT_CONFIG)
     try:
         config = read_config(path)

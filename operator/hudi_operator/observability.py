@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import os
 import re
 import ssl
 import sys
@@ -69,6 +70,15 @@ def configure_logging(*, as_json: bool, level: int = logging.INFO) -> None:
     logging.getLogger("hudi_operator").setLevel(level)
     # kopf logs every event that it dispatches.
     logging.getLogger("kopf.objects").setLevel(logging.ERROR)
+
+
+def configure_from_environment() -> None:
+    """:func:`configure_logging` as HUDI_OPERATOR_LOG_FORMAT and HUDI_OPERATOR_LOG_LEVEL say."""
+    level = os.environ.get("HUDI_OPERATOR_LOG_LEVEL", "INFO").upper()
+    configure_logging(
+        as_json=os.environ.get("HUDI_OPERATOR_LOG_FORMAT", "text") == "json",
+        level=logging.getLevelNamesMapping().get(level, logging.INFO),
+    )
 
 
 class Probes:

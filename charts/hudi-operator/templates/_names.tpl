@@ -50,14 +50,15 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "hudi-operator.service
 {{- end }}
 
 {{/*
-The start of an admission policy and its binding: (list . "executors"). A binding is limited to the namespaces that the release watches: two
-releases that divide the namespaces do not judge each other's tables. A third entry limits it to pods with the labels of that component.
+The start of an admission policy and its binding: (list . "executors"). A third entry of the policy is its annotations. A binding is limited to the namespaces that the release watches: two
+releases that divide the namespaces do not judge each other's tables. A third entry of the binding limits it to pods with the labels of that component.
 */}}
 {{- define "hudi-operator.policy" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
   name: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  {{- include "hudi-operator.annotations" (list (index . 0) (gt (len .) 2 | ternary (last .) dict)) }}
   labels:
     {{- include "hudi-operator.labels" (list (index . 0) "admission") | nindent 4 }}
 {{- end }}
@@ -68,6 +69,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ include "hudi-operator.fullname" $root }}-{{ index . 1 }}
+  {{- include "hudi-operator.annotations" (list $root dict) }}
   labels:
     {{- include "hudi-operator.labels" (list $root "admission") | nindent 4 }}
 spec:
@@ -94,6 +96,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ include "hudi-operator.fullname" (index . 0) }}-{{ index . 1 }}
+  {{- include "hudi-operator.annotations" (list (index . 0) dict) }}
   labels:
     {{- include "hudi-operator.labels" (list (index . 0) "admission") | nindent 4 }}
 spec:
@@ -334,13 +337,23 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
-{{/* All labels of an object of a component: (list . "operator") */}}
+{{/* All labels of an object of a component: (list . "operator"). A third entry: more of them, before those of commonLabels. */}}
 {{- define "hudi-operator.labels" -}}
 {{- $root := index . 0 -}}
 {{ include "hudi-operator.selector" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- with merge dict (gt (len .) 2 | ternary (last .) dict) $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Annotations of an object, its own before those of commonAnnotations: (list . OWN). A line break comes before them, and without any nothing. */}}
+{{- define "hudi-operator.annotations" -}}
+{{- with merge dict (index . 1) (index . 0).Values.commonAnnotations }}
+{{- dict "annotations" . | toYaml | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* The label job of what Prometheus scrapes of a component: (list . "operator") */}}
@@ -387,6 +400,7 @@ kind: Service
 metadata:
   name: {{ $name }}-{{ $i }}
   namespace: {{ $root.Release.Namespace }}
+  {{- include "hudi-operator.annotations" (list $root dict) }}
   labels:
     # Not the component's own: a ServiceMonitor selects by that, and would find each pod twice.
     {{- include "hudi-operator.labels" (list $root (print $component "-address")) | nindent 4 }}
@@ -514,6 +528,101 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end }}
+
+{{- /* A map with the fields of another over it, each as a whole: (list MAP OVER). The functions merge take false and 0 for nothing. */}}
+{{- define "hudi-operator.over" -}}
+{{- $found := index . 0 }}
+{{- range $name, $value := index . 1 }}
+{{- $_ := set $found $name $value }}
+{{- end }}
+{{- toYaml $found }}
+{{- end }}
+
+{{- /*
+What the values of a component say of its container, those of the operator, .Values.gateway or .Values.etcd: (list . OWN). The chart's security
+context, with theirs over it.
+*/}}
+{{- define "hudi-operator.container" -}}
+{{- $root := index . 0 }}
+{{- $own := index . 1 }}
+resources:
+  {{- toYaml $own.resources | nindent 2 }}
+securityContext:
+  {{- include "hudi-operator.over" (list (include "hudi-operator.containerSecurity" $root | fromYaml) $own.containerSecurityContext) | nindent 2 }}
+{{- end }}
+
+{{- /*
+What the values of a component say of its pods and where they run: (list . "gateway" OWN DEFAULTS). DEFAULTS are its affinity and
+topologySpreadConstraints when the values have neither.
+*/}}
+{{- define "hudi-operator.pod" -}}
+{{- $root := index . 0 }}
+{{- $component := index . 1 }}
+{{- $own := index . 2 }}
+{{- $placed := $own }}
+{{- if not (or $own.affinity $own.topologySpreadConstraints) }}
+{{- $placed = index . 3 }}
+{{- end }}
+{{- with $root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $own.priorityClassName | default $root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $root.Values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+securityContext:
+  {{- include "hudi-operator.over" (list (include "hudi-operator.podSecurity" $root | fromYaml) $own.podSecurityContext) | nindent 2 }}
+{{- with $own.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $placed.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $placed.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{- range . }}
+{{- $pods := dict "labelSelector" (dict "matchLabels" (include "hudi-operator.selector" (list $root $component) | fromYaml)) }}
+- {{ include "hudi-operator.over" (list $pods .) | nindent 2 | trim }}
+{{- end }}
+{{- end }}
+{{- with $own.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Pods of a component are spread over the nodes, as far as there are any. */}}
+{{- define "hudi-operator.spread" -}}
+topologySpreadConstraints:
+- {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}
+{{- end }}
+
+{{/* The budget of evictions of a component's pods: (list . "gateway" NAME OWN). */}}
+{{- define "hudi-operator.podDisruptionBudget" -}}
+{{- $root := index . 0 }}
+{{- $budget := (index . 3).podDisruptionBudget }}
+{{- if $budget.enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ index . 2 }}
+  namespace: {{ $root.Release.Namespace }}
+  {{- include "hudi-operator.annotations" (list $root dict) }}
+  labels:
+    {{- include "hudi-operator.labels" (list $root (index . 1)) | nindent 4 }}
+spec:
+  maxUnavailable: {{ $budget.maxUnavailable }}
+  selector:
+    matchLabels:
+      {{- include "hudi-operator.selector" (list $root (index . 1)) | nindent 6 }}
+{{- end }}
 {{- end }}
 
 {{- /* Secrets that the operator mounts for credentialsBroker, by the name of the volume. */}}

@@ -56,7 +56,7 @@ async def _run() -> None:
 
 def main() -> int:
     """Entry point; returns the exit code."""
-    observability.configure_logging(as_json=os.environ.get("HUDI_OPERATOR_LOG_FORMAT", "text") == "json")
+    observability.configure_from_environment()
     try:
         asyncio.run(_run())
     except (ValueError, Fatal) as error:

@@ -1,6 +1,7 @@
-"""docs/operate/chart-values.md: every value of the chart, made from its values.yaml and schema.
+"""docs/operate/chart-values.md: every value of the chart, made from its values.yaml and schema; and
+the chart's README, which has the same list.
 
-    python -m tests.campaigns.pages.chart_values      write the page
+    python -m tests.campaigns.pages.chart_values      write both
 
 What is said of a value is the comment above it.
 """
@@ -22,6 +23,7 @@ from tests.support.evidence.prose import wrapping
 JsonDict = dict[str, Any]
 CHART = ROOT / "charts/hudi-operator"
 PAGE = ROOT / "docs/operate/chart-values.md"
+README = CHART / "README.md"
 SECTION = re.compile(r"# ---- (.*?) ----")
 
 
@@ -91,12 +93,21 @@ def _kind(schema: JsonDict) -> str:
     return {"array": "list", "object": "map"}.get(kind, kind)
 
 
-@wrapping
-def page() -> str:
+def values() -> Iterator[str]:
+    """A line for each value, below the titles of the parts."""
     text = (CHART / "values.yaml").read_text(encoding="utf-8")
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     root = yaml.compose(text)
     assert isinstance(root, yaml.MappingNode)
+    yield from entries(root, "", schema, schema, text.splitlines())
+
+
+def _page(lines: list[str]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+@wrapping
+def page() -> str:
     lines = ["# Values of the chart", ""]
     lines.append(
         "Made from `charts/hudi-operator/values.yaml` and its schema by `python -m "
@@ -104,10 +115,45 @@ def page() -> str:
         "are not on this page are refused."
     )
     lines.append("")
-    lines += entries(root, "", schema, schema, text.splitlines())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+    return _page([*lines, *values()])
+
+
+@wrapping
+def readme() -> str:
+    """What a reader of the packaged chart has: no page of docs/ is in it, so it links to none."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    lines = [f"# {chart['name']}", "", f"{chart['description']}.", ""]
+    lines.append(
+        f"Version {chart['version']}, for Kubernetes {chart['kubeVersion'].removesuffix('-0')}. The chart has the "
+        "operator, the gateway through which pods reach etcd, an etcd, the CRDs HudiTable and HudiWriter, admission "
+        "policies and roles."
+    )
+    lines += ["", "## Install", ""]
+    lines.append(
+        "No registry has images of this project. Build the four images, push them to your registry, and list the "
+        "paths that each namespace may use:"
+    )
+    lines += ["", "    helm install hudi-operator CHART -n hudi-operator --create-namespace \\"]
+    lines += ["      --set images.registry=REGISTRY --set images.tag=TAG \\"]
+    lines += ['      --set-json \'config.pathPrefixes={"NAMESPACE": ["s3a://BUCKET/"]}\'', ""]
+    lines.append("CHART is the folder or the archive of this chart.")
+    lines += ["", "## Upgrade and uninstall", ""]
+    lines.append(
+        "`helm upgrade` upgrades the CRDs, too (`crds.enabled`). `helm uninstall` keeps the CRDs with all tables and "
+        "writers (`crds.keep`), etcd's volumes and the Secrets with its certificates; data of tables is never deleted. "
+        "Delete HudiWriters and HudiTables before the operator: without it their finalizers stay. "
+        "`docs/operate/uninstall.md` of the project says how they are removed."
+    )
+    lines += ["", "## Values", ""]
+    lines.append(
+        "Made from `values.yaml` and `values.schema.json` by `python -m tests.campaigns.pages.chart_values`. In "
+        "brackets: type, default and bounds. Names that are not listed are refused."
+    )
+    lines.append("")
+    return _page([*lines, *(line.replace("## ", "### ", 1) if line.startswith("## ") else line for line in values())])
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print(PAGE, file=sys.stderr)
+    for path, text in ((PAGE, page()), (README, readme())):
+        path.write_text(text, encoding="utf-8")
+        print(path, file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hudi_operator import __version__
 from hudi_operator.etcd_certificates import plan as planning
 from hudi_operator.model.config import OperatorConfig
 from tests.support import ROOT, quick_yaml
@@ -112,7 +113,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
             "endpoints": [f"https://hudi-operator-gateway-{i}.hudi-system.svc:2379" for i in range(2)],
             "caFile": "/etc/hudi-operator/pod-etcd/ca.crt",
         },
-        "sparkImage": "registry.example.com/data/spark:0.1.0",
+        "sparkImage": f"registry.example.com/data/spark:{__version__}",
         "allowedImages": [],
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
@@ -307,7 +308,7 @@ def test_images_are_named_with_their_registry() -> None:
 
     home = "registry.example.com/data"
     names = ("etcd", "gateway", "operator", "spark")
-    assert images() == [f"{home}/{name}:0.1.0" for name in names]
+    assert images() == [f"{home}/{name}:{__version__}" for name in names]
     assert images("--set=images.tag=v2") == [f"{home}/{name}:v2" for name in names]
     digest = "sha256:" + "0" * 64
     own = (

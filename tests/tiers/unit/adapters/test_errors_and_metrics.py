@@ -5,6 +5,8 @@ The oldest Kubernetes.
 
 from __future__ import annotations
 
+import logging
+
 import grpc
 import pytest
 
@@ -16,7 +18,7 @@ from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
-from hudi_operator.observability import Probes
+from hudi_operator.observability import Probes, configure_from_environment
 from hudi_operator.plan.core import actions as act
 
 
@@ -126,6 +128,34 @@ def test_a_hung_loop_is_unhealthy_and_a_start_is_not_ready() -> None:
     now[0] = 31
     assert probes.answer("/healthz")[0] == 503
     assert probes.answer("/")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [(None, logging.INFO), ("DEBUG", logging.DEBUG), ("warning", logging.WARNING)]
+)
+@pytest.mark.parametrize("written", ["text", "json"])
+def test_the_environment_says_what_is_logged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], level: str | None, expected: int, written: str
+) -> None:
+    monkeypatch.setenv("HUDI_OPERATOR_LOG_FORMAT", written)
+    if level is None:
+        monkeypatch.delenv("HUDI_OPERATOR_LOG_LEVEL", raising=False)
+    else:
+        monkeypatch.setenv("HUDI_OPERATOR_LOG_LEVEL", level)
+    root, ours = logging.getLogger(), logging.getLogger("hudi_operator")
+    before = root.handlers[:], root.level, ours.level
+    try:
+        configure_from_environment()
+        assert ours.level == expected
+        ours.warning("found")
+        ours.log(expected - 10, "not shown")
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+        ours.setLevel(before[2])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("{") == (written == "json")
+    assert "found" in line
 
 
 def test_phases_of_settling_are_measured() -> None:

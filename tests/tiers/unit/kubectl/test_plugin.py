@@ -218,6 +218,18 @@ def test_the_svg_is_well_formed_and_has_a_bar_for_each_thing() -> None:
     assert all(0 <= float(bar.get("x", "-1")) <= 960 for bar in bars)
 
 
+@pytest.mark.parametrize("seconds", [1, 60, 61, 65, 3600])
+def test_times_of_the_svg_are_whole(seconds: int) -> None:
+    """Eight signs of at most 7 px around their tick: in the picture, and not over the word UTC."""
+    bar = pictures.Bar(pictures.COMMIT, NOW - timedelta(seconds=seconds), NOW, "a commit")
+    drawn = ElementTree.fromstring(pictures.svg("flights", [pictures.Row("a", (bar,))], NOW))
+    times = [one for one in drawn.iter("{http://www.w3.org/2000/svg}text") if one.get("text-anchor") == "middle"]
+    assert len(times) > 1
+    for one in times:
+        assert float(one.get("x", "")) - 28 >= 8 + 3 * 8
+        assert float(one.get("x", "")) + 28 <= 960
+
+
 def test_nothing_to_draw() -> None:
     assert pictures.text(pictures.rows(table(), [], NOW), NOW, 80) == ["nothing has happened that the status still has"]
 

@@ -17,6 +17,7 @@ PAGES: dict[str, tuple[Path, Callable[[], str]]] = {
     **{f"api {plural}": (api.page_of(plural), lambda plural=plural: api.page(plural)) for plural in api.KINDS},
     "conditions": (conditions.PAGE, conditions.page),
     "chart_values": (chart_values.PAGE, chart_values.page),
+    "chart_values of the packaged chart": (chart_values.README, chart_values.readme),
 }
 
 
