@@ -233,6 +233,8 @@ class ServiceStatus(Record):
     window_opens: str = field(default="", metadata=LEFT_OUT)
     window_closes: str = field(default="", metadata=LEFT_OUT)
     commits_until_next: Count | None = field(default=None, metadata=LEFT_OUT)
+    executed_nonce: str = field(default="", metadata=LEFT_OUT)
+    """The last ``runNonce`` that was served."""
 
 
 @dataclass(frozen=True, kw_only=True)
