@@ -30,7 +30,7 @@ class Cron(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRequest(Record):
-    """`request/service-<kind>`: the newest tick of a service's schedule, and what a person asks for."""
+    """`request/service-<kind>`: the newest tick of a service's schedule, and a person's word."""
 
     id: str = ""
     kind: RequestKind = RequestKind.SERVICE

@@ -217,7 +217,7 @@ def test_scheduled_services() -> None:
     assert world.table is not None
     section = {"schedule": {"cron": "*/5 * * * *"}, "retainCommits": 7, "runNonce": "by-hand"}
     world.edit(world.table, services={**world.table["spec"]["services"], "clean": section})
-    world.run(lambda w: w.kv["request/service-clean"].value["run"] == "by-hand")
+    world.run(lambda w: w.kv["request/service-clean"].value.get("run") == "by-hand")
     asked = ServiceRequest.from_json(json.loads(json.dumps(world.kv["request/service-clean"].value)))
     why = triggers.due(service, ServiceDone(nonce=asked.nonce), commits=0, request=asked, now_ms=world.now_ms)
     assert "by-hand" in why
