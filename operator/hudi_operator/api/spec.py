@@ -423,6 +423,7 @@ class ClassLimit:
         at="class",
         required=True,
         choices=(
+            "CommitDeadlineExceeded",
             "DeadlineExceeded",
             "Eviction",
             "Fenced",
@@ -431,6 +432,7 @@ class ClassLimit:
             "LockTimeout",
             "NodeLost",
             "OutOfMemory",
+            "ReadyDeadlineExceeded",
             "StartDeadlineExceeded",
             "StorageUnreachable",
             "WriteConflict",
@@ -547,6 +549,8 @@ class WriterSpec:
     active_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
     """Maximum duration of one attempt, in seconds; None: no limit."""
     start_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
+    ready_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
+    commit_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
     """Maximum time from the begin of an attempt to the start of its driver's container, in seconds;
     None: no limit.
     """
