@@ -46,6 +46,7 @@ from hudi_operator.api.pod_settings import (
     prefix_problem,
 )
 from hudi_operator.api.restore import Restore
+from hudi_operator.api.retry_classes import RETRIED_CLASSES
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.services import Service, ServicesSpec, switched_on
 from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, PythonSource, SqlSource
@@ -422,21 +423,7 @@ class ClassLimit:
     class_: str = text(
         at="class",
         required=True,
-        choices=(
-            "CommitDeadlineExceeded",
-            "DeadlineExceeded",
-            "Eviction",
-            "Fenced",
-            "HeartbeatLost",
-            "Infrastructure",
-            "LockTimeout",
-            "NodeLost",
-            "OutOfMemory",
-            "ReadyDeadlineExceeded",
-            "StartDeadlineExceeded",
-            "StorageUnreachable",
-            "WriteConflict",
-        ),
+        choices=RETRIED_CLASSES,
     )
     limit: int = number(required=True, at_least=0, at_most=20)
 
