@@ -30,7 +30,7 @@ class Cron(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRequest(Record):
-    """`request/service-<kind>`: the newest tick of a service's schedule."""
+    """`request/service-<kind>`: the newest tick of a service's schedule, and a person's word."""
 
     id: str = ""
     kind: RequestKind = RequestKind.SERVICE
@@ -40,6 +40,8 @@ class ServiceRequest(Record):
     """The tick: RFC 3339, UTC."""
     baseline: bool = False
     """This tick had passed when the schedule was first seen; it is not run."""
+    run: str = field(default="", metadata=LEFT_OUT)
+    """The service's `runNonce`: another value than the last one that was served runs it once."""
 
     @property
     def tick(self) -> str:
@@ -228,6 +230,8 @@ class ServiceDone(Record):
     """Completion time of the last commit that the run saw."""
     nonce: str = ""
     """The last tick that was served."""
+    run: str = field(default="", metadata=LEFT_OUT)
+    """The last `runNonce` that was served."""
     inc: str = ""
     left_out: Count = 0
     """Partitions that the last clustering skipped. It runs again when fewer must be skipped,

@@ -43,6 +43,8 @@ class Reason(StrEnum):
     """The table's gate is closed for a change, and an attempt that was asked to end for
     it did not.
     """
+    OVERDUE = "DeadlineExceeded"
+    """Its attempt was asked to stop because of a deadline, and did not."""
     REASSIGNED = "Reassigned"
     """The table has another agent, and this one has not left it."""
     CLOCK_SKEW = "ClockSkew"

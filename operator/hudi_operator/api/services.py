@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import assignment, words
-from hudi_operator.api.fields import flag, number, record, size, size_bytes, text, texts
+from hudi_operator.api.fields import NONCE, flag, number, record, size, size_bytes, text, texts
 from hudi_operator.api.schedule import Schedule
 
 JsonDict = dict[str, Any]
@@ -61,6 +61,7 @@ class Section:
     after_commits: int | None = number(unset=None, at_least=1, at_most=10_000)
     schedule: Schedule | None = record(Schedule, optional=True)
     window: Window | None = record(Window, optional=True)
+    run_nonce: str = text(at_least=1, at_most=64, matches=NONCE)
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class ServicesSpec:
 class Service:
     """One enabled service; ``after_commits`` None: only the schedule starts it.
 
-    ``window`` None: it may begin at any time.
+    ``window`` None: it may begin at any time. ``run_nonce``: another value runs it once.
     """
 
     kind: str
@@ -188,6 +189,7 @@ class Service:
     schedule: Schedule | None
     options: Mapping[str, str] = field(default_factory=dict)
     window: Window | None = None
+    run_nonce: str = ""
 
 
 def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ...]:
@@ -210,7 +212,7 @@ def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ..
 
 def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service:
     after = AFTER_COMMITS[kind] if section.after_commits is None and section.schedule is None else section.after_commits
-    return Service(kind, after, section.schedule, options, section.window)
+    return Service(kind, after, section.schedule, options, section.window, section.run_nonce)
 
 
 def problem(services: tuple[Service, ...]) -> str:

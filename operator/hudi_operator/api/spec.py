@@ -46,6 +46,7 @@ from hudi_operator.api.pod_settings import (
     prefix_problem,
 )
 from hudi_operator.api.restore import Restore
+from hudi_operator.api.retry_classes import RETRIED_CLASSES
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.services import Service, ServicesSpec, switched_on
 from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, PythonSource, SqlSource
@@ -422,19 +423,7 @@ class ClassLimit:
     class_: str = text(
         at="class",
         required=True,
-        choices=(
-            "DeadlineExceeded",
-            "Eviction",
-            "Fenced",
-            "HeartbeatLost",
-            "Infrastructure",
-            "LockTimeout",
-            "NodeLost",
-            "OutOfMemory",
-            "StartDeadlineExceeded",
-            "StorageUnreachable",
-            "WriteConflict",
-        ),
+        choices=RETRIED_CLASSES,
     )
     limit: int = number(required=True, at_least=0, at_most=20)
 
@@ -549,6 +538,12 @@ class WriterSpec:
     start_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
     """Maximum time from the begin of an attempt to the start of its driver's container, in seconds;
     None: no limit.
+    """
+    ready_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
+    """Maximum time from then until it is registered, in seconds; None: no limit."""
+    commit_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
+    """Maximum time from then, or from its last commit, until it commits, in seconds; None: no
+    limit.
     """
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
     """None: one run, started immediately."""

@@ -40,6 +40,12 @@ class AttemptEntry(Record):
     """Its driver pod has, or had, a scheduling gate."""
     ungated_time: str = field(default="", metadata=LEFT_OUT)
     """When that pod was first seen without one; its start is due from then on."""
+    running_time: str = field(default="", metadata=LEFT_OUT)
+    """When its driver was first seen running."""
+    ready_time: str = field(default="", metadata=LEFT_OUT)
+    """When it was first seen registered."""
+    stopped_for: str = field(default="", metadata=LEFT_OUT)
+    """Class of the deadline for which it was asked to stop; empty: it was not."""
     records: Count = field(default=0, metadata=LEFT_OUT)
     advanced: bool = field(default=False, metadata=LEFT_OUT)
     """An attempt of a streaming run has committed or caught up with its source."""
@@ -233,6 +239,8 @@ class ServiceStatus(Record):
     window_opens: str = field(default="", metadata=LEFT_OUT)
     window_closes: str = field(default="", metadata=LEFT_OUT)
     commits_until_next: Count | None = field(default=None, metadata=LEFT_OUT)
+    executed_nonce: str = field(default="", metadata=LEFT_OUT)
+    """The last ``runNonce`` that was served."""
 
 
 @dataclass(frozen=True, kw_only=True)

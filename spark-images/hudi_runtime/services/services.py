@@ -138,7 +138,12 @@ class Services(LongTask):
                 if _changes(requests, self._gate()):
                     return
                 last = timeline.last_completed
-                served = replace(record, up_to=last.completion if last else "", nonce=request.nonce or record.nonce)
+                served = replace(
+                    record,
+                    up_to=last.completion if last else "",
+                    nonce=request.nonce or record.nonce,
+                    run=request.run or record.run,
+                )
                 self._start(kind, record, pending=frozenset(), after=served, returning=why == RETURN)
                 return
 

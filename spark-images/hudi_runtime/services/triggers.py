@@ -4,7 +4,8 @@ Pure: no I/O, `now_ms` is an argument.
 
 A service runs when `afterCommits` commits have completed since its last run began, or when the
 operator has requested a tick of its schedule (`request/service-<kind>`; only the newest tick
-counts, so ticks missed during an outage run once). A run that failed or was interrupted is repeated
+counts, so ticks missed during an outage run once), or when a person asks for a run (`runNonce`, in
+the same request), which its window does not delay. A run that failed or was interrupted is repeated
 after a back-off that survives the agent.
 """
 
@@ -93,9 +94,11 @@ def due(
 
     `left_out`: known number of partitions that it would leave out now.
     """
-    if now_ms < record.retry_at_ms or (
-        service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms
-    ):
+    if now_ms < record.retry_at_ms:
+        return ""
+    if request.run and request.run != record.run:
+        return f"asked for by {request.run}"
+    if service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms:
         return ""
     wanted = request.tick if service.scheduled else ""
     if wanted and wanted != record.nonce:

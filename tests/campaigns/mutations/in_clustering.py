@@ -77,6 +77,27 @@ LEAVING_OUT = (
         f"{SERVICES}::test_a_run_that_left_partitions_out_is_followed_by_another_one",
     ),
     mutation(
+        "asked-for-and-served-for-ever",
+        AVAILABILITY,
+        "a run that a person asks for is not noted as served: the service runs again and again",
+        a("services/services", "run=request.run or record.run,", "run=record.run,"),
+        f"{SERVICES}::test_a_run_that_a_person_asks_for_is_served_once",
+    ),
+    mutation(
+        "asked-for-between-the-tries",
+        AVAILABILITY,
+        "a run that a person asks for, and that ends its agent each time, is repeated without a pause",
+        (
+            a(
+                "services/triggers",
+                '    if now_ms < record.retry_at_ms:\n        return ""\n    if request.run',
+                "    if request.run",
+            ),
+        ),
+        f"{TRIGGERS}::test_what_a_person_asks_for_runs_once",
+        f"{SERVICES}::test_a_run_that_a_person_asks_for_is_served_once",
+    ),
+    mutation(
         "a-lost-run-is-forgotten",
         AVAILABILITY,
         "a run that was begun for a partition that is quiet again, and lost, is not followed by another one",

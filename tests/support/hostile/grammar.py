@@ -215,6 +215,7 @@ class Generator:
             "image": lambda: draw.some(IMAGES, 2), "imagePullSecrets": lambda: [{"name": draw.some(SECRETS, 2)}],
             "serviceAccountName": lambda: draw.some(ACCOUNTS, 2), "priority": (-1000, 0, 1000),
             "activeDeadlineSeconds": (60, 31_536_000), "startDeadlineSeconds": (30, 86400),
+            "readyDeadlineSeconds": (30, 86400), "commitDeadlineSeconds": (60, 31_536_000),
             "stop": ({"graceSeconds": 1}, {"graceSeconds": 3600}), "restartNonce": ("1", "a:b"),
             "suspend": (True, False), "retryPolicy": self._retries,
             "podHistory": lambda: draw.fields(0.7, {"limit": (0, 10), "ttlSecondsAfterFinished": (0, 60)}),

@@ -1,11 +1,13 @@
 """The operator's part of table services.
 
-It requests scheduled runs from the agent, and shows the outcome of runs in status.
+It requests runs that are scheduled, or that a person asks for, from the agent, and shows the
+outcome of runs in status.
 
 Schedules are evaluated here, because an unreadable schedule must be reported whether or not an
 agent exists. The newest tick is in `request/service-<kind>`; the agent runs the service when it has
 not served that tick, so ticks missed by either process run once. The tick that had passed when a
-schedule was first seen is the baseline, and is not run.
+schedule was first seen is the baseline, and is not run. A ``runNonce`` needs no baseline: the
+agent's record says which one was served, and outlives the HudiTable.
 """
 
 from __future__ import annotations
@@ -49,17 +51,22 @@ is a failure.
 
 
 def plan_requests(view: View) -> PartialPlan:
-    """Request the newest tick of each schedule; delete requests of removed schedules."""
+    """Request the newest tick of each schedule, and each ``runNonce``.
+
+    Requests of services that have neither are deleted.
+    """
     if services.problem(view.table.services) or view.table.suspend:
         return PartialPlan()
     actions: list[Action] = []
-    wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in view.table.services if s.schedule is not None}
+    asked = [s for s in view.table.services if s.schedule is not None or s.run_nonce]
+    wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in asked}
     requeue = LONGEST_PAUSE_SECONDS
     for name, service in wanted.items():
-        assert service.schedule is not None  # noqa: S101 - selected above
         value = _request(view, name, service)
         if value is not None:
             actions.append(PutRequest(view.table.table_id, name, value))
+        if service.schedule is None:
+            continue
         until = service.schedule.next(view.now_ms).timestamp() - view.now_ms / 1000
         requeue = min(requeue, max(0.5, until + 0.5))
     for name in view.etcd.requests:
@@ -70,15 +77,17 @@ def plan_requests(view: View) -> PartialPlan:
 
 def _request(view: View, name: str, service: Service) -> JsonDict | None:
     """The request to put; None when the existing one is current."""
-    assert service.schedule is not None  # noqa: S101 - the caller has selected it
-    schedule = Cron(cron=service.schedule.cron, time_zone=service.schedule.time_zone)
-    newest = _time(service.schedule.previous(view.now_ms))
     stored = view.etcd.requests.get(name)
     asked = read(stored, ServiceRequest)
-    wanted = ServiceRequest(id=name, service=words.Service(service.kind), schedule=schedule, nonce=newest)
-    if asked.schedule != schedule:
-        return wanted.but(baseline=True).to_json()
-    return wanted.to_json() if newest > asked.nonce else None
+    wanted = ServiceRequest(id=name, service=words.Service(service.kind), run=service.run_nonce)
+    if service.schedule is not None:
+        schedule = Cron(cron=service.schedule.cron, time_zone=service.schedule.time_zone)
+        wanted = wanted.but(schedule=schedule, nonce=_time(service.schedule.previous(view.now_ms)))
+        if asked.schedule != schedule:
+            return wanted.but(baseline=True).to_json()
+        if wanted.nonce <= asked.nonce:
+            wanted = wanted.but(nonce=asked.nonce, baseline=asked.baseline)
+    return wanted.to_json() if stored is None or wanted != asked else None
 
 
 def _time(moment: datetime) -> str:
@@ -106,6 +115,7 @@ def _of(view: View, service: Service, report: TimelineReport) -> ServiceStatus:
             last_time=conditions.rfc3339(record.at_ms),
             last_instant=record.instant,
             failures=record.failures if outcome != Result.RUNNING else 0,
+            executed_nonce=record.run,
         )
     if service.schedule is not None and not services.problem((service,)):
         shown = shown.but(next_time=_time(service.schedule.next(view.now_ms)))

@@ -189,7 +189,7 @@ def _skewed(view: View, inc: Incarnation) -> bool:
 
 
 def _stop_is_over(view: View, inc: Incarnation) -> bool:
-    """The writer is deleted, suspended or blocks a change, and its grace period is over.
+    """The writer is deleted, suspended, blocks a change or is overdue; its grace period is over.
 
     :mod:`attempts` starts the timer.
     """
@@ -202,11 +202,15 @@ def _stop_is_over(view: View, inc: Incarnation) -> bool:
 
 def _stop_reason(view: View, inc: Incarnation, *, changing: bool) -> str:
     deleting, suspended = view.table.ref.deleting or view.observed.namespace_terminating, view.table.suspend
+    overdue = False
     for writer in view.writers:
         for attempt in writer.attempts:
             if attempt.id == inc.attempt:
                 deleting = deleting or attempt.writer.ref.deleting
                 suspended = suspended or attempt.writer.suspend
+                overdue = bool(attempt.entry.stopped_for)
     if deleting:
         return Reason.DELETED
+    if overdue and not suspended:
+        return Reason.OVERDUE
     return Reason.ENDED_FOR_CHANGE if changing and not suspended else Reason.SUSPENDED

@@ -38,7 +38,7 @@ from hudi_operator.plan.core.actions import (
 )
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.fencing import revocation
-from hudi_operator.plan.writers import ending_for_change, out_of_memory, source_tables
+from hudi_operator.plan.writers import deadlines, ending_for_change, out_of_memory, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -128,10 +128,14 @@ def follow(view: View, writer: WriterView) -> Progress:
         return _end(view, spec, active, entries)
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
-    if stopping(view, spec) or ending_for_change.asks(view, active) or start_is_overdue(view, spec, active):
+    due = deadlines.current(view, spec, active, entries[-1])
+    if due is not None and due.over(view.now_ms) and not entries[-1].stopped_for:
+        entries = [*entries[:-1], entries[-1].but(stopped_for=due.class_, message=due.message)]
+    if stopping(view, spec) or ending_for_change.asks(view, active) or entries[-1].stopped_for:
         return _stop(view, spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
-    return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after)
+    again = LONGEST_PAUSE_SECONDS if due is None else min(LONGEST_PAUSE_SECONDS, due.next_ms(view.now_ms) / 1000 + 1)
+    return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after, requeue=again)
 
 
 def _credentials(view: View, attempt: Attempt, pod: PodFacts) -> tuple[Action, ...]:
@@ -162,10 +166,14 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
     registered = attempt.incs[-1].inc if attempt.incs else ""
     pod = attempt.pod
     ungated = entry.gated and pod is not None and not pod.gates
+    jvm = containers.host(pod) if pod is not None else None
+    running, now = jvm is not None and jvm.started, conditions.rfc3339(view.now_ms)
     return entry.but(
         pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
         gated=entry.gated or (pod is not None and bool(pod.gates)),
-        ungated_time=entry.ungated_time or (conditions.rfc3339(view.now_ms) if ungated else ""),
+        ungated_time=entry.ungated_time or (now if ungated else ""),
+        running_time=entry.running_time or (now if running else ""),
+        ready_time=entry.ready_time or (now if registered else ""),
         incarnation=registered or entry.incarnation or report.inc,
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
@@ -211,8 +219,11 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
     )
     last = entries[-1]
     kind, message = str(outcome.kind), outcome.message or last.message
-    if outcome.retried and attempt.pod is not None and start_is_overdue(view, writer, attempt):
-        kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
+    due = deadlines.current(view, writer, attempt, last)
+    if outcome.retried and last.stopped_for:
+        kind, message = last.stopped_for, last.message
+    elif outcome.retried and attempt.pod is not None and due is not None and due.never_ran and due.over(view.now_ms):
+        kind, message = due.class_, due.message
     entry = last.but(
         class_=kind,
         end_time=conditions.rfc3339(view.now_ms),
@@ -244,15 +255,16 @@ def _without_pod(
             summary=(f"the pod of attempt {attempt.number} of {writer.ref.name} is gone",),
             requeue=1,
         )
-    overdue = start_is_overdue(view, writer, attempt)
+    due = deadlines.current(view, writer, attempt, entries[-1])
+    overdue = due is not None and due.over(view.now_ms)
     if not startable or stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)
         kind, message = str(FailureClass.ENDED_FOR_CHANGE), "stopped before it had a pod"
         if stopping(view, writer):
             kind = classify.CANCELLED
-        elif overdue:
-            kind, message = classify.START_DEADLINE_EXCEEDED, _why_no_start(view, writer, attempt)
+        elif due is not None and overdue:
+            kind, message = due.class_, due.message
         elif not startable:
             # It would keep its place until somebody repairs the spec; the next one follows then.
             kind, message = classify.CANCELLED, "the spec cannot be read, and it had no pod"
@@ -268,31 +280,6 @@ def _without_pod(
 
 
 # ---- stopping
-
-
-def start_is_overdue(view: View, writer: WriterSpec, attempt: Attempt) -> bool:
-    """True when an attempt began so long ago that its driver's container should run, and never ran.
-
-    What has registered runs, whatever its container's status says. The time that its pod spent
-    behind a scheduling gate, in a queue of the cluster, is none of its own.
-    """
-    entry = attempt.entry
-    began = conditions.from_rfc3339(entry.ungated_time if entry.gated else entry.start_time)
-    if writer.start_deadline_seconds is None or began is None or attempt.incs:
-        return False
-    if attempt.pod is not None and attempt.pod.gates:
-        return False
-    jvm = containers.host(attempt.pod) if attempt.pod is not None else None
-    return (jvm is None or not jvm.started) and view.now_ms - began > 1000 * writer.start_deadline_seconds
-
-
-def _why_no_start(view: View, writer: WriterSpec, attempt: Attempt) -> str:
-    pod, refused = attempt.pod, view.observed.refusals.get(attempt.id)
-    why = f"{refused.reason}: {refused.message}" if refused is not None else ""
-    if pod is not None:
-        why = why or pod.waiting or pod.unschedulable or f"its pod is {pod.phase}"
-    said = f"no driver ran within {writer.start_deadline_seconds} s: {why or 'it has no pod'}"
-    return said.splitlines()[0][: classify.MESSAGE_LIMIT]
 
 
 def _stop(view: View, writer: WriterSpec, attempt: Attempt, entries: list[AttemptEntry]) -> Progress:

@@ -22,6 +22,7 @@ from hudi_operator.plan.writers import (
     admission,
     attempts,
     committed_condition,
+    deadlines,
     ending_for_change,
     executors_missing,
     schedules,
@@ -297,6 +298,7 @@ def _conditions(
             refused.message if refused is not None else "",
         ),
         executors_missing.condition(view, writer),
+        deadlines.late(view, writer, last),
         condition("Finished", bool(over), over or "NotFinished", failure),
         condition("Succeeded", over == WriterState.SUCCEEDED, over or "NotFinished", failure),
         condition(

@@ -214,8 +214,21 @@ def test_scheduled_services() -> None:
     request = ServiceRequest.from_json(json.loads(json.dumps(world.kv["request/service-clean"].value)))
     why = triggers.due(service, ServiceDone(), commits=0, request=request, now_ms=world.now_ms)
     assert why.startswith("schedule ")
+    assert world.table is not None
+    section = {"schedule": {"cron": "*/5 * * * *"}, "retainCommits": 7, "runNonce": "by-hand"}
+    world.edit(world.table, services={**world.table["spec"]["services"], "clean": section})
+    world.run(lambda w: w.kv["request/service-clean"].value.get("run") == "by-hand")
+    asked = ServiceRequest.from_json(json.loads(json.dumps(world.kv["request/service-clean"].value)))
+    why = triggers.due(service, ServiceDone(nonce=asked.nonce), commits=0, request=asked, now_ms=world.now_ms)
+    assert "by-hand" in why
     served = ServiceDone(
-        result=Result.COMPLETED, instant=t(7), message="12 files", at_ms=world.now_ms, nonce=request.nonce, inc="agent"
+        result=Result.COMPLETED,
+        instant=t(7),
+        message="12 files",
+        at_ms=world.now_ms,
+        nonce=request.nonce,
+        run=asked.run,
+        inc="agent",
     )
     world.etcd.put(triggers.record_key(Service.CLEAN), served.to_json())
     world.reconcile()
@@ -223,6 +236,7 @@ def test_scheduled_services() -> None:
     shown = world.status("services")["clean"]
     assert (shown["outcome"], shown["lastInstant"], shown["message"]) == ("Completed", t(7), "12 files")
     assert shown["lastTime"] == conditions.rfc3339(served.at_ms)
+    assert shown["executedNonce"] == "by-hand"
     again = ServiceDone.from_json(world.kv["done/service-clean"].value)
     assert not triggers.due(service, again, commits=0, request=request, now_ms=world.now_ms), "each tick once"
     failed = ServiceDone(result=Result.FAILED, message="no room", failures=2, at_ms=world.now_ms, inc="agent")

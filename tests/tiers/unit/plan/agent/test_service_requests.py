@@ -100,6 +100,45 @@ def test_ticks_reach_the_agent_once_and_missed_ones_as_one() -> None:
     assert conditions.from_rfc3339(third["nonce"]) == conditions.from_rfc3339(second["nonce"]) + 5 * 3_600_000  # type: ignore[operator]
 
 
+def test_a_person_asks_for_a_run() -> None:
+    """The request reaches the agent without another assignment, which would interrupt its work."""
+    world = ready_world()
+    assert world.table is not None
+    before = world.kv["assignment"].value
+    world.edit(world.table, services={"clean": {"runNonce": "after-the-load"}})
+    world.reconcile()
+    found = request(world)
+    assert (found["run"], found["nonce"], found["schedule"]) == ("after-the-load", "", None)
+    assert world.kv["assignment"].value == before
+    later(world, 1)
+    assert not [a for a in plan_table(world.observe(), CONFIG).actions if isinstance(a, act.PutRequest)], (
+        "it is put once"
+    )
+    assert "executedNonce" not in served(world)["clean"]
+    report(world, "clean", result="NothingToDo", run="after-the-load")
+    assert served(world)["clean"]["executedNonce"] == "after-the-load"
+    world.edit(world.table, services={})
+    world.reconcile()
+    assert world.names("request") == {}
+
+
+def test_a_nonce_beside_a_schedule_changes_no_tick() -> None:
+    world = ready_world(services=HOURLY)
+    assert world.table is not None
+    first = request(world)
+    world.edit(world.table, services={"clean": {**HOURLY["clean"], "runNonce": "one"}})
+    world.reconcile()
+    assert request(world) == {**first, "run": "one"}, "the tick before the beginning is still not run"
+    later(world, 1)
+    second = request(world)
+    assert (second["baseline"], second["run"]) == (False, "one")
+    assert second["nonce"] > first["nonce"]
+
+
+def test_a_disabled_service_is_not_asked_for() -> None:
+    assert ready_world(services={"clean": {"enabled": False, "runNonce": "one"}}).names("request") == {}
+
+
 def test_another_schedule_begins_anew() -> None:
     world = ready_world(services=HOURLY)
     assert world.table is not None

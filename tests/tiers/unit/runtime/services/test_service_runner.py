@@ -271,6 +271,35 @@ def test_a_tick_is_served_once() -> None:
     assert world.record(Service.CLEAN)["nonce"] == "2026-11-22T03:00:00Z"
 
 
+def test_a_run_that_a_person_asks_for_is_served_once() -> None:
+    """A run that failed serves nothing: it is repeated for the same nonce."""
+    world = World(order(Service.CLEAN, 99))
+    world.outcome = RuntimeError("the store is away")
+    assert world.consider(clean={"run": "one"}) == [("clean", frozenset())]
+    failed = world.record(Service.CLEAN)
+    assert (failed["result"], failed.get("run", "")) == ("Failed", "")
+    assert world.consider(clean={"run": "one"}) == [], "not before its next try"
+    world.patience(Service.CLEAN)
+    world.outcome = Done(Result.NOTHING_TO_DO, "", "nothing to clean")
+    assert world.consider(clean={"run": "one"}) == [("clean", frozenset())]
+    assert world.record(Service.CLEAN)["run"] == "one"
+    assert world.consider(clean={"run": "one"}) == []
+    assert world.consider() == [], "the request is gone"
+    assert world.consider(clean={"run": "two"}) == [("clean", frozenset())]
+
+
+def test_a_run_that_was_asked_for_waits_as_any_other() -> None:
+    """For the gate of a change, and for what is being settled (I12, F434)."""
+    world = World(order(Service.CLEAN, 99))
+    world.gate = Gate(state=GateState.CLOSED, closed_for="savepoint a")
+    assert world.consider(clean={"run": "one"}) == []
+    world.gate = Gate(state=GateState.OPEN)
+    world.session.etcd.set("settle/dead", phase="RollingBack", instants={})
+    assert world.consider(clean={"run": "one"}) == []
+    world.session.etcd.keys.clear()
+    assert world.consider(clean={"run": "one"}) == [("clean", frozenset())]
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -122,6 +122,19 @@ def test_a_tick_runs_once() -> None:
     )
 
 
+def test_what_a_person_asks_for_runs_once() -> None:
+    """Its window does not delay it; a failure does, until the next try."""
+    closed = Window(from_ms=NOW + 1, until_ms=NOW + 60)
+    service, asked = ServiceOrder(after_commits=5, window=closed), ServiceRequest(run="now-1")
+    assert "now-1" in due(service, ServiceDone(), commits=0, request=asked, now_ms=NOW)
+    assert "now-1" in due(service, ServiceDone(run="before"), commits=0, request=asked, now_ms=NOW)
+    assert due(service, ServiceDone(run="now-1"), commits=99, request=asked, now_ms=NOW) == "", (
+        "it was served, and the window is closed for what else is due"
+    )
+    assert due(service, ServiceDone(run="now-1"), commits=0, request=NEVER, now_ms=NOW) == "", "it was withdrawn"
+    assert due(service, ServiceDone(retry_at_ms=NOW + 1), commits=0, request=asked, now_ms=NOW) == ""
+
+
 def test_nothing_before_the_next_try() -> None:
     service = ServiceOrder(after_commits=1)
     assert due(service, ServiceDone(retry_at_ms=NOW + 1), commits=9, request=NEVER, now_ms=NOW) == ""

@@ -1,0 +1,132 @@
+"""Attempts that are not ready, or do not commit, in time: told at half of it, then stopped."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hudi_contract.settle import Reason
+from tests.support.world.simulated_store import Pod, Process
+from tests.support.world.simulated_world import World
+
+READY, COMMIT = 60, 120
+GRACE = 5
+
+
+class Hanging(World):
+    """Drivers stop at a step: 0, before they register; 1, before their first commit."""
+
+    at: int | None = None
+
+    def _start(self, pod: Pod) -> Process:
+        process = super()._start(pod)
+        if process.role == "writer":
+            process.hang_at = self.at
+        return process
+
+
+def world_of(at: int | None, **writer: Any) -> Hanging:
+    world = Hanging()
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    world.at = at
+    spec = {"stop": {"graceSeconds": GRACE}, "retryPolicy": {"limit": 3, "backoffSeconds": 60}, **writer}
+    world.make_writer("load", readyDeadlineSeconds=READY, commitDeadlineSeconds=COMMIT, **spec)
+    return world
+
+
+def attempts(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (world.writers["load"].get("status") or {}).get("attempts") or []
+    return found
+
+
+def late(world: World) -> dict[str, Any]:
+    return world.condition(world.writers["load"], "Late")
+
+
+def ended(world: World) -> bool:
+    return bool(attempts(world)) and bool(attempts(world)[0].get("class"))
+
+
+@pytest.mark.parametrize("another_operator", [False, True])
+def test_a_driver_that_is_never_ready_is_stopped(another_operator: bool) -> None:
+    """The time is in status: another operator goes on counting."""
+    world = world_of(0)
+    world.run(lambda w: bool(attempts(w)) and "runningTime" in attempts(w)[0])
+    began = world.now
+    assert late(world)["status"] == "False"
+    world.run(lambda w: late(w)["status"] == "True")
+    assert READY / 2 < world.now - began < READY / 2 + 10
+    assert late(world)["reason"] == "NotReady"
+    if another_operator:
+        world.timers.clear()
+    world.run(ended)
+    assert READY < world.now - began < READY + GRACE + 15
+    (entry,) = attempts(world)
+    assert (entry["class"], entry["stoppedFor"]) == ("ReadyDeadlineExceeded", "ReadyDeadlineExceeded")
+    assert entry["message"].startswith(f"its driver was not registered within {READY} s")
+    assert "readyTime" not in entry
+    assert late(world)["reason"] == "InTime", "no attempt runs"
+
+
+def test_a_driver_that_does_not_commit_is_stopped() -> None:
+    world = world_of(1)
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    began = world.now
+    world.run(lambda w: late(w)["status"] == "True")
+    assert COMMIT / 2 < world.now - began < COMMIT / 2 + 10
+    assert late(world)["reason"] == "NoCommit"
+    world.run(ended)
+    assert COMMIT < world.now - began < COMMIT + GRACE + 15
+    assert attempts(world)[0]["class"] == "CommitDeadlineExceeded"
+    world.at = None
+    world.run(lambda w: w.is_true(w.writers["load"], "Succeeded"))
+    assert [each["class"] for each in attempts(world)] == ["CommitDeadlineExceeded", "Succeeded"]
+
+
+def test_a_run_fails_at_once_if_its_author_says_so() -> None:
+    limits = [{"class": "CommitDeadlineExceeded", "limit": 0}]
+    world = world_of(1, retryPolicy={"limit": 3, "backoffSeconds": 1, "classLimits": limits})
+    world.run(lambda w: w.is_true(w.writers["load"], "Finished"))
+    assert [each["class"] for each in attempts(world)] == ["CommitDeadlineExceeded"]
+    assert "no commit within" in world.condition(world.writers["load"], "Stalled")["message"]
+
+
+def test_a_commit_begins_the_time_anew() -> None:
+    world = world_of(1)
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    process = world.writer_process("load")
+    assert process is not None
+    for commits in range(1, 4):
+        world.run(lambda w: late(w)["status"] == "True")
+        completed = datetime.fromtimestamp(world.now_ms / 1000, tz=UTC).strftime("%Y%m%d%H%M%S000")
+        process.commits, process.instant = commits, completed
+        told = world.attempt_report(process).but(last_completion_time=completed)
+        world.put(f"report/attempt/{process.attempt}", told.to_json())
+        world.run(lambda w: late(w)["status"] == "False", seconds=10)
+    assert [each.get("class") for each in attempts(world)] == [None]
+
+
+def test_a_driver_that_does_not_end_is_fenced_for_its_deadline() -> None:
+    world = world_of(1)
+    world.run(lambda w: bool(attempts(w)) and "stoppedFor" in attempts(w)[0])
+    assert late(world)["message"].startswith("it is being stopped: no commit within")
+    process = world.writer_process("load")
+    assert process is not None
+    process.ignores_sigterm = True
+    for name, pod in world.pods.items():
+        if name.startswith("load"):
+            pod.delete_grace = 1000
+    world.run(lambda w: f"settle/{process.inc}" in w.kv)
+    assert world.kv[f"settle/{process.inc}"].value["reason"] == Reason.OVERDUE
+
+
+def test_a_stream_has_no_deadline_to_commit() -> None:
+    world = world_of(1, streaming={"intervalSeconds": 1})
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    for _ in range(2 * COMMIT):
+        world.reconcile()
+        world.tick()
+    assert [each.get("class") for each in attempts(world)] == [None]
