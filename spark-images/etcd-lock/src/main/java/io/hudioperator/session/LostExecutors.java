@@ -29,13 +29,13 @@ public final class LostExecutors {
     private static final int ASKED_AGAIN = 100;
 
     private static final AtomicLong REPEATED = new AtomicLong();
-    /** Executors that the driver has lost since it began. Spark's own list of them forgets the oldest. */
+    /** Executors that the driver has lost since it began; Spark's own list forgets the oldest. */
     private static final AtomicLong LOST = new AtomicLong();
 
     private static volatile SparkContext driver;
 
     private final Map<String, Long> atBegin = new ConcurrentHashMap<>();
-    /** Completed instants whose records stand, because the number was not known at their release. */
+    /** Completed instants whose records stand: the number was not known at their release. */
     private final Set<String> kept = ConcurrentHashMap.newKeySet();
 
     private final LongUnaryOperator lost;
