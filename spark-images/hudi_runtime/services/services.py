@@ -201,7 +201,7 @@ class Services(LongTask):
             # only, and counted.
             self._save(kind, ahead if pending else replace(ahead, instant="", message=""))
             self._enter_pool(f"{kind} of {self._label}")
-            done = self._act(kind, record.instant, pending, ahead)
+            done = self._act(kind, record.instant, pending, ahead, after)
             took = int((time.monotonic() - started) * 1000)
             result = replace(
                 after,
@@ -222,7 +222,9 @@ class Services(LongTask):
                 kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000)
             )
 
-    def _act(self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone) -> Done:
+    def _act(
+        self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone, after: ServiceDone
+    ) -> Done:
         options = self._wanted[kind].options if kind in self._wanted else {}
         if not pending and kind in _REWRITING and not commits(self._actions.table.timeline()):
             return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
@@ -238,10 +240,12 @@ class Services(LongTask):
         do = self._actions.clustering if kind is Service.CLUSTERING else self._actions.compaction
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
+        # What is planned is executed until it is completed, so what asked for it is served (F548).
+        served = replace(ahead, nonce=after.nonce, run=after.run)
         return do.run(
             options,
             planned=lambda planned, left_out: self._save(
-                kind, replace(ahead, instant=planned, message="", left_out=left_out)
+                kind, replace(served, instant=planned, message="", left_out=left_out)
             ),
         )
 
@@ -279,7 +283,10 @@ class Services(LongTask):
                     record = replace(record, left_out=len(self._actions.backoff.partitions(now_ms())) + 1)
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))
-            self._save(kind, replace(record, instant=read(current, ServiceDone).instant if current else ahead.instant))
+            known = read(current, ServiceDone) if current else ahead
+            withdrawn = failure.kind is FailureClass.WRITE_CONFLICT
+            served = ahead if withdrawn else known
+            self._save(kind, replace(record, instant=known.instant, nonce=served.nonce, run=served.run))
         except Exception as second:
             self._say(kind, f"not recorded: {type(second).__name__}")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_agent import RUNTIME, SERVICES, SETTLING, TRIGGERS, a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
-from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
+from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
@@ -259,6 +259,53 @@ TENDING = (
             "if records.other_agents(self._session.inc):",
         ),
         f"{SERVICES}::test_settling_and_other_agents_come_first",
+    ),
+    mutation(
+        "what-was-planned-serves-nobody",
+        "F548",
+        "a service that was asked for once runs twice, because its first run failed after its plan",
+        a("services/services", "served = replace(ahead, nonce=after.nonce, run=after.run)", "served = ahead"),
+        f"{SERVICES}::test_what_was_planned_serves_who_asked_for_it",
+    ),
+    mutation(
+        "a-withdrawn-plan-serves-who-asked",
+        "F548",
+        "a clustering that lost against a writer is not run for who asked for it",
+        a("services/services", "served = ahead if withdrawn else known", "served = known"),
+        f"{SERVICES}::test_a_plan_that_was_withdrawn_serves_nobody",
+    ),
+    mutation(
+        "programs-have-to-commit",
+        "F546",
+        "a program that commits all the time is stopped because nobody hears of it",
+        Edit(
+            "operator/hudi_operator/plan/writers/deadlines.py",
+            "if writer.streaming_seconds is not None or writer.application is not None:",
+            "if writer.streaming_seconds is not None:",
+        ),
+        "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_program_has_no_deadline_to_commit",
+    ),
+    mutation(
+        "a-clock-that-steps-stops-attempts",
+        "F547",
+        "a step of the operator's clock ends attempts of all tenants",
+        Edit(
+            "operator/hudi_operator/plan/writers/deadlines.py",
+            "return view.now_ms if view.observed.api_now_ms is None else min(view.now_ms, view.observed.api_now_ms)",
+            "return view.now_ms",
+        ),
+        "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_clock_that_steps_forward_stops_nobody",
+    ),
+    mutation(
+        "an-ended-attempt-is-seen-running",
+        "F547",
+        "status says of an attempt that it was first seen running hours after its end",
+        Edit(
+            "operator/hudi_operator/plan/writers/attempts.py",
+            '(now if running and not entry.class_ else "")',
+            '(now if running else "")',
+        ),
+        "tests/tiers/unit/plan/writers/test_deadlines.py::test_an_attempt_that_has_ended_is_not_seen_running",
     ),
     mutation(
         "services-wait-for-every-lost-race",

@@ -129,12 +129,16 @@ def follow(view: View, writer: WriterView) -> Progress:
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
     due = deadlines.current(view, spec, active, entries[-1])
-    if due is not None and due.over(view.now_ms) and not entries[-1].stopped_for:
+    if due is not None and due.over(deadlines.clock_ms(view)) and not entries[-1].stopped_for:
         entries = [*entries[:-1], entries[-1].but(stopped_for=due.class_, message=due.message)]
     if stopping(view, spec) or ending_for_change.asks(view, active) or entries[-1].stopped_for:
         return _stop(view, spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
-    again = LONGEST_PAUSE_SECONDS if due is None else min(LONGEST_PAUSE_SECONDS, due.next_ms(view.now_ms) / 1000 + 1)
+    again = (
+        LONGEST_PAUSE_SECONDS
+        if due is None
+        else min(LONGEST_PAUSE_SECONDS, due.next_ms(deadlines.clock_ms(view)) / 1000 + 1)
+    )
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after, requeue=again)
 
 
@@ -172,8 +176,8 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
         pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
         gated=entry.gated or (pod is not None and bool(pod.gates)),
         ungated_time=entry.ungated_time or (now if ungated else ""),
-        running_time=entry.running_time or (now if running else ""),
-        ready_time=entry.ready_time or (now if registered else ""),
+        running_time=entry.running_time or (now if running and not entry.class_ else ""),
+        ready_time=entry.ready_time or (now if registered and not entry.class_ else ""),
         incarnation=registered or entry.incarnation or report.inc,
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
@@ -222,7 +226,13 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
     due = deadlines.current(view, writer, attempt, last)
     if outcome.retried and last.stopped_for:
         kind, message = last.stopped_for, last.message
-    elif outcome.retried and attempt.pod is not None and due is not None and due.never_ran and due.over(view.now_ms):
+    elif (
+        outcome.retried
+        and attempt.pod is not None
+        and due is not None
+        and due.never_ran
+        and due.over(deadlines.clock_ms(view))
+    ):
         kind, message = due.class_, due.message
     entry = last.but(
         class_=kind,
@@ -256,7 +266,7 @@ def _without_pod(
             requeue=1,
         )
     due = deadlines.current(view, writer, attempt, entries[-1])
-    overdue = due is not None and due.over(view.now_ms)
+    overdue = due is not None and due.over(deadlines.clock_ms(view))
     if not startable or stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)

@@ -1,9 +1,10 @@
 """Deadlines of an attempt: until its driver runs, until it is registered, until it commits.
 
-One of them applies at a time, by what the attempt has reached. All are counted by the operator's
-wall clock from times in the attempt's status, so that they outlive an operator. After half of the
-time the writer's condition ``Late`` says what is awaited; after all of it the attempt is stopped
-like a suspended writer, and the class of its end is that of the deadline.
+One of them applies at a time, by what the attempt has reached. All are counted from times in the
+attempt's status, so that they outlive an operator, and by the earlier one of its clock and the API
+server's: a clock that steps forward stops nobody (F547). After half of the time the writer's
+condition ``Late`` says what is awaited; after all of it the attempt is stopped like a suspended
+writer, and the class of its end is that of the deadline.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.conditions import Condition
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core.view import Attempt, View, WriterView
-from hudi_operator.plan.gate.gate import timeline_report
 
 CONDITION = "Late"
 
@@ -57,6 +57,11 @@ class Deadline:
     def message(self) -> str:
         """One line."""
         return self.awaited.splitlines()[0][: classify.MESSAGE_LIMIT]
+
+
+def clock_ms(view: View) -> int:
+    """The time by which deadlines are over, in Unix milliseconds."""
+    return view.now_ms if view.observed.api_now_ms is None else min(view.now_ms, view.observed.api_now_ms)
 
 
 def current(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> Deadline | None:
@@ -102,13 +107,17 @@ def _ready(writer: WriterSpec, entry: AttemptEntry) -> Deadline | None:
 
 
 def _commit(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> Deadline | None:
-    """None for an incarnation that is fenced: its end is awaited already."""
-    if writer.streaming_seconds is not None or not any(not i.fenced and i.record is None for i in attempt.incs):
+    """None for an incarnation that is fenced: its end is awaited already.
+
+    A program that writes by itself reports its commits at its end only, so nobody knows when it has
+    committed last (F546).
+    """
+    if writer.streaming_seconds is not None or writer.application is not None:
+        return None
+    if not any(not i.fenced and i.record is None for i in attempt.incs):
         return None
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
-    # A program that writes by itself reports its commits at its end only; the agent sees them.
-    seen = [c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id]
-    last = conditions.hudi_time(max(report.last_completion_time, *seen, ""))
+    last = conditions.hudi_time(report.last_completion_time)
     stage = f"its stage is {report.stage}" if report.stage else "it has reported no stage"
     return _of(
         classify.COMMIT_DEADLINE_EXCEEDED,
@@ -143,6 +152,6 @@ def _late(view: View, writer: WriterView, entry: AttemptEntry | None) -> tuple[s
     if entry.stopped_for:
         return entry.stopped_for, f"it is being stopped: {entry.message}"
     due = current(view, writer.active.writer, writer.active, entry)
-    if due is None or not due.late(view.now_ms):
+    if due is None or not due.late(clock_ms(view)):
         return "", ""
     return due.class_, f"more than half of the time is over: {due.message}"

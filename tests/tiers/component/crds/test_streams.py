@@ -121,6 +121,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.streaming", "streaming needs source.files, source.hudi or source.kafka"),
     ),
     (
+        "a-deadline-to-commit",
+        {**kafka(), "streaming": {}, "commitDeadlineSeconds": 3600},
+        ("spec.commitDeadlineSeconds", "cannot be combined with streaming"),
+    ),
+    (
+        "a-program-with-a-deadline-to-commit",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "commitDeadlineSeconds": 3600},
+        ("spec.commitDeadlineSeconds", "cannot be combined with application"),
+    ),
+    (
         "a-program",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "streaming": {}},
         ("spec.streaming", "streaming needs"),

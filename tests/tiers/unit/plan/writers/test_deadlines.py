@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from hudi_contract.settle import Reason
+from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_store import Pod, Process
-from tests.support.world.simulated_world import World
+from tests.support.world.simulated_world import CONFIG, World
 
 READY, COMMIT = 60, 120
 GRACE = 5
@@ -130,3 +134,48 @@ def test_a_stream_has_no_deadline_to_commit() -> None:
         world.reconcile()
         world.tick()
     assert [each.get("class") for each in attempts(world)] == [None]
+
+
+def test_a_program_has_no_deadline_to_commit() -> None:
+    """F546: its commits are known at its end only, and one that committed all the time was stopped.
+
+    New objects are refused; this one was stored before.
+    """
+    world = world_of(1, source=None, application={"mainFile": "local:///opt/job.py"})
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    for _ in range(2 * COMMIT):
+        world.reconcile()
+        world.tick()
+    assert [each.get("class") for each in attempts(world)] == [None]
+    assert late(world)["status"] == "False"
+
+
+def test_a_clock_that_steps_forward_stops_nobody() -> None:
+    """F547: by the API server's clock nothing is over."""
+    world = world_of(1)
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    observed = world.observe()
+    ahead = replace(observed, now_ms=observed.now_ms + 10 * COMMIT * 1000, api_now_ms=observed.now_ms)
+    assert "stoppedFor" not in statuses(plan_table(ahead, CONFIG))
+    both = replace(ahead, api_now_ms=ahead.now_ms)
+    assert "stoppedFor" in statuses(plan_table(both, CONFIG))
+
+
+def statuses(plan: act.Plan) -> str:
+    """What is written of the writers."""
+    return json.dumps(
+        [a.status for a in plan.actions if isinstance(a, act.UpdateStatus) and a.kind == "HudiWriter"], default=str
+    )
+
+
+def test_an_attempt_that_has_ended_is_not_seen_running() -> None:
+    """Its pod is kept, and says that it ran."""
+    world = world_of(None, retryPolicy={"limit": 0})
+    world.run(lambda w: w.is_true(w.writers["load"], "Finished"))
+    entry = world.writers["load"]["status"]["attempts"][0]
+    for name in ("runningTime", "readyTime"):
+        entry.pop(name)
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    assert not {"runningTime", "readyTime"} & attempts(world)[0].keys()

@@ -288,6 +288,41 @@ def test_a_run_that_a_person_asks_for_is_served_once() -> None:
     assert world.consider(clean={"run": "two"}) == [("clean", frozenset())]
 
 
+@pytest.mark.parametrize("how", ["schedule", "person"])
+def test_what_was_planned_serves_who_asked_for_it(how: str) -> None:
+    """F548: the plan of a run that failed is executed until it is completed, and then a second run
+    followed at once.
+    """
+    kind = Service.CLUSTERING
+    asked = {"nonce": "2026-11-22T03:00:00Z"} if how == "schedule" else {"run": "one"}
+    world = World(order(kind, None if how == "schedule" else 99, scheduled=how == "schedule"))
+    world.outcome = OSError("disk full")
+    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert world.record(kind)["result"] == "Failed"
+    world.names.append(f"{T1}.clustering.requested")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending")
+    world.patience(kind)
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider(clustering=asked) == [("clustering again", (T1, 1))]
+    world.names.remove(f"{T1}.clustering.requested")
+    world.session.etcd.keys.pop(f"instant/{T1}", None)
+    assert world.record(kind)["result"] == "Completed"
+    assert (world.record(kind).get("run"), world.record(kind)["nonce"]) == (asked.get("run"), asked.get("nonce", ""))
+    assert world.consider(clustering=asked) == []
+
+
+def test_a_plan_that_was_withdrawn_serves_nobody() -> None:
+    kind, asked = Service.CLUSTERING, {"run": "one"}
+    world = World(order(kind, 99))
+    world.outcome = RuntimeFailure(FailureClass.WRITE_CONFLICT, "a writer was faster")
+    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert world.record(kind)["result"] == "Postponed"
+    world.patience(kind)
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert world.record(kind)["run"] == "one"
+
+
 def test_a_run_that_was_asked_for_waits_as_any_other() -> None:
     """For the gate of a change, and for what is being settled (I12, F434)."""
     world = World(order(Service.CLEAN, 99))

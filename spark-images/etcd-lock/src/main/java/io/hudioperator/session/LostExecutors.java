@@ -28,6 +28,8 @@ public final class LostExecutors {
     /** Of those whose end could not be told, so many are asked about with one release. */
     private static final int ASKED_AGAIN = 100;
 
+    private static final String QUEUE = "hudi-operator";
+
     private static final AtomicLong REPEATED = new AtomicLong();
     /** Executors that the driver has lost since it began; Spark's own list forgets the oldest. */
     private static final AtomicLong LOST = new AtomicLong();
@@ -55,19 +57,23 @@ public final class LostExecutors {
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
     public static void drivenBy(SparkContext context) {
         driver = context;
-        context.addSparkListener(new SparkListener() {
-            @Override
-            public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-                if (submitted.stageInfo().attemptNumber() > 0) {
-                    REPEATED.incrementAndGet();
-                }
-            }
+        // a queue of its own: a full one drops events, and listeners of a program may be slow
+        context.listenerBus()
+                .addToQueue(
+                        new SparkListener() {
+                            @Override
+                            public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
+                                if (submitted.stageInfo().attemptNumber() > 0) {
+                                    REPEATED.incrementAndGet();
+                                }
+                            }
 
-            @Override
-            public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-                LOST.incrementAndGet();
-            }
-        });
+                            @Override
+                            public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+                                LOST.incrementAndGet();
+                            }
+                        },
+                        QUEUE);
     }
 
     /**
