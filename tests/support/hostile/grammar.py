@@ -189,6 +189,7 @@ class Generator:
                 "enabled": (True, False), "afterCommits": (1, 100), "schedule": self._schedule,
                 "window": lambda: {**self._schedule(), "durationSeconds": draw.one((60, 3600))},
             }) | section  # fmt: skip
+            found[name] |= Draw(self._seed, f"run {name}").fields(0.1, {"runNonce": ("1", "a:b")})
         return {"services": found}
 
     def _schedule(self) -> JsonDict:
@@ -215,7 +216,6 @@ class Generator:
             "image": lambda: draw.some(IMAGES, 2), "imagePullSecrets": lambda: [{"name": draw.some(SECRETS, 2)}],
             "serviceAccountName": lambda: draw.some(ACCOUNTS, 2), "priority": (-1000, 0, 1000),
             "activeDeadlineSeconds": (60, 31_536_000), "startDeadlineSeconds": (30, 86400),
-            "readyDeadlineSeconds": (30, 86400), "commitDeadlineSeconds": (60, 31_536_000),
             "stop": ({"graceSeconds": 1}, {"graceSeconds": 3600}), "restartNonce": ("1", "a:b"),
             "suspend": (True, False), "retryPolicy": self._retries,
             "podHistory": lambda: draw.fields(0.7, {"limit": (0, 10), "ttlSecondsAfterFinished": (0, 60)}),
@@ -225,6 +225,9 @@ class Generator:
         if writer.get("operation") == "InsertOverwrite" and draw.chance(0.5):
             writer["overwrite"] = draw.one(({}, {"scope": "Table"}, {"scope": "Table", "ifEmpty": "Truncate"}))
         writer |= self._validations()
+        writer |= Draw(self._seed, "deadlines").fields(0.05, {
+            "readyDeadlineSeconds": (30, 86400), "commitDeadlineSeconds": (60, 31_536_000),
+        })  # fmt: skip
         if table["partitionFields"] and draw.chance(0.1):
             writer["partitions"] = draw.one((["2026-*"], ["day=2026-01-01", "*"], [draw.text("a")]))
         if draw.chance(0.05):

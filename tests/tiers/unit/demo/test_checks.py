@@ -15,7 +15,7 @@ import pytest
 from demo import checks, flights
 from demo.executors import from_event_log
 from demo.lake import DataFile, Instant
-from demo.picture import Bar, cells
+from demo.picture import Axis, Bar, cells
 
 T = [f"2026010100{n:02d}00000" for n in range(30)]
 DONE = frozenset({"requested", "inflight", "completed"})
@@ -165,7 +165,7 @@ def test_the_picture_shows_each_bar_where_it_was() -> None:
     row = "".join(
         character
         for character, _ in cells(
-            [Bar("a", 0, 2, "commit"), Bar("a", 4, 6, "killed"), Bar("a", 9, 9.5, "refused")], 0, 10, 10
+            [Bar("a", 0, 2, "commit"), Bar("a", 4, 6, "killed"), Bar("a", 9, 9.5, "refused")], Axis(0, 10, 10)
         )
     )
     assert row == "██▌ ▒▒☠  ✗"
