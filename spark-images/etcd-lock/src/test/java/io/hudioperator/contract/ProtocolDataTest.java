@@ -39,6 +39,9 @@ class ProtocolDataTest {
             "Duplicates", Words.Duplicates.values(),
             "Phase", Words.Phase.values());
 
+    /** Of settle records, which this module does not write. */
+    private static final Set<String> WORDS_OF_OTHERS = Set.of("Outcome");
+
     private static Set<String> named(String section) {
         Set<String> names = new TreeSet<>();
         ProtocolData.data().get(section).fieldNames().forEachRemaining(names::add);
@@ -55,7 +58,9 @@ class ProtocolDataTest {
     /** The operator compares its own with the same file. */
     @Test
     void everyStatePhaseRoleAndModeIsInTheDataFileAndTheOtherWayRound() {
-        assertEquals(named("words"), new TreeSet<>(WORDS.keySet()));
+        Set<String> known = new TreeSet<>(WORDS_OF_OTHERS);
+        known.addAll(WORDS.keySet());
+        assertEquals(named("words"), known);
         WORDS.forEach((name, values) -> {
             List<String> told = new ArrayList<>();
             ProtocolData.data().get("words").get(name).forEach(word -> told.add(word.asText()));
