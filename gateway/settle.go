@@ -158,22 +158,34 @@ func (r *rules) settle(ctx context.Context, put *pb.PutRequest, in branch) error
 		delete(fields, "instants")
 		delete(fields, "times")
 	}
-	for name := range before {
-		if !reflect.DeepEqual(before[name], after[name]) && !sameElements(before[name], after[name]) {
-			return denied("%q: an agent does not change %q of a settle record", put.Key, clip([]byte(name)))
-		}
-	}
-	for name, field := range after {
-		if _, known := before[name]; !known && !isEmpty(field) {
-			return denied("%q: an agent does not add %q to a settle record", put.Key, clip([]byte(name)))
-		}
+	if name, differ := differing(before, after, sameElements); differ {
+		return denied("%q: an agent does not change %q of a settle record", put.Key, clip([]byte(name)))
 	}
 	return nil
 }
 
-// sameElements says whether two objects have the same names, and objects under each of them that differ in
-// empty fields only, which a newer version has more.
+// differing is the name of a field that two objects do not have in common; false: there is none. A field that
+// only the later one has, and that is empty, is of a newer version.
+func differing(before, after map[string]any, same func(any, any) bool) (string, bool) {
+	for name, field := range before {
+		if !same(field, after[name]) {
+			return name, true
+		}
+	}
+	for name, field := range after {
+		if _, known := before[name]; !known && !isEmpty(field) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// sameElements says whether two values are equal, or are objects of the same names, such as pods by their
+// uid, whose elements are objects that do not differ.
 func sameElements(before, after any) bool {
+	if reflect.DeepEqual(before, after) {
+		return true
+	}
 	old, isOld := before.(map[string]any)
 	now, isNow := after.(map[string]any)
 	if !isOld || !isNow || len(old) != len(now) {
@@ -185,15 +197,8 @@ func sameElements(before, after any) bool {
 		if !ok || !object {
 			return false
 		}
-		for field := range one {
-			if !reflect.DeepEqual(one[field], other[field]) {
-				return false
-			}
-		}
-		for field, value := range other {
-			if _, known := one[field]; !known && !isEmpty(value) {
-				return false
-			}
+		if _, differ := differing(one, other, reflect.DeepEqual); differ {
+			return false
 		}
 	}
 	return true

@@ -90,6 +90,7 @@ func TestAnAgentInventsNoPodAndNoProof(t *testing.T) {
 		"a field less":             but(t, `"abandoned":false,`, ""),
 		"a pod, with all fields 0": but(t, `"pods":{`, `"pods":{"uid-9":{},`),
 		"a new field":              but(t, `"inc":"inc-2",`, `"inc":"inc-2","bootId":"b",`),
+		"a field without a name":   but(t, `"inc":"inc-2",`, `"inc":"inc-2","":"x",`),
 		"a similar name":           but(t, `"inc":"inc-2",`, `"inc":"inc-2","Pods":{"uid-9":{"name":"theirs-1"}},`),
 		"back to the beginning":    but(t, `"phase":"RollingBack"`, `"phase":"Terminating"`),
 		"settled":                  but(t, `"phase":"RollingBack"`, `"phase":"Settled"`),

@@ -140,7 +140,7 @@ class Records:
     def settling(self) -> bool:
         """Whether an incarnation that has left instants, or may have, is not completely settled."""
         given_up = any(record.abandoned for record in self._instants)
-        return given_up or any(record.phase < Phase.Swept for record in self._settles) or self.rolling_back()
+        return given_up or any(record.phase < Phase.Swept for record in self._settles)
 
     def adopting(self) -> bool:
         """Whether instants of a table's former writers have no outcome yet."""
