@@ -22,7 +22,7 @@ IDENTITIES = (
         "a-repeated-release-is-denied",
         "F563",
         "a process whose release had no answer takes itself for the owner of the lock for ever",
-        g("rules", "	if created < gone {", "	if false {"),
+        g("rules", "	if created < gone {", "	if created < min(gone, 0) {"),
         _GO,
     ),
     mutation(
@@ -36,7 +36,7 @@ IDENTITIES = (
         "a-repeated-exit-is-denied",
         "F564",
         "a program whose clean exit had no answer runs again",
-        g("rules", '; err != nil || owner == "" {', "; err != nil {"),
+        g("rules", '; err != nil || owner == "" {', '; err != nil || owner == "nobody" {'),
         _GO,
     ),
     mutation(
