@@ -29,8 +29,8 @@ from tests.support.world.simulated_store import (
 )
 
 _RESTS, _LOOKS = 10, 5
-"""After so many looks in a row that changed nothing there is one in so many seconds, until one does.
-The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
+"""After so many looks in a row that changed nothing there is one in so many seconds, until one
+acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
 """
 
 
