@@ -19,6 +19,7 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
+from hudi_operator.control.driver_bindings import DriverBindings
 from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
@@ -88,6 +89,7 @@ class Executor:
         self._check_leader = check_leader
         self._credentials = credentials
         self._applied = applied or AppliedObjects()
+        self._bindings = DriverBindings(kubernetes, applied=self._applied, check_leader=check_leader)
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
@@ -108,6 +110,7 @@ class Executor:
             act.HoldConfigMap: self._hold_config_map,
             act.ReleaseConfigMap: self._release_config_map,
             act.DeleteObject: self._delete_object,
+            act.Unbind: self._unbind,
             act.PutGate: self._put_gate,
             act.PutAdmit: self._put_admit,
             act.DeleteAdmit: self._delete_admit,
@@ -276,7 +279,7 @@ class Executor:
     async def _apply(self, context: Context, action: act.Apply) -> bool:
         """Whether it was applied; else somebody else's ConfigMap has the name."""
         try:
-            await self._kubernetes.apply(action.manifest)
+            await self._apply_now(action.manifest)
         except Fatal:
             if not await self._foreign_file(context, action.manifest):
                 raise
@@ -284,6 +287,13 @@ class Executor:
         self._applied.applied(action.manifest)
         context.done.append(action)
         return True
+
+    async def _apply_now(self, manifest: JsonDict) -> None:
+        if manifest["kind"] != "RoleBinding":
+            await self._kubernetes.apply(manifest)
+            return
+        async with self._bindings.lock(manifest["metadata"]["namespace"]):
+            await self._kubernetes.apply(manifest)
 
     async def _ensure(self, context: Context, action: act.Ensure) -> None:
         """Apply what all pods of a namespace share, unless it is known to be there."""
@@ -448,6 +458,18 @@ class Executor:
     async def _delete_object(self, context: Context, action: act.DeleteObject) -> None:
         await self._kubernetes.delete(action.kind, action.namespace, action.name, uid=action.uid)
         context.done.append(action)
+
+    async def _unbind(self, context: Context, action: act.Unbind) -> None:
+        try:
+            deleted = await self._bindings.delete_unused(context.key[0], action.role, going=action.going)
+        except Fatal as error:
+            # Rights of an earlier chart: a person deletes them. A HudiTable goes all the same.
+            if self._logged.due((context.key, type(action).__name__)):
+                LOG.warning("%s: RoleBindings of accounts stay: %s", "/".join(context.key), error)
+            return
+        if deleted:
+            LOG.info("%s: deleted RoleBindings %s", "/".join(context.key), ", ".join(deleted))
+            context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
         key = _event_key(action)
