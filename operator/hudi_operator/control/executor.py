@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
 from hudi_operator.control.driver_bindings import DriverBindings
-from hudi_operator.control.event_limit import EventLimit
+from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
@@ -89,11 +88,13 @@ class Executor:
         self._check_leader = check_leader
         self._credentials = credentials
         self._applied = applied or AppliedObjects()
-        self._bindings = DriverBindings(kubernetes, applied=self._applied, check_leader=check_leader)
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
         self._logged = logged or Repeated()
+        self._bindings = DriverBindings(
+            kubernetes, applied=self._applied, check_leader=check_leader, logged=self._logged
+        )
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -279,7 +280,7 @@ class Executor:
     async def _apply(self, context: Context, action: act.Apply) -> bool:
         """Whether it was applied; else somebody else's ConfigMap has the name."""
         try:
-            await self._apply_now(action.manifest)
+            await self._bindings.apply(action.manifest)
         except Fatal:
             if not await self._foreign_file(context, action.manifest):
                 raise
@@ -287,13 +288,6 @@ class Executor:
         self._applied.applied(action.manifest)
         context.done.append(action)
         return True
-
-    async def _apply_now(self, manifest: JsonDict) -> None:
-        if manifest["kind"] != "RoleBinding":
-            await self._kubernetes.apply(manifest)
-            return
-        async with self._bindings.lock(manifest["metadata"]["namespace"]):
-            await self._kubernetes.apply(manifest)
 
     async def _ensure(self, context: Context, action: act.Ensure) -> None:
         """Apply what all pods of a namespace share, unless it is known to be there."""
@@ -460,19 +454,11 @@ class Executor:
         context.done.append(action)
 
     async def _unbind(self, context: Context, action: act.Unbind) -> None:
-        try:
-            deleted = await self._bindings.delete_unused(context.key[0], action.role, going=action.going)
-        except Fatal as error:
-            # Rights of an earlier chart: a person deletes them. A HudiTable goes all the same.
-            if self._logged.due((context.key, type(action).__name__)):
-                LOG.warning("%s: RoleBindings of accounts stay: %s", "/".join(context.key), error)
-            return
-        if deleted:
-            LOG.info("%s: deleted RoleBindings %s", "/".join(context.key), ", ".join(deleted))
+        if await self._bindings.delete_unused(context.key, action.role, going=action.going):
             context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        key = _event_key(action)
+        key = event_key(action)
         text = self._events.text(context.key, action, key)
         if text is None:
             return
@@ -606,14 +592,6 @@ def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence
         raise Refused(
             f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}", reason="OtherNamespace"
         )
-
-
-def _event_key(action: act.EmitEvent) -> str:
-    """Key that distinguishes two events of one reason.
-
-    The attempt, else the text without its numbers.
-    """
-    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:

@@ -329,7 +329,11 @@ OPTIONS = (
         "a-shell-starts-the-pods",
         "F131",
         "the image's entry point is a shell, which takes code from variables first",
-        Edit("spark-images/Dockerfile", '"python3", "-I", "/opt/hudi/entrypoint.py"]', '"bash", "/opt/hudi/entrypoint.sh"]'),
+        Edit(
+            "spark-images/Dockerfile",
+            '"python3", "-I", "/opt/hudi/entrypoint.py"]',
+            '"bash", "/opt/hudi/entrypoint.sh"]',
+        ),
         "tests/tiers/unit/layout/test_entrypoint.py::test_no_shell_reads_the_environment_first",
     ),
     mutation(

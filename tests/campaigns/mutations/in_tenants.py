@@ -1121,21 +1121,25 @@ TENANTS = (
         "what-is-known-to-be-there-is-deleted",
         "I6 availability",
         "a HudiTable that is made while its account's RoleBinding is deleted does not make it again",
-        o("control/driver_bindings", "            self._applied.forget(namespace)\n"),
+        o("control/driver_bindings", "        self._applied.forget(namespace)\n"),
         f"{BINDINGS}::test_a_table_that_is_made_at_that_moment_has_its_binding",
     ),
     mutation(
         "a-binding-is-made-before-its-deletion",
         "I6 availability",
         "a RoleBinding is applied between the question whether anybody uses it and its deletion",
-        o("control/executor", '        if manifest["kind"] != "RoleBinding":\n', '        if manifest["kind"]:\n'),
+        o(
+            "control/driver_bindings",
+            '        if manifest["kind"] != "RoleBinding":\n',
+            '        if manifest["kind"]:\n',
+        ),
         f"{BINDINGS}::test_a_table_that_is_made_at_that_moment_has_its_binding",
     ),
     mutation(
         "a-former-leader-deletes-bindings",
         "I6 availability",
         "an operator that was frozen deletes the RoleBinding of a table that another one has begun to serve",
-        o("control/driver_bindings", "                self._check_leader()\n"),
+        o("control/driver_bindings", "            self._check_leader()\n"),
         f"{BINDINGS}::test_a_former_leader_deletes_nothing",
     ),
     mutation(
@@ -1143,7 +1147,7 @@ TENANTS = (
         "availability",
         "with the rights of an earlier chart no HudiTable can be deleted",
         o(
-            "control/executor",
+            "control/driver_bindings",
             "        except Fatal as error:\n            # Rights of an earlier chart",
             "        except LookupError as error:\n            # Rights of an earlier chart",
         ),

@@ -234,7 +234,7 @@ KEPT_BINDINGS = {
     "hudi-driver-release": _binding({"kind": "ClusterRole", "name": "release-driver"}, {**LAKE, "name": "release"}),
     CONSENT.role: _reads_secrets(ITSELF),
 }
-"""With the operator's label, and none that it deletes: each differs in one way from those of accounts."""
+"""They have the operator's label, and each differs in one way from those that it deletes."""
 
 DRIVER = _of("Pod", "backfill")
 ELSEWHERE = _of("Pod", "backfill", serviceAccountName="default", automountServiceAccountToken=False)
@@ -497,7 +497,10 @@ CHANGES: dict[str, tuple[Callable[[Tenant], tuple[int, str]], str]] = {
     "a-persons-secret-deleted": (_delete("secret/of-a-person"), "forbidden"),
     "a-persons-binding": (_patch("rolebinding/of-a-person", LABELLED), "forbidden"),
     "a-persons-binding-deleted": (_delete("rolebinding/of-a-person"), "is none that the operator has made"),
-    "the-drivers-own-binding-deleted": (_delete("rolebinding/hudi-driver"), "of an account that it has bound to the role"),
+    "the-drivers-own-binding-deleted": (
+        _delete("rolebinding/hudi-driver"),
+        "of an account that it has bound to the role",
+    ),
     **{
         f"the-binding-{named}-deleted": (_delete(f"rolebinding/{named}"), "of an account that it has bound to the role")
         for named in KEPT_BINDINGS

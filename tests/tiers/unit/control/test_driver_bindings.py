@@ -103,7 +103,9 @@ class Namespace:
         self.changes.append(("finalizer", name))
 
 
-def _executor(ports: Namespace, told: AppliedObjects | None = None, check: Callable[[], None] = lambda: None) -> Executor:
+def _executor(
+    ports: Namespace, told: AppliedObjects | None = None, check: Callable[[], None] = lambda: None
+) -> Executor:
     return Executor(kubernetes=ports, etcd=ports, timers=Timers(), check_leader=check, applied=told)  # type: ignore[arg-type]
 
 
@@ -164,7 +166,9 @@ def test_a_driver_that_has_not_ended_keeps_it(role: str) -> None:
     """Whatever became of its table; it still starts and ends executors."""
     ports = Namespace()
     pod = _pod("lake", role)
-    ports.running = [replace(pod, name="a-1", labels={**pod.labels, naming.LABEL_AGENT: "a"})] if role != "driver" else [pod]
+    ports.running = (
+        [replace(pod, name="a-1", labels={**pod.labels, naming.LABEL_AGENT: "a"})] if role != "driver" else [pod]
+    )
     assert _deleted(ports) == [OTHER]
     ports.running = [replace(one, phase="Succeeded") for one in ports.running]
     assert _deleted(ports) == [LAKE]
@@ -191,7 +195,7 @@ def test_what_cannot_be_read_may_use_any_account() -> None:
 
 
 def test_no_other_binding_is_deleted() -> None:
-    """Of another release, of the namespace, of the operator itself, and what somebody has changed."""
+    """Of another release, of the operator itself, without its label, or changed by somebody."""
     ports = Namespace()
     theirs = _bindings(replace(CONFIG, driver_role="release-driver"))
     consent = consent_binding("ns", ConsentBindingConfig("hudi-driver-consent", "consent", "system"))
@@ -199,7 +203,10 @@ def test_no_other_binding_is_deleted() -> None:
     ports.bindings[LAKE] = theirs[LAKE]
     ports.bindings[OTHER]["subjects"].append({"kind": "User", "name": "ann"})
     ports.bindings["hudi-driver-consent"] = consent
-    ports.bindings["hudi-driver-more"] = {**_bindings()[LAKE], "metadata": {**_bindings()[LAKE]["metadata"], "name": "m"}}
+    ports.bindings["hudi-driver-more"] = {
+        **_bindings()[LAKE],
+        "metadata": {**_bindings()[LAKE]["metadata"], "name": "m"},
+    }
     unlabelled = _bindings()[LAKE]
     unlabelled["metadata"]["labels"] = {}
     ports.bindings["unlabelled"] = unlabelled
@@ -243,7 +250,7 @@ def test_a_former_leader_deletes_nothing() -> None:
 def test_a_table_that_is_made_at_that_moment_has_its_binding() -> None:
     """It was not there when the HudiTables were listed, and it knows that the binding is there."""
     ports, told = Namespace(), AppliedObjects()
-    made = act.Ensure({name: part for name, part in _bindings()[LAKE].items()})
+    made = act.Ensure(_bindings()[LAKE])
     made.manifest["metadata"].pop("uid")
 
     async def both() -> None:

@@ -70,7 +70,9 @@ def test_every_test_that_is_named_exists() -> None:
 def test_every_rule_has_a_mutation_that_must_be_caught() -> None:
     known = {*INVARIANTS, *FINDINGS}
     assert not {
-        one.id: one.breaks for one in MUTATIONS if not one.breaks or not set(one.breaks) <= {*known, AVAILABILITY, SECURITY}
+        one.id: one.breaks
+        for one in MUTATIONS
+        if not one.breaks or not set(one.breaks) <= {*known, AVAILABILITY, SECURITY}
     }
     missing = {rule for rule in known if not of(rule, MUTATIONS)}
     assert not missing & set(REQUIRED)
