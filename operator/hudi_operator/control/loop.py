@@ -162,8 +162,7 @@ class Reconciler:
         if self._executor.has_news(key, observed):
             # Status says at the next look what was refused.
             return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
-        acts = any(not isinstance(action, act.Unbind) for action in plan.actions)  # each look without a table has one
-        quiet = not (acts or done or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
+        quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])

@@ -28,6 +28,9 @@ from tests.support.world.simulated_store import (
     Process,
 )
 
+_AT_REST = (act.StartTimer, act.StopTimer, act.Unbind)
+"""What changes nothing where there is nothing to do."""
+
 
 class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
@@ -75,11 +78,11 @@ class World(Effects, Agents):
         raise AssertionError("did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}")
 
     def settle_down(self, seconds: int = 200) -> None:
-        """Run until nothing but timers is planned for 20 looks in a row: no livelock."""
+        """Run until nothing that changes anything is planned for 20 looks in a row: no livelock."""
         quiet = 0
         for _ in range(seconds):
             plan = self.reconcile()
-            quiet = quiet + 1 if all(isinstance(a, act.StartTimer | act.StopTimer) for a in plan.actions) else 0
+            quiet = quiet + 1 if all(isinstance(a, _AT_REST) for a in plan.actions) else 0
             if quiet >= 20:
                 return
             self.tick()
