@@ -36,6 +36,7 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         pod_ip=status.get("podIP") or "",
         reason=status.get("reason") or "",
         secrets=tuple(v["secret"].get("secretName", "") for v in spec.get("volumes") or () if v.get("secret")),
+        service_account=spec.get("serviceAccountName") or "",
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
-from hudi_operator.control.event_limit import EventLimit
+from hudi_operator.control.driver_bindings import DriverBindings
+from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
@@ -92,6 +92,9 @@ class Executor:
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
         self._logged = logged or Repeated()
+        self._bindings = DriverBindings(
+            kubernetes, applied=self._applied, check_leader=check_leader, logged=self._logged
+        )
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
             act.UpdateStatus: self._update_status,
@@ -108,6 +111,7 @@ class Executor:
             act.HoldConfigMap: self._hold_config_map,
             act.ReleaseConfigMap: self._release_config_map,
             act.DeleteObject: self._delete_object,
+            act.Unbind: self._unbind,
             act.PutGate: self._put_gate,
             act.PutAdmit: self._put_admit,
             act.DeleteAdmit: self._delete_admit,
@@ -276,7 +280,7 @@ class Executor:
     async def _apply(self, context: Context, action: act.Apply) -> bool:
         """Whether it was applied; else somebody else's ConfigMap has the name."""
         try:
-            await self._kubernetes.apply(action.manifest)
+            await self._bindings.apply(action.manifest)
         except Fatal:
             if not await self._foreign_file(context, action.manifest):
                 raise
@@ -449,8 +453,12 @@ class Executor:
         await self._kubernetes.delete(action.kind, action.namespace, action.name, uid=action.uid)
         context.done.append(action)
 
+    async def _unbind(self, context: Context, action: act.Unbind) -> None:
+        if await self._bindings.delete_unused(context.key, action.role, going=action.going):
+            context.done.append(action)
+
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        key = _event_key(action)
+        key = event_key(action)
         text = self._events.text(context.key, action, key)
         if text is None:
             return
@@ -584,14 +592,6 @@ def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence
         raise Refused(
             f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}", reason="OtherNamespace"
         )
-
-
-def _event_key(action: act.EmitEvent) -> str:
-    """Key that distinguishes two events of one reason.
-
-    The attempt, else the text without its numbers.
-    """
-    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:

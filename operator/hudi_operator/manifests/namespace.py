@@ -41,7 +41,7 @@ def namespace_objects(
     # One binding per account: tables of one namespace must not remove each other's accounts from a
     # shared binding.
     objects.extend(
-        _role_binding(namespace, f"hudi-driver-{name}", name, config.driver_role)
+        _role_binding(namespace, _binding_name(name), name, config.driver_role)
         for name in sorted(set(service_accounts) - {DRIVER_SERVICE_ACCOUNT, AGENT_SERVICE_ACCOUNT, ""})
     )
     if config.consent_binding.given:
@@ -128,3 +128,21 @@ def _role_binding(namespace: str, name: str, service_account: str, role: str, *,
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": of or namespace}],
     }
+
+
+def bound_account(binding: JsonDict, role: str) -> str:
+    """The account to which a table's own RoleBinding gives the role of drivers.
+
+    Empty: the object is none of those that the operator makes for accounts of tables, or somebody
+    has changed it.
+    """
+    meta, subjects = binding["metadata"], binding.get("subjects") or [{}]
+    account = str(subjects[0].get("name") or "")
+    made = _role_binding(meta["namespace"], _binding_name(account), account, role)
+    same = all(binding.get(part) == made[part] for part in ("roleRef", "subjects"))
+    own = naming.MANAGED.items() <= (meta.get("labels") or {}).items()
+    return account if same and own and meta["name"] == made["metadata"]["name"] else ""
+
+
+def _binding_name(account: str) -> str:
+    return f"{DRIVER_SERVICE_ACCOUNT}-{account}"

@@ -82,6 +82,8 @@ class PodFacts:
     """
     secrets: tuple[str, ...] = ()
     """Names of the Secrets that it mounts."""
+    service_account: str = ""
+    """The ServiceAccount under which it runs."""
 
 
 @dataclass(frozen=True)

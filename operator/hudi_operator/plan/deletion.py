@@ -18,7 +18,7 @@ from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import pod_proof
 from hudi_operator.plan.agent import agent_pods
-from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import held_config_maps
@@ -106,7 +106,7 @@ def plan_table(view: View) -> PartialPlan:
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
-        leave = (*held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
+        leave = (*_unbind(view), *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
         return PartialPlan.of(*leave, summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
     if restore is not None and not view.observed.namespace_terminating and gate.is_mine(view):
@@ -129,7 +129,8 @@ def plan_table(view: View) -> PartialPlan:
     ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    leave = (*leaving.actions, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
+    unbound = (*leaving.actions, *_unbind(view))
+    leave = (*unbound, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
     return PartialPlan(leave, ("nobody can hold the lock, the table may be deleted",))
 
 
@@ -148,6 +149,17 @@ def plan_giving_way(view: View) -> PartialPlan:
             leaving.actions, (f"releasing the gate for another HudiTable of the same path: waiting for {who}",), 2.0
         )
     return gate.plan_release(view)
+
+
+def _unbind(view: View) -> tuple[Action, ...]:
+    """The last HudiTable of an account takes the account's rights along.
+
+    Before the finalizer goes, so that an operator that ends in between does it again. Of two that
+    go at once each still counts for the other one: the look after the deletion does it then.
+    """
+    if view.observed.namespace_terminating:
+        return ()
+    return (Unbind(view.config.driver_role, going=view.table.ref.uid),)
 
 
 def _leave_agents(view: View) -> PartialPlan:

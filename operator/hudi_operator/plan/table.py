@@ -25,7 +25,7 @@ from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
-from hudi_operator.plan.core.actions import Action, Apply, PatchFinalizers, Plan, StopTimer, UpdateStatus
+from hudi_operator.plan.core.actions import Action, Apply, PatchFinalizers, Plan, StopTimer, Unbind, UpdateStatus
 from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
@@ -54,7 +54,7 @@ _CONDITIONS_OF_WAITING = (
 def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
     """The next step for one table and its writers. Pure; never raises for a bad object."""
     if observed.table is None:
-        return _plan_without_table(observed)
+        return _plan_without_table(observed, config)
     known, unreadable = observed.objects.table_spec
     if known is None:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
@@ -354,10 +354,11 @@ def _until(view: View, at_ms: int) -> float:
 # ---- when there is no table, or it is unreadable
 
 
-def _plan_without_table(observed: Observed) -> Plan:
+def _plan_without_table(observed: Observed, config: OperatorConfig) -> Plan:
     """Writers without a HudiTable wait, with a condition.
 
-    Deleted ones are removed when none of their pods is evidence.
+    Deleted ones are removed when none of their pods is evidence. Last of all go the rights of
+    accounts that a HudiTable which is gone has used, and no other one uses.
     """
     actions: list[Action] = list(held_config_maps.last(observed))
     for obj in observed.writers:
@@ -381,6 +382,8 @@ def _plan_without_table(observed: Observed) -> Plan:
         )
         if update is not None:
             actions.append(update)
+    if not observed.namespace_terminating:
+        actions.append(Unbind(config.driver_role))
     return Plan("the HudiTable does not exist: its writers wait", tuple(actions))
 
 

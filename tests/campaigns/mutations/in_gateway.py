@@ -705,6 +705,14 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "a-table-stores-without-end",
+        "F204",
+        "keys of one table fill etcd, and nobody commits any more",
+        g("limits", "	if use.size.keys > l.keys {", "	if use.size.keys > l.keys && l.keys < 0 {"),
+        f"{_TESTS}::test_a_table_that_fills_up_stops_itself",
+        _GO,
+    ),
+    mutation(
         "each-replica-grants-it-all",
         "F204",
         "a table may do at each gateway what it may do at all of them",

@@ -7,11 +7,13 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import MANIFESTS, o
-from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
+from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 WRITE = "WriteOptionsTest"
 
 HOSTILE = "tests/tiers/unit/api/test_hostile_specs.py"
+PINS = "tests/tiers/unit/layout/test_pins.py"
+NAMES = "charts/hudi-operator/templates/_names.tpl"
 
 OPTIONS = (
     mutation(
@@ -300,5 +302,66 @@ OPTIONS = (
         "a program's file is named through the folder above",
         o("api/spec", 'if "/../" in self.main_file:', "if not self.arguments and False:"),
         f"{HOSTILE}::test_ten_thousand_specs",
+    ),
+    mutation(
+        "any-option-of-the-jvm",
+        "F56 F131",
+        "an option of a JVM names a file with more options, or a command that it runs",
+        o(
+            "api/pod_settings",
+            "if not re.fullmatch(JAVA_OPTION, option):",
+            'if not re.fullmatch(JAVA_OPTION, option) and not option.startswith("-XX:"):',
+        ),
+        f"{HOSTILE}::test_an_attack",
+    ),
+    mutation(
+        "any-variable-is-a-users",
+        "F131",
+        "a variable of a pod names code that a shell, the loader or a JVM runs",
+        o(
+            "api/pod_settings",
+            "if re.fullmatch(OWNED_ENV, name.upper()):",
+            'if name.upper().startswith("HUDI_"):',
+        ),
+        f"{HOSTILE}::test_an_attack",
+    ),
+    mutation(
+        "a-shell-starts-the-pods",
+        "F131",
+        "the image's entry point is a shell, which takes code from variables first",
+        Edit(
+            "spark-images/Dockerfile",
+            '"python3", "-I", "/opt/hudi/entrypoint.py"]',
+            '"bash", "/opt/hudi/entrypoint.sh"]',
+        ),
+        "tests/tiers/unit/layout/test_entrypoint.py::test_no_shell_reads_the_environment_first",
+    ),
+    mutation(
+        "packages-without-a-hash",
+        "security",
+        "packages are installed in whatever version and content the index has today",
+        Edit("spark-images/Dockerfile", " --require-hashes", ""),
+        f"{PINS}::test_pip_installs_what_has_a_hash",
+    ),
+    mutation(
+        "a-base-image-by-its-tag",
+        "security",
+        "an image is built on whatever a tag means today",
+        Edit("Dockerfile", "grep -qE '@sha256:[0-9a-f]{64}$'", "grep -q ."),
+        f"{PINS}::test_a_base_image_is_named_by_digest_only",
+    ),
+    mutation(
+        "an-image-of-whoever-has-the-name",
+        "security",
+        "a chart without a registry names images that anybody may publish under these names",
+        (
+            Edit(NAMES, "{{- if not (or $own $root.Values.images.registry) }}", "{{- if false }}"),
+            Edit(
+                NAMES,
+                '(printf "%s/%s" $root.Values.images.registry (index . 1))',
+                '(printf "%s/%s" ($root.Values.images.registry | default "hudi-operator") (index . 1))',
+            ),
+        ),
+        "tests/tiers/component/crds/test_chart.py::test_images_are_named_with_their_registry",
     ),
 )

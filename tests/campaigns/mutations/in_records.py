@@ -54,6 +54,19 @@ READING = (
         "tests/tiers/unit/adapters/test_sizes.py::test_the_record_of_the_largest_driver_can_be_written",
     ),
     mutation(
+        "what-is-unreadable-is-empty",
+        "F46 I11",
+        "a value that no reader understands is one without fields, and nobody is told",
+        Edit(
+            "operator/hudi_contract/records.py",
+            'unreadable = wrong or ("" if isinstance(value, dict) else '
+            'f"is a JSON {_json_type(value)}, not an object")',
+            'unreadable = "" if wrong or isinstance(value, dict) else _json_type(value)[:0]',
+        ),
+        f"{UNREADABLE}::test_a_suspect_is_fenced_and_unlocked_whatever_stands_beside_it",
+        f"{UNREADABLE}::test_an_unreadable_settle_record_keeps_everything_of_its_incarnation",
+    ),
+    mutation(
         "a-lock-of-nobody-known-is-passed",
         "I1 F46",
         "a lock whose owner cannot be read is taken for somebody else's",

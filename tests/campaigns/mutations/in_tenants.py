@@ -21,6 +21,8 @@ LOOP = "tests/tiers/unit/control/test_loop.py"
 ROLES = "tests/tiers/unit/plan/test_roles.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
+DELETION = "tests/tiers/unit/plan/test_deletion.py"
+BINDINGS = "tests/tiers/unit/control/test_driver_bindings.py"
 
 TENANTS = (
     mutation(
@@ -96,8 +98,22 @@ TENANTS = (
         "whoever-comes-first-keeps-the-path",
         "F191",
         "a HudiTable that cannot reach its path keeps its owner out for ever",
-        o("plan/gate/turns", "(view.timer(gate.UNREACHED_TIMER) or 0.0) >= TRY_SECONDS", "TRY_SECONDS < 0"),
+        o("plan/gate/turns", "(view.timer(gate.UNREACHED_TIMER) or 0.0) >= _seconds(view)", "TRY_SECONDS < 0"),
         f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
+    ),
+    mutation(
+        "a-failure-is-work",
+        "F191",
+        "a HudiTable whose credentials may only list keeps the path for five minutes at a time",
+        o("plan/gate/turns", " and gate.timeline_report(view).error is None", ""),
+        f"{TURNS}::test_who_tells_of_a_failure_has_no_more_time",
+    ),
+    mutation(
+        "work-that-takes-long-is-given-up",
+        "F191 availability",
+        "of two HudiTables of a path neither ever comes to the end of reading a large table",
+        o("plan/gate/turns", "return WORK_SECONDS if at_work", "return TRY_SECONDS if at_work"),
+        f"{TURNS}::test_who_is_at_work_has_more_time",
     ),
     mutation(
         "a-table-that-was-reached-is-given-up",
@@ -1037,5 +1053,115 @@ TENANTS = (
             "{}",
         ),
         f"{TEMPLATED}::test_executors_say_that_their_template_names_a_priority_class",
+    ),
+    mutation(
+        "accounts-of-a-deleted-table-keep-their-rights",
+        "security",
+        "the account of a HudiTable that is deleted keeps the role of drivers",
+        o(
+            "plan/deletion",
+            "    return (Unbind(view.config.driver_role, going=view.table.ref.uid),)\n",
+            "    return ()\n",
+        ),
+        f"{DELETION}::test_the_rights_of_its_accounts_go_right_before_the_table",
+    ),
+    mutation(
+        "two-tables-that-go-at-once-leave-the-rights",
+        "security",
+        "each of two HudiTables that are deleted at once leaves the account's role to the other one",
+        o("plan/table", "        actions.append(Unbind(config.driver_role))\n", "        actions.extend(())\n"),
+        f"{DELETION}::test_the_look_after_the_deletion_asks_once_more",
+    ),
+    mutation(
+        "a-deleted-table-takes-the-rights-of-another",
+        "availability",
+        "the drivers of a table may start no executors after another table with their account was deleted",
+        o("control/driver_bindings", "            *accounts.values(),\n"),
+        f"{BINDINGS}::test_of_two_tables_with_one_account_the_last_one",
+    ),
+    mutation(
+        "the-account-of-a-writer-is-nobodys",
+        "availability",
+        "a writer with an account of its own may start no executors after some table was deleted",
+        o(
+            "control/driver_bindings",
+            "            *(spec.service_account_name for spec in writers if spec is not None),\n",
+        ),
+        f"{BINDINGS}::test_the_account_of_a_writer_counts_as_long_as_its_table",
+    ),
+    mutation(
+        "a-driver-loses-its-rights-before-its-end",
+        "availability",
+        "a driver that has not ended may neither start nor end executors",
+        o(
+            "control/driver_bindings",
+            "            *(pod.service_account for pod in pods if has_role(pod) and not containers.ended(pod)),\n",
+        ),
+        f"{BINDINGS}::test_a_driver_that_has_not_ended_keeps_it",
+    ),
+    mutation(
+        "an-account-that-cannot-be-read-is-unused",
+        "I11 availability",
+        "beside a HudiTable or HudiWriter that cannot be read every account loses the role of drivers",
+        o(
+            "control/driver_bindings",
+            "        if None in tables or None in writers:\n",
+            "        if None in tables and None in writers:\n",
+        ),
+        f"{BINDINGS}::test_what_cannot_be_read_may_use_any_account",
+    ),
+    mutation(
+        "rights-of-another-release-go",
+        "security",
+        "a RoleBinding of another release, or one to another role, is deleted",
+        o("manifests/namespace", 'for part in ("roleRef", "subjects"))', 'for part in ("subjects",))'),
+        f"{BINDINGS}::test_no_other_binding_is_deleted",
+    ),
+    mutation(
+        "what-is-known-to-be-there-is-deleted",
+        "I6 availability",
+        "a HudiTable that is made while its account's RoleBinding is deleted does not make it again",
+        o("control/driver_bindings", "        self._applied.forget(namespace)\n"),
+        f"{BINDINGS}::test_a_table_that_is_made_at_that_moment_has_its_binding",
+    ),
+    mutation(
+        "a-binding-is-made-before-its-deletion",
+        "I6 availability",
+        "a RoleBinding is applied between the question whether anybody uses it and its deletion",
+        o(
+            "control/driver_bindings",
+            '        if manifest["kind"] != "RoleBinding":\n',
+            '        if manifest["kind"]:\n',
+        ),
+        f"{BINDINGS}::test_a_table_that_is_made_at_that_moment_has_its_binding",
+    ),
+    mutation(
+        "a-former-leader-deletes-bindings",
+        "I6 availability",
+        "an operator that was frozen deletes the RoleBinding of a table that another one has begun to serve",
+        o("control/driver_bindings", "            self._check_leader()\n"),
+        f"{BINDINGS}::test_a_former_leader_deletes_nothing",
+    ),
+    mutation(
+        "a-right-that-is-missing-keeps-a-table",
+        "availability",
+        "with the rights of an earlier chart no HudiTable can be deleted",
+        o(
+            "control/driver_bindings",
+            "        except Fatal as error:\n            # Rights of an earlier chart",
+            "        except LookupError as error:\n            # Rights of an earlier chart",
+        ),
+        f"{BINDINGS}::test_without_the_right_a_table_goes_all_the_same",
+    ),
+    mutation(
+        "the-operator-deletes-any-binding",
+        "F126",
+        "the holder of the operator's token takes away rights that are not those of a table's account",
+        Edit(
+            f"{TEMPLATES}/admission-operator.yaml",
+            "      request.operation != 'DELETE' || (oldObject.roleRef.kind == 'ClusterRole' && ",
+            "      true || (oldObject.roleRef.kind == 'ClusterRole' && ",
+        ),
+        f"{CRDS}/test_operators_account.py::test_it_may_not_change",
     ),
 )

@@ -22,6 +22,8 @@ FINDINGS = tuple(
 """The findings of docs/design/findings.md, by number."""
 AVAILABILITY = "availability"
 """What no invariant asks for: that work goes on."""
+SECURITY = "security"
+"""Who may do what, and where code comes from: what has no number among the findings."""
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
 """What may not be without a mutation; of the later findings those are covered that the code has a
 place for.

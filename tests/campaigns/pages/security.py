@@ -39,8 +39,13 @@ FINDINGS = (
     Finding(
         "one table fills etcd for all (F204)",
         (f"{_IDENTITIES}::test_a_table_that_fills_up_stops_itself",),
+        ("a-table-stores-without-end", "each-replica-grants-it-all"),
     ),
-    Finding("a value that no reader understands stops its table", (f"{_UNIT}/plan/test_unreadable.py",)),
+    Finding(
+        "a value that no reader understands stops its table",
+        (f"{_UNIT}/plan/test_unreadable.py",),
+        ("what-is-unreadable-is-empty", "an-unreadable-gate-is-made-anew", "one-defect-stops-the-plan"),
+    ),
     Finding(
         "Secrets, accounts and images that a spec may name (F120, F121)",
         (
@@ -89,6 +94,7 @@ FINDINGS = (
     Finding(
         "options of JVM, environment and storage that run code (F131, F132)",
         (f"{_UNIT}/api/test_hostile_specs.py::test_an_attack", f"{_UNIT}/layout/test_entrypoint.py"),
+        ("any-option-of-the-jvm", "any-variable-is-a-users", "a-shell-starts-the-pods"),
     ),
     Finding(
         "evidence and decisions of the wrong people (F124, F125)",
@@ -106,7 +112,7 @@ FINDINGS = (
             f"{_CRDS}/test_operators_account.py::test_it_may_not_change",
             f"{_CRDS}/test_policies.py::test_the_operators_rights",
         ),
-        ("the-operator-deletes-any-pod", "secrets-are-read-everywhere"),
+        ("the-operator-deletes-any-pod", "the-operator-deletes-any-binding", "secrets-are-read-everywhere"),
     ),
     Finding(
         "paths of namespaces, and those that they share (F127, F191)",
@@ -130,6 +136,7 @@ FINDINGS = (
             f"{_E2E}/test_images.py",
             f"{_CHART}::test_images_are_named_with_their_registry",
         ),
+        ("packages-without-a-hash", "a-base-image-by-its-tag", "an-image-of-whoever-has-the-name"),
     ),
     Finding(
         "scratch space, metrics, secrets in messages, spellings of a path (F142, F143)",

@@ -177,6 +177,11 @@ class Effects(Store):
         if a.kind == "Pod" and pod is not None and pod.uid == a.uid:
             self._mark_deleted(pod, 30)
 
+    def _do_Unbind(self, a: act.Unbind) -> None:
+        assert not self.terminating, "they go with their namespace"
+        going = self.table["metadata"]["uid"] if self.table is not None else ""
+        assert a.going == going, "the accounts of a HudiTable that stays"
+
     def _do_EmitEvent(self, a: act.EmitEvent) -> None:
         self.events.append(a)
 

@@ -28,6 +28,8 @@ from tests.support.world.simulated_store import (
     Process,
 )
 
+_AT_REST = (act.StartTimer, act.StopTimer, act.Unbind)
+"""What changes nothing where there is nothing to do."""
 _RESTS, _LOOKS = 10, 5
 """After so many looks in a row that changed nothing there is one in so many seconds, until one
 acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
@@ -35,8 +37,8 @@ acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
 
 
 def _rests(plan: act.Plan) -> bool:
-    """Nothing but timers is planned."""
-    return all(isinstance(action, act.StartTimer | act.StopTimer) for action in plan.actions)
+    """Nothing that changes anything is planned."""
+    return all(isinstance(action, _AT_REST) for action in plan.actions)
 
 
 class World(Effects, Agents):
@@ -94,7 +96,7 @@ class World(Effects, Agents):
         self.run(lambda w: w.now >= end, seconds + 1)
 
     def settle_down(self, seconds: int = 200) -> None:
-        """Run until nothing but timers is planned for 20 looks in a row: no livelock."""
+        """Run until nothing that changes anything is planned for 20 looks in a row: no livelock."""
         quiet = 0
         for _ in range(seconds):
             quiet = quiet + 1 if _rests(self.reconcile()) else 0

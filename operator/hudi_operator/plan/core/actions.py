@@ -215,6 +215,20 @@ class DeleteObject(Action):
 
 
 @dataclass(frozen=True)
+class Unbind(Action):
+    """Delete the RoleBindings of accounts of tables that nothing in the look's namespace uses.
+
+    Who uses an account is read when it is performed. What the API server does not let the operator
+    read or delete stays, and nothing waits for it.
+    """
+
+    role: str
+    """The ClusterRole of drivers."""
+    going: str = ""
+    """Uid of a HudiTable that goes next and uses no account any more; empty: none."""
+
+
+@dataclass(frozen=True)
 class EmitEvent(Action):
     """One Kubernetes event on a HudiTable or HudiWriter.
 

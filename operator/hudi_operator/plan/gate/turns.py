@@ -16,8 +16,12 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import gate
 
-TRY_SECONDS = 300.0
+TRY_SECONDS = 60.0
 """How long a HudiTable may try to reach its table while another one has the same path."""
+WORK_SECONDS = 300.0
+"""The same while its agent is registered, which it is once the storage has answered, and has told
+of no failure: what there is to read takes its time.
+"""
 TURN_SECONDS = 60.0
 """How long a gate that was given up waits for those whose turn it is; then anybody may take it."""
 
@@ -33,9 +37,16 @@ def _disputed(view: View) -> bool:
     )
 
 
+def _seconds(view: View) -> float:
+    at_work = any(
+        i.is_agent and i.registration is not None and i.alive is not None and i.record is None for i in view.incs
+    )
+    return WORK_SECONDS if at_work and gate.timeline_report(view).error is None else TRY_SECONDS
+
+
 def is_over(view: View) -> bool:
     """True when this HudiTable had its time to reach the table, and others wait for it."""
-    return _disputed(view) and (view.timer(gate.UNREACHED_TIMER) or 0.0) >= TRY_SECONDS
+    return _disputed(view) and (view.timer(gate.UNREACHED_TIMER) or 0.0) >= _seconds(view)
 
 
 def waits(view: View) -> bool:
@@ -59,7 +70,7 @@ def plan_time(view: View) -> PartialPlan:
     if not _disputed(view):
         return PartialPlan() if age is None else PartialPlan((StopTimer(gate.UNREACHED_TIMER),))
     begun = () if age is not None else (StartTimer(gate.UNREACHED_TIMER),)
-    left = max(0.5, TRY_SECONDS - (age or 0.0))
+    left = max(0.5, _seconds(view) - (age or 0.0))
     return PartialPlan(begun, (f"another HudiTable has this path: {left:.0f} s are left to reach the table",), left)
 
 

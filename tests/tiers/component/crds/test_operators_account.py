@@ -94,7 +94,10 @@ def tenant(light_cluster: Cluster) -> Tenant:
     evidence = pod("with-evidence", name, {"spark-role": "executor"})
     evidence["metadata"]["finalizers"] = [EVIDENCE]
     light_cluster.apply(driver, evidence, *(_bare(name, of) for of in (OTHERS_DRIVER, driver["metadata"]["name"])))
-    return Tenant(light_cluster, name, made)
+    found = Tenant(light_cluster, name, made)
+    light_cluster.apply(*(o for o in made.values() if o["kind"] == "RoleBinding"))
+    light_cluster.apply(*(_meta(of, name=named)(found) for named, of in KEPT_BINDINGS.items()))
+    return found
 
 
 KEPT = ["example.org/kept"]
@@ -140,8 +143,9 @@ def test_what_it_changes_is_accepted(tenant: Tenant) -> None:
     assert code == 0, out
     code, out = tenant.patches("huditable/flights", {"status": {"observedGeneration": 1}}, "--subresource=status")
     assert code == 0, out
-    for what in (driver, _name(tenant.made, "ConfigMap", "backfill")):
-        assert tenant.sends("delete", *what.split("/"))[0] == 0
+    for what in (driver, _name(tenant.made, "ConfigMap", "backfill"), "RoleBinding/hudi-driver-lake"):
+        code, out = tenant.sends("delete", *what.split("/"))
+        assert code == 0, f"{what}: {out}"
 
 
 def _of(kind: str, prefix: str = "", **changes: Any) -> Callable[[Tenant], JsonDict]:
@@ -219,6 +223,18 @@ def _reads_secrets(*subjects: JsonDict) -> Callable[[Tenant], JsonDict]:
     """The binding of the role that reads Secrets, under its name."""
     return _meta(_binding({"kind": "ClusterRole", "name": CONSENT.role}, *subjects), name=CONSENT.role)
 
+
+LAKE = {"kind": "ServiceAccount", "name": "lake"}
+KEPT_BINDINGS = {
+    "hudi-driver-other": _binding(DRIVERS, LAKE),
+    "hudi-driver-ann": _binding(DRIVERS, {"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}),
+    "hudi-driver-both": _binding(DRIVERS, {**LAKE, "name": "both"}, LAKE),
+    "hudi-driver-elsewhere": _binding(DRIVERS, {**LAKE, "name": "elsewhere", "namespace": "kube-system"}),
+    "hudi-driver-viewer": _binding({"kind": "ClusterRole", "name": "view"}, {**LAKE, "name": "viewer"}),
+    "hudi-driver-release": _binding({"kind": "ClusterRole", "name": "release-driver"}, {**LAKE, "name": "release"}),
+    CONSENT.role: _reads_secrets(ITSELF),
+}
+"""They have the operator's label, and each differs in one way from those that it deletes."""
 
 DRIVER = _of("Pod", "backfill")
 ELSEWHERE = _of("Pod", "backfill", serviceAccountName="default", automountServiceAccountToken=False)
@@ -480,6 +496,15 @@ CHANGES: dict[str, tuple[Callable[[Tenant], tuple[int, str]], str]] = {
     "a-persons-secret": (_patch("secret/of-a-person", LABELLED), "forbidden"),
     "a-persons-secret-deleted": (_delete("secret/of-a-person"), "forbidden"),
     "a-persons-binding": (_patch("rolebinding/of-a-person", LABELLED), "forbidden"),
+    "a-persons-binding-deleted": (_delete("rolebinding/of-a-person"), "is none that the operator has made"),
+    "the-drivers-own-binding-deleted": (
+        _delete("rolebinding/hudi-driver"),
+        "of an account that it has bound to the role",
+    ),
+    **{
+        f"the-binding-{named}-deleted": (_delete(f"rolebinding/{named}"), "of an account that it has bound to the role")
+        for named in KEPT_BINDINGS
+    },
     "the-spec-of-a-table": (_patch("huditable/flights", {"spec": {"suspend": True}}), "changes nothing of huditables"),
     "an-annotation-of-a-table": (
         _patch("huditable/flights", {"metadata": {"annotations": {"a": "b"}}}),

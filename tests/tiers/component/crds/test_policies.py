@@ -391,6 +391,10 @@ def test_an_attestation_at_creation_is_checked_too(light_cluster: Cluster, edito
         ("bind", "clusterroles/cluster-admin", "no"),
         ("bind", "clusterroles/hudi-operator-driver", "yes"),
         ("bind", "clusterroles/hudi-operator-consent", "yes"),
+        # The policy own-rolebindings says which.
+        ("delete", "rolebindings.rbac.authorization.k8s.io", "yes"),
+        ("deletecollection", "rolebindings.rbac.authorization.k8s.io", "no"),
+        ("watch", "rolebindings.rbac.authorization.k8s.io", "no"),
     ],
 )
 def test_the_operators_rights(light_cluster: Cluster, verb: str, resource: str, answer: str) -> None:

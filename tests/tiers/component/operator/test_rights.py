@@ -201,5 +201,7 @@ def _whole_life(world: World) -> None:
     world.kubelet_kills(agent)
     for plural, name in (("hudiwriters", "load"), ("huditables", "flights")):
         wait_for(f"{name} gone", lambda plural=plural, name=name: world.get(plural, name) is None, seconds=40)
+    bound = world.cluster.kubectl("-n", world.namespace, "get", "rolebinding", "-o", "name").split()
+    assert {name.rpartition("/")[2] for name in bound} == {"hudi-driver", CONSENT}, "the account's own went with it"
     refused = [line for line in operator.log.read_text().splitlines() if "forbidden" in line]
     assert not refused, refused

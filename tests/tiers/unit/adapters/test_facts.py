@@ -109,3 +109,8 @@ def test_a_node() -> None:
     }
     facts = node_facts(node)
     assert (facts.boot_id, facts.ready, facts.out_of_service) == ("b", False, True)
+
+
+def test_a_pod_has_the_account_of_its_spec() -> None:
+    assert pod_facts(pod({}, serviceAccountName="lake")).service_account == "lake"
+    assert pod_facts(pod({})).service_account == ""

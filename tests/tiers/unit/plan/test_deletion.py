@@ -12,13 +12,14 @@ from hudi_contract import naming
 from hudi_contract.naming import SETTLE_FINALIZER
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion
+from hudi_operator.plan import table as planner
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.requests import catalogs
 from hudi_operator.plan.writers.attempts import Progress
 from tests.support.world.scene import INC, Scene
-from tests.support.world.simulated_store import NAMESPACE
+from tests.support.world.simulated_store import CONFIG, NAMESPACE
 
 GONE = "2026-01-02T00:00:00Z"
 
@@ -310,3 +311,41 @@ def test_the_table_of_another_objects_path_goes_at_once() -> None:
     scene = deleted_table(released=False)
     scene.kv["gate"].value |= {"table": f"{NAMESPACE}/other", "tableUID": "uid-of-other"}
     assert freed(of_table(scene)) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]
+
+
+# ---- the rights of accounts
+
+
+def unbound(step: PartialPlan) -> list[str]:
+    return [a.going for a in step.actions if isinstance(a, act.Unbind)]
+
+
+def test_the_rights_of_its_accounts_go_right_before_the_table() -> None:
+    """With the last step only: a driver that is still ending needs them until it is gone."""
+    scene = deleted_table()
+    assert scene.table is not None
+    pod = scene.pod("left-0000-1")
+    assert unbound(of_table(scene)) == []
+    pod.finalizers.clear()
+    step = of_table(scene)
+    assert unbound(step) == [scene.table["metadata"]["uid"]]
+    assert [type(a) for a in step.actions][-2:] == [act.Unbind, act.PatchFinalizers]
+    scene.terminating = True
+    assert freed(of_table(scene))
+    assert unbound(of_table(scene)) == [], "they go with the namespace"
+
+
+def test_the_rights_of_a_table_without_a_gate_go_too() -> None:
+    scene = deleted_table()
+    scene.drop("gate")
+    assert scene.table is not None
+    assert unbound(of_table(scene)) == [scene.table["metadata"]["uid"]]
+
+
+def test_the_look_after_the_deletion_asks_once_more() -> None:
+    """Of two HudiTables that went at once each has counted for the other one."""
+    scene = Scene()
+    scene.table = None
+    assert planner.plan_table(scene.observe(), CONFIG).actions == (act.Unbind(CONFIG.driver_role),)
+    scene.terminating = True
+    assert planner.plan_table(scene.observe(), CONFIG).actions == ()

@@ -12,25 +12,30 @@ import pytest
 from hudi_operator.model.facts import Observed
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.gate import turns
-from tests.support.world.simulated_world import World
+from tests.support.world.simulated_world import Process, World
 
 UNREACHABLE = {"code": "StorageUnreachable", "message": "denied"}
 
 
-TRY, TURN = 60, 20
+TRY, WORK, TURN = 60, 150, 20
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorter than in earnest: each second is a look at each HudiTable."""
-    assert turns.TRY_SECONDS > TRY
+    assert turns.TRY_SECONDS == TRY
+    assert turns.WORK_SECONDS > WORK
     assert turns.TURN_SECONDS > TURN
-    monkeypatch.setattr(turns, "TRY_SECONDS", float(TRY))
+    monkeypatch.setattr(turns, "WORK_SECONDS", float(WORK))
     monkeypatch.setattr(turns, "TURN_SECONDS", float(TURN))
 
 
 class Rivals(World):
     """HudiTables of one path, in one namespace, thus with one agent; the operator looks at each."""
+
+    failure = UNREACHABLE
+    slow = False
+    """The agent has registered, and does not come to an end of reading."""
 
     def begin(self, *names: str, reach: tuple[str, ...] = ()) -> None:
         self.reach = reach
@@ -46,12 +51,16 @@ class Rivals(World):
     def observe(self) -> Observed:
         assert self.table is not None
         mine = self.table["metadata"]["name"]
-        self.table_error = None if self._served() in self.reach else UNREACHABLE
+        self.table_error = None if self._served() in self.reach else self.failure
         return replace(super().observe(), tables_on_path=tuple(f"lake/{n}" for n in self.tables if n != mine))
 
     def _served(self) -> str:
         key = self.kv.get("assignment")
         return key.value["table"].partition("/")[2] if key is not None else ""
+
+    def _agent(self, process: Process) -> None:
+        if not (self.slow and process.registered and "assignment" in self.kv):
+            super()._agent(process)
 
     def perform(self, action: act.Action) -> None:
         if isinstance(action, act.PutGate) and not action.value.get("tableUID"):
@@ -160,3 +169,27 @@ def test_who_has_reached_the_table_keeps_the_gate_although_it_may_not_open_it() 
     world.pass_time(2 * TRY)
     assert world.owners == ["owner"]
     assert world.owner() == "owner"
+
+
+def test_who_is_at_work_has_more_time() -> None:
+    """Its agent has registered: the storage has answered. But it has not for ever."""
+    world = Rivals()
+    world.begin("slow", "other", reach=("slow",))
+    world.slow = True
+    world.look("slow")
+    world.look("slow")
+    world.pass_time(TRY + 30)
+    assert world.owners == ["slow"]
+    world.pass_time(WORK)
+    assert world.owners[:2] == ["slow", "other"]
+
+
+def test_who_tells_of_a_failure_has_no_more_time() -> None:
+    """Its credentials may list the bucket, for example, and create nothing in it."""
+    world = Rivals()
+    world.begin("lister", "owner", reach=("owner",))
+    world.failure = {"code": "Forbidden", "message": "denied"}
+    world.look("lister")
+    world.look("lister")
+    world.pass_time(2 * TRY)
+    assert world.owners == ["lister", "owner"]
