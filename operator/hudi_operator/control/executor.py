@@ -11,6 +11,7 @@ import base64
 import logging
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
+from hudi_operator.control.counts import Counts
 from hudi_operator.control.event_limit import EventLimit
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.queue import Key
@@ -26,7 +28,8 @@ from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
 from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
-from hudi_operator.model.facts import Observed
+from hudi_operator.manifests import pods, spark_conf
+from hudi_operator.model.facts import Observed, PodName
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
@@ -76,11 +79,12 @@ class Executor:
         refusals: Refusals | None = None,
         questions: ExecutorQuestions | None = None,
         logged: Repeated | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``credentials`` None: there is no broker.
 
         ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
-        was logged lately.
+        was logged lately. ``clock``: monotonic, in seconds.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -91,6 +95,7 @@ class Executor:
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
+        self._counts = Counts(clock)
         self._logged = logged or Repeated()
         self._perform: Mapping[type[act.Action], Callable[[Context, Any], Awaitable[object]]] = {
             act.PatchFinalizers: self._patch_finalizers,
@@ -268,6 +273,8 @@ class Executor:
         seen = found_in(context.observed, action.kind, action.name)
         if seen is not None and (seen.get("status") or {}) == action.status:
             return
+        if seen is not None and self._counts.may_wait(context.key, action, seen):
+            return
         await self._kubernetes.replace_status(
             action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status
         )
@@ -354,13 +361,14 @@ class Executor:
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
         meta = action.manifest["metadata"]
         try:
-            created = await self._kubernetes.create(action.manifest)
+            uid = await self._kubernetes.create(action.manifest)
         except (Fatal, Retryable):
             # Its ServiceAccount may be gone.
             self._applied.forget(meta["namespace"])
             raise
-        if created:
+        if uid:
             context.done.append(action)
+            await self._create_its_key(context, action.manifest, uid)
             return
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None and not _is(found, action.manifest):
@@ -370,12 +378,26 @@ class Executor:
                 await self._etcd.delete_admit(table.table_id, attempt=attempt)
             context.refused.append(_foreign("Pod", meta["namespace"], meta["name"]))
 
+    async def _create_its_key(self, context: Context, pod: JsonDict, uid: str) -> None:
+        """The key of a new pod, for which its kubelet waits; what is missing then, a later look makes."""
+        meta = pod["metadata"]
+        if naming.spark_key_name(meta["name"]) in secrets_of_pod(pod):
+            self._check_leader()
+            manifest = pods.spark_key(meta["namespace"], PodName(meta["name"], uid))
+            await self._create_key(context, act.CreateKey(manifest, spark_conf.SPARK_KEY))
+
     async def _create_key(self, context: Context, action: act.CreateKey) -> None:
+        meta = action.manifest["metadata"]
+        (pod,) = meta["ownerReferences"]
+        if self._applied.has_key(pod["uid"]):
+            return
         key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
         if await self._kubernetes.create({**action.manifest, "data": {action.entry: key}}):
             context.done.append(action)
+            self._applied.made_key(pod["uid"])
             return
-        await self._foreign_to_its_pod(context, action.manifest["metadata"])
+        if not await self._foreign_to_its_pod(context, meta):
+            self._applied.made_key(pod["uid"])
 
     async def _foreign_to_its_pod(self, context: Context, meta: JsonDict) -> bool:
         """Whether somebody else has made the Secret of a pod, which then does not go on.

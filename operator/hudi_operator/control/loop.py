@@ -16,6 +16,7 @@ from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.words import WriterState
+from hudi_operator.control.counts import COUNTS_SECONDS, left
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
@@ -167,6 +168,8 @@ class Reconciler:
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
+        if left(plan, done):
+            interval = min(interval, COUNTS_SECONDS)
         if quiet:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
