@@ -53,8 +53,9 @@ def test_from_its_creation_until_it_runs(world: World, executors: int, writes: d
     operator = world.start_operator(leader_election=False)
     table_id, _, _ = world.running_table()
     more = {"executors": {"instances": executors}} if executors else {}
-    world.running_writer(table_id, "first", **more)  # what all attempts of a namespace share is there
-    wait_for("first runs", lambda: (world.condition("hudiwriters", "first", "Running") or {}).get("status") == "True")
+    world.writer("first", **more)  # what all attempts of a namespace share is made for it
+    world.pod("driver", number=1, writer="first")
+    wait_for("its pod is known", lambda: attempt(world, "first").get("podUID"))
     before = written(operator)
     world.writer("load", **more)
     pod = world.pod("driver", number=1, writer="load")
