@@ -379,7 +379,7 @@ class Executor:
             context.refused.append(_foreign("Pod", meta["namespace"], meta["name"]))
 
     async def _create_its_key(self, context: Context, pod: JsonDict, uid: str) -> None:
-        """The key of a new pod, for which its kubelet waits; what is missing then, a later look makes."""
+        """The key of a new pod, for which its kubelet waits; if it fails, a later look makes it."""
         meta = pod["metadata"]
         if naming.spark_key_name(meta["name"]) in secrets_of_pod(pod):
             self._check_leader()

@@ -341,7 +341,11 @@ REFUSED_WRITES = (
         "a-retry-is-seen-by-chance",
         "availability",
         "an attempt starts minutes after its time",
-        o("control/loop", 'due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []', "due = list[Any]()"),
+        o(
+            "control/loop",
+            'due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []',
+            "due = list[Any]()",
+        ),
         f"{_AWAITED}::test_a_retry_that_is_far_away_is_waited_for",
     ),
     mutation(

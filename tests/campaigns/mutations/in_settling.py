@@ -531,7 +531,10 @@ SUSPECTS = (
         "pods are listed after etcd was read: who registered in between is taken for nobody",
         o(
             "control/observe",
-            "            # Read etcd again, to keep the order.\n            read = await self._read_etcd(spec, agent)\n",
+            (
+                "            # Read etcd again, to keep the order.\n"
+                "            read = await self._read_etcd(spec, agent)\n"
+            ),
         ),
         f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
     ),

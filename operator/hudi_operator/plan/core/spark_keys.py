@@ -1,6 +1,6 @@
 """The key between a driver and its executors, one for each driver or agent pod that may have any.
 
-It is created with the pod, which owns it (`control/executor.py`), and by later looks while it may be
+It is created with the pod, which owns it (`control/executor.py`), or by later looks if it may be
 missing. Until then the kubelet waits with the pod's start.
 """
 

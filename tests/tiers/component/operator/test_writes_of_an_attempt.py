@@ -42,8 +42,8 @@ def attempt(world: World, name: str) -> JsonDict:
 @pytest.mark.parametrize(
     ("executors", "writes"),
     [
-        # The pod; finalizer and ConfigMap; the writer's status as it starts, with the pod's uid, when
-        # the driver runs, and when it is registered, and the HudiTable's count.
+        # The pod; finalizer and ConfigMap; the writer's status as it starts, with the pod's uid,
+        # when the driver runs, and when it is registered, and the HudiTable's count.
         pytest.param(0, {"POST": 1, "PATCH": 2, "PUT": 5}, id="without-executors"),
         # Beside these the key of their connections.
         pytest.param(1, {"POST": 2, "PATCH": 2, "PUT": 5}, id="with-executors"),

@@ -290,7 +290,7 @@ def test_a_key_that_is_refused_leaves_its_pod_admitted() -> None:
             return "uid"
 
         async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
-            return getattr(self, "pod", None) if kind == "Pod" else None
+            return vars(self).get("pod") if kind == "Pod" else None
 
         async def owners(self, kind: str, namespace: str, name: str) -> None:
             return None
