@@ -24,7 +24,9 @@ def written(operator: Operator) -> Counter[str]:
 
     def at_rest() -> bool:
         nonlocal known, since
-        found = Counter({verb: int(float(value)) for verb, value in _REQUESTS.findall(operator.get("/metrics")[1])})
+        found = Counter[str]()
+        for verb, value in _REQUESTS.findall(operator.get("/metrics")[1]):
+            found[verb] += int(float(value))  # of each code
         if found != known:
             known, since = found, time.monotonic()
         return bool(known) and time.monotonic() - since >= QUIET_SECONDS
