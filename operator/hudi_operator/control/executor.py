@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,8 +20,9 @@ from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
 from hudi_operator.control.counts import Counts
-from hudi_operator.control.event_limit import EventLimit
+from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
+from hudi_operator.control.own_objects import foreign, is_own
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
@@ -206,7 +206,7 @@ class Executor:
         """
         meta = action.manifest["metadata"]
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
-        if attempt in context.admitting and (found is None or not _is(found, action.manifest)):
+        if attempt in context.admitting and (found is None or not is_own(found, action.manifest)):
             self._check_leader()
             await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
 
@@ -325,7 +325,7 @@ class Executor:
         if found is None or naming.MANAGED.items() <= (found["metadata"].get("labels") or {}).items():
             return False
         context.foreign_files.add(meta["name"])
-        context.refused.append(_foreign("ConfigMap", meta["namespace"], meta["name"]))
+        context.refused.append(foreign("ConfigMap", meta["namespace"], meta["name"]))
         return True
 
     async def _taken_name(self, pod: JsonDict) -> str:
@@ -336,7 +336,7 @@ class Executor:
         meta = pod["metadata"]
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None:
-            return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])
+            return "" if is_own(found, pod) else foreign("Pod", meta["namespace"], meta["name"])
         mounted = secrets_of_pod(pod)
         for name in (naming.spark_key_name(meta["name"]), naming.storage_key_name(meta["name"])):
             if name in mounted and (problem := await self._foreign_key(meta["namespace"], name, "")):
@@ -356,7 +356,7 @@ class Executor:
             # making one of that name.
             self._applied.forget(namespace)
             return ""
-        return "" if owners is None or pod_uid in owners else _foreign("Secret", namespace, name)
+        return "" if owners is None or pod_uid in owners else foreign("Secret", namespace, name)
 
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
         meta = action.manifest["metadata"]
@@ -371,12 +371,12 @@ class Executor:
             await self._create_its_key(context, action.manifest, uid)
             return
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
-        if found is not None and not _is(found, action.manifest):
+        if found is not None and not is_own(found, action.manifest):
             table, _ = context.observed.objects.table_spec
             if table is not None:
                 attempt = naming.attempt_id(meta["namespace"], meta["name"])
                 await self._etcd.delete_admit(table.table_id, attempt=attempt)
-            context.refused.append(_foreign("Pod", meta["namespace"], meta["name"]))
+            context.refused.append(foreign("Pod", meta["namespace"], meta["name"]))
 
     async def _create_its_key(self, context: Context, pod: JsonDict, uid: str) -> None:
         """The key of a new pod, for which its kubelet waits; if it fails, a later look makes it."""
@@ -472,7 +472,7 @@ class Executor:
         context.done.append(action)
 
     async def _emit_event(self, context: Context, action: act.EmitEvent) -> None:
-        key = _event_key(action)
+        key = event_key(action)
         text = self._events.text(context.key, action, key)
         if text is None:
             return
@@ -581,39 +581,12 @@ class Executor:
         self._timers.stop(context.key, action.name)
 
 
-def _is(found: JsonDict, manifest: JsonDict) -> bool:
-    """Whether an object is one that the operator has made of this manifest, as far as it says."""
-    have, wanted = found["metadata"], manifest["metadata"]
-    labels, finalizers = have.get("labels") or {}, have.get("finalizers") or ()
-    owners = {owner["uid"] for owner in have.get("ownerReferences") or ()}
-    return (
-        all(labels.get(name) == value for name, value in (wanted.get("labels") or {}).items())
-        and set(wanted.get("finalizers") or ()) <= set(finalizers)
-        and {owner["uid"] for owner in wanted.get("ownerReferences") or ()} <= owners
-    )
-
-
-def _foreign(kind: str, namespace: str, name: str) -> str:
-    return (
-        f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
-        "until it is deleted. The API server's audit log shows who created it"
-    )
-
-
 def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence) -> None:
     """Whatever etcd says: the pods of a table are in its namespace. Raises Refused."""
     if action.namespace != context.key[0]:
         raise Refused(
             f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}", reason="OtherNamespace"
         )
-
-
-def _event_key(action: act.EmitEvent) -> str:
-    """Key that distinguishes two events of one reason.
-
-    The attempt, else the text without its numbers.
-    """
-    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)
 
 
 def _held(held: bool, action: act.Action) -> None:
