@@ -384,20 +384,20 @@ class KubernetesStore:
 
     # ---- writes
 
-    async def create(self, manifest: JsonDict, *, timeout: float | None = None) -> bool:
-        """Create; False when an object of that name exists.
+    async def create(self, manifest: JsonDict, *, timeout: float | None = None) -> str:
+        """Create; returns its uid, empty when an object of that name exists.
 
         ``timeout``: seconds, when the usual ones are too many.
         """
         kind, meta = manifest["kind"], manifest["metadata"]
         try:
             path, query = RESOURCES[kind].path(meta.get("namespace", "")), {"fieldManager": FIELD_MANAGER}
-            await self._api.request("POST", path, body=manifest, query=query, timeout=timeout)
+            made = await self._api.request("POST", path, body=manifest, query=query, timeout=timeout)
         except ApiError as error:
             if error.status == 409 and not _refusal(error):
-                return False
+                return ""
             raise translate(error, f"create {kind} {_name(meta)}") from error
-        return True
+        return str(made["metadata"]["uid"])
 
     async def would_create(self, manifest: JsonDict) -> None:
         """Server-side dry run: admission says what it would say, and nothing is stored.

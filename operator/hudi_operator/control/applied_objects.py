@@ -14,6 +14,8 @@ from hudi_operator.manifests.namespace import ETCD_CONFIG_MAP
 JsonDict = dict[str, Any]
 KEPT_SECONDS = 300.0
 """How long an object that was applied is taken for being there."""
+KEY_SECONDS = 60.0
+"""How long the key of a pod that waits for it is taken for being there."""
 _MOST = 10_000
 """Objects that are remembered; then all are forgotten."""
 
@@ -27,6 +29,7 @@ class AppliedObjects:
         self._authorities: dict[str, str] = {}
         self._objects: dict[tuple[str, str, str], tuple[str, JsonDict, float]] = {}
         self._readable: dict[str, tuple[str, float]] = {}
+        self._keys: dict[str, float] = {}
 
     def applied(self, manifest: JsonDict) -> None:
         """Note an object that was applied."""
@@ -58,6 +61,16 @@ class AppliedObjects:
         """Whether Secrets of this namespace were read a short while ago."""
         uid, at = self._readable.get(namespace, ("", 0.0))
         return namespace in self._readable and uid == namespace_uid and self._clock() - at < KEPT_SECONDS
+
+    def made_key(self, pod_uid: str) -> None:
+        """Note that the key of a pod is there."""
+        if len(self._keys) >= _MOST:
+            self._keys.clear()
+        self._keys[pod_uid] = self._clock()
+
+    def has_key(self, pod_uid: str) -> bool:
+        """Whether the key of this pod was there a moment ago."""
+        return self._clock() - self._keys.get(pod_uid, float("-inf")) < KEY_SECONDS
 
     def forget(self, namespace: str) -> None:
         """Something is missing in a namespace: apply everything again."""

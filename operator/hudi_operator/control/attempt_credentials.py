@@ -96,7 +96,7 @@ class AttemptCredentials:
             seen.problem = f"the store does not accept new credentials yet ({answer.told})"
             return False
         seen.problem = ""
-        return await self.kubernetes.create({**manifest, "data": _data(found)})
+        return bool(await self.kubernetes.create({**manifest, "data": _data(found)}))
 
     async def revoke(self, key: Key, *, id: str, attempt: str) -> bool:
         """Have them revoked; a problem is kept."""

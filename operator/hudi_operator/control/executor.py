@@ -10,6 +10,7 @@ import asyncio
 import base64
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,15 +19,18 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
+from hudi_operator.control.counts import Counts
 from hudi_operator.control.driver_bindings import DriverBindings
 from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
+from hudi_operator.control.own_objects import foreign, is_own
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
 from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
-from hudi_operator.model.facts import Observed
+from hudi_operator.manifests import pods, spark_conf
+from hudi_operator.model.facts import Observed, PodName
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
@@ -76,11 +80,12 @@ class Executor:
         refusals: Refusals | None = None,
         questions: ExecutorQuestions | None = None,
         logged: Repeated | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``credentials`` None: there is no broker.
 
         ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
-        was logged lately.
+        was logged lately. ``clock``: monotonic, in seconds.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -91,6 +96,7 @@ class Executor:
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
+        self._counts = Counts(clock)
         self._logged = logged or Repeated()
         self._bindings = DriverBindings(
             kubernetes, applied=self._applied, check_leader=check_leader, logged=self._logged
@@ -205,7 +211,7 @@ class Executor:
         """
         meta = action.manifest["metadata"]
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
-        if attempt in context.admitting and (found is None or not _is(found, action.manifest)):
+        if attempt in context.admitting and (found is None or not is_own(found, action.manifest)):
             self._check_leader()
             await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
 
@@ -272,6 +278,8 @@ class Executor:
         seen = found_in(context.observed, action.kind, action.name)
         if seen is not None and (seen.get("status") or {}) == action.status:
             return
+        if seen is not None and self._counts.may_wait(context.key, action, seen):
+            return
         await self._kubernetes.replace_status(
             action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status
         )
@@ -322,7 +330,7 @@ class Executor:
         if found is None or naming.MANAGED.items() <= (found["metadata"].get("labels") or {}).items():
             return False
         context.foreign_files.add(meta["name"])
-        context.refused.append(_foreign("ConfigMap", meta["namespace"], meta["name"]))
+        context.refused.append(foreign("ConfigMap", meta["namespace"], meta["name"]))
         return True
 
     async def _taken_name(self, pod: JsonDict) -> str:
@@ -333,7 +341,7 @@ class Executor:
         meta = pod["metadata"]
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
         if found is not None:
-            return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])
+            return "" if is_own(found, pod) else foreign("Pod", meta["namespace"], meta["name"])
         mounted = secrets_of_pod(pod)
         for name in (naming.spark_key_name(meta["name"]), naming.storage_key_name(meta["name"])):
             if name in mounted and (problem := await self._foreign_key(meta["namespace"], name, "")):
@@ -353,33 +361,48 @@ class Executor:
             # making one of that name.
             self._applied.forget(namespace)
             return ""
-        return "" if owners is None or pod_uid in owners else _foreign("Secret", namespace, name)
+        return "" if owners is None or pod_uid in owners else foreign("Secret", namespace, name)
 
     async def _create_pod(self, context: Context, action: act.CreatePod) -> None:
         meta = action.manifest["metadata"]
         try:
-            created = await self._kubernetes.create(action.manifest)
+            uid = await self._kubernetes.create(action.manifest)
         except (Fatal, Retryable):
             # Its ServiceAccount may be gone.
             self._applied.forget(meta["namespace"])
             raise
-        if created:
+        if uid:
             context.done.append(action)
+            await self._create_its_key(context, action.manifest, uid)
             return
         found = await self._kubernetes.get("Pod", meta["namespace"], meta["name"])
-        if found is not None and not _is(found, action.manifest):
+        if found is not None and not is_own(found, action.manifest):
             table, _ = context.observed.objects.table_spec
             if table is not None:
                 attempt = naming.attempt_id(meta["namespace"], meta["name"])
                 await self._etcd.delete_admit(table.table_id, attempt=attempt)
-            context.refused.append(_foreign("Pod", meta["namespace"], meta["name"]))
+            context.refused.append(foreign("Pod", meta["namespace"], meta["name"]))
+
+    async def _create_its_key(self, context: Context, pod: JsonDict, uid: str) -> None:
+        """The key of a new pod, for which its kubelet waits; if it fails, a later look makes it."""
+        meta = pod["metadata"]
+        if naming.spark_key_name(meta["name"]) in secrets_of_pod(pod):
+            self._check_leader()
+            manifest = pods.spark_key(meta["namespace"], PodName(meta["name"], uid))
+            await self._create_key(context, act.CreateKey(manifest, spark_conf.SPARK_KEY))
 
     async def _create_key(self, context: Context, action: act.CreateKey) -> None:
+        meta = action.manifest["metadata"]
+        (pod,) = meta["ownerReferences"]
+        if self._applied.has_key(pod["uid"]):
+            return
         key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
         if await self._kubernetes.create({**action.manifest, "data": {action.entry: key}}):
             context.done.append(action)
+            self._applied.made_key(pod["uid"])
             return
-        await self._foreign_to_its_pod(context, action.manifest["metadata"])
+        if not await self._foreign_to_its_pod(context, meta):
+            self._applied.made_key(pod["uid"])
 
     async def _foreign_to_its_pod(self, context: Context, meta: JsonDict) -> bool:
         """Whether somebody else has made the Secret of a pod, which then does not go on.
@@ -565,25 +588,6 @@ class Executor:
 
     async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
         self._timers.stop(context.key, action.name)
-
-
-def _is(found: JsonDict, manifest: JsonDict) -> bool:
-    """Whether an object is one that the operator has made of this manifest, as far as it says."""
-    have, wanted = found["metadata"], manifest["metadata"]
-    labels, finalizers = have.get("labels") or {}, have.get("finalizers") or ()
-    owners = {owner["uid"] for owner in have.get("ownerReferences") or ()}
-    return (
-        all(labels.get(name) == value for name, value in (wanted.get("labels") or {}).items())
-        and set(wanted.get("finalizers") or ()) <= set(finalizers)
-        and {owner["uid"] for owner in wanted.get("ownerReferences") or ()} <= owners
-    )
-
-
-def _foreign(kind: str, namespace: str, name: str) -> str:
-    return (
-        f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
-        "until it is deleted. The API server's audit log shows who created it"
-    )
 
 
 def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence) -> None:

@@ -16,6 +16,7 @@ from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.words import WriterState
+from hudi_operator.control.counts import COUNTS_SECONDS, left
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
@@ -27,6 +28,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Retryable
 from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.writers import awaited
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
@@ -166,6 +168,8 @@ class Reconciler:
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
+        if left(plan, done):
+            interval = min(interval, COUNTS_SECONDS)
         if quiet:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
@@ -234,21 +238,24 @@ def _service_due(observed: Observed) -> bool:
 
 
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
-    """True when the writer is suspended, runs or has finished, and no retry or run is due.
+    """True when what the writer does next follows from an event alone.
 
-    Those come without an event.
+    It is suspended, runs, has finished, or waits for something that comes as an event; no retry or
+    run is due soon, because those come without one.
     """
     status, spec = writer.get("status") or {}, writer.get("spec") or {}
     if spec.get("suspend"):
         return True
-    if status.get("state") in (WriterState.STALLED, WriterState.WAITING):
-        return False  # also with a run that is over
-    calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
-    if not spec.get("schedule"):
-        return calm
-    tick = conditions.from_rfc3339(str(status.get("nextScheduleTime") or ""))
-    calm = calm or status.get("state") == WriterState.SCHEDULED
-    return calm and tick is not None and tick - now_ms > QUIET_SECONDS * 1000
+    scheduled = bool(spec.get("schedule"))
+    if awaited.waits(status):  # also with a run that is over
+        calm = awaited.comes_as_event(status)
+    else:
+        calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
+        calm = calm or (scheduled and status.get("state") == WriterState.SCHEDULED)
+    due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []
+    due += [status.get("nextScheduleTime")] if scheduled else []
+    times = (conditions.from_rfc3339(str(at or "")) for at in due)
+    return calm and all(at is not None and at - now_ms > QUIET_SECONDS * 1000 for at in times)
 
 
 def quiet_interval(seconds: float, looks: int) -> float:

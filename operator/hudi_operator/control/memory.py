@@ -116,19 +116,27 @@ class Memory:
 
     # ---- looks
 
-    def learn(self, key: Key, observed: Observed, *, began: float) -> None:
-        """What a live look has read, which began then (on this object's clock)."""
+    def learn(self, key: Key, observed: Observed, *, began: float, agent: str = "") -> None:
+        """What a live look has read, which began then (on this object's clock).
+
+        ``agent``: the one whose pods were read; empty: those of all agents of the namespace.
+        """
         mine, table = (_TABLE, key), observed.table
         self._tables.read([mine], {key: (_slim(table), [mine])} if table is not None else {}, began)
         self._writers.read([mine], {_name(obj): (_slim(obj), [mine]) for obj in observed.writers}, began)
         others = (_OTHERS, key)
-        groups = [(_TABLE, key[0], naming.label_value(key[1])), (_AGENTS, key[0]), others]
+        agents = (_AGENTS, key[0], agent) if agent else (_AGENTS, key[0])
+        groups: list[Hashable] = [(_TABLE, key[0], naming.label_value(key[1])), agents, others]
         found = {
             (pod.namespace, pod.name): (pod, its if (its := _groups(pod)) and {*its} & {*groups} else [*its, others])
             for pod in observed.pods
         }
         self._pods.read(groups, found, began)
         self._looks[key] = replace(observed, pods=(), etcd=None)
+
+    def agents(self, namespace: str) -> set[str]:
+        """Names of the agents that have pods in a namespace."""
+        return {pod.labels.get(naming.LABEL_AGENT, "") for pod in self._pods.of((_AGENTS, namespace))}
 
     def forget(self, key: Key) -> None:
         """Nobody looks at this table any more."""
@@ -181,6 +189,7 @@ def _groups(pod: PodFacts) -> list[Hashable]:
         found.append((_TABLE, pod.namespace, pod.labels[naming.LABEL_TABLE]))
     if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT:
         found.append((_AGENTS, pod.namespace))
+        found.append((_AGENTS, pod.namespace, pod.labels.get(naming.LABEL_AGENT, "")))
     return found
 
 

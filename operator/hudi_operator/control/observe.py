@@ -26,6 +26,7 @@ from hudi_operator.control.nesting import Overlapping, read_overlapping, read_ta
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.wide_looks import WideLooks
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import (
     EtcdFacts,
@@ -42,6 +43,7 @@ from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
+from hudi_operator.plan.fencing import absence
 from hudi_operator.plan.writers import event_log, source_tables
 
 JsonDict = dict[str, Any]
@@ -121,6 +123,7 @@ class Observer:
         self._applied = applied or AppliedObjects()
         self._memory = memory or Memory()
         self._holders: set[str] = set()
+        self._wide = WideLooks(self._memory.clock)
         self._refusals = refusals
         self._executor_answers = executor_answers
 
@@ -144,22 +147,7 @@ class Observer:
         sources = await self._source_tables(namespace, objects)
         # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
         held, unheld = await self._config_maps(namespace, name)
-        pods = await self._pods(namespace, name)
-        own = naming.label_value(name)
-        drivers = {pod.uid: pod for pod in pods.values() if pod.labels.get(naming.LABEL_TABLE) == own}
-        # A table's own agent may have executors; executors of other agents do not belong
-        # to this table.
-        if any(_executors_wanted(w) for w in writers) or any(
-            pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()
-        ):
-            pods.update(await self._executors(namespace, {PodName(pod.name, pod.uid) for pod in drivers.values()}))
-        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
-        if spec is not None and read.facts is not None and (unseen := etcd_uids(read.facts) - pods.keys()):
-            pods.update(await self._pods_of_etcd(namespace, read.facts, known=pods))
-            missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
-            pods.update(await self._executors(namespace, missed))
-            # Read etcd again, to keep the order.
-            read = await self._read_etcd(spec, agent)
+        pods, read, wide = await self._pods_and_keys(key, objects, agent, terminating=terminating)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
         consents, readable = await self._consents(namespace, namespace_uid, spec, objects)
@@ -199,7 +187,7 @@ class Observer:
             revision_floor=read.floor,
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
-        self._memory.learn(key, observed, began=began)
+        self._memory.learn(key, observed, began=began, agent="" if wide else agent)
         return observed
 
     async def glance(self, key: Key) -> Observed | None:
@@ -213,6 +201,10 @@ class Observer:
         if seen is None or seen.table is None or spec is None or seen.secrets_unreadable:
             return None
         agent = agent_of(seen.table, spec, seen.objects.table_spec.error, self._config.spark_image)
+        if self._is_wide(key, seen.objects, agent):
+            return None
+        # Other tables' agents are none of it, as in a live look.
+        seen = replace(seen, pods=tuple(pod for pod in seen.pods if not _is_agent(pod) or _serves(pod, agent)))
         read = await self._read_etcd(spec, agent)
         if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
             return None
@@ -240,6 +232,7 @@ class Observer:
     def forget(self, key: Key) -> None:
         """Nobody looks at this table any more."""
         self._memory.forget(key)
+        self._wide.forget(key)
 
     async def _check_admissions(self, key: Key, etcd: EtcdFacts, writers: Iterable[JsonDict]) -> None:
         """Raise Conflict when another operator began an attempt after the writers were read.
@@ -357,11 +350,76 @@ class Observer:
                 unheld.append(config_map)
         return tuple(held), tuple(unheld)
 
-    async def _pods(self, namespace: str, table: str) -> dict[str, PodFacts]:
-        """Pods of the table, and all agent pods of the namespace."""
-        selectors = (f"{naming.LABEL_TABLE}={naming.label_value(table)}", f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}")
+    async def _pods_and_keys(
+        self, key: Key, objects: Objects, agent: str, *, terminating: bool
+    ) -> tuple[dict[str, PodFacts], _EtcdRead, bool]:
+        """Pods by uid, then etcd, and whether the list of pods is a wide one.
+
+        It is where something is concluded from what is not there.
+        """
+        (namespace, name), (spec, error) = key, objects.table_spec
+        wide = terminating or self._is_wide(key, objects, agent)
+        pods = await self._pods(namespace, name, "" if wide else agent)
+        if not wide and absence.in_pods(objects, pods.values()):
+            wide, pods = True, {**pods, **await self._pods(namespace, name, "")}
+        if wide:
+            await self._list_widely(key, objects, pods, agent=agent)
+        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
+        if spec is None or read.facts is None:
+            return pods, read, wide
+        unseen = etcd_uids(read.facts) - pods.keys()
+        if unseen or (not wide and absence.in_keys(read.facts)):
+            pods.update(await self._pods_of_etcd(namespace, read.facts, known=pods))
+            if not wide:
+                wide = True
+                pods.update(await self._pods(namespace, name, ""))
+                await self._list_widely(key, objects, pods, agent=agent)
+            missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
+            pods.update(await self._executors(namespace, missed) if missed else {})
+            # Read etcd again, to keep the order.
+            read = await self._read_etcd(spec, agent)
+        return pods, read, wide
+
+    def _is_wide(self, key: Key, objects: Objects, agent: str) -> bool:
+        """Whether the pods are listed widely, whatever they are (see :mod:`absence`)."""
+        before = str(((objects.table or {}).get("status") or {}).get("agent") or "")
+        return (
+            self._wide.due(key)
+            or before not in ("", agent)
+            or absence.in_objects(objects, self._timers.ages(key))
+            or self._nobody_uses(key[0], agent)
+        )
+
+    def _nobody_uses(self, namespace: str, agent: str) -> bool:
+        """Whether a watch tells of an agent of the namespace that no HudiTable uses.
+
+        One of the tables has to end it.
+        """
+        return any(
+            name != agent and not self._index.of_agent(namespace, name) for name in self._memory.agents(namespace)
+        )
+
+    async def _pods(self, namespace: str, table: str, agent: str) -> dict[str, PodFacts]:
+        """Pods of the table, and those of its agent; without one all agents' of the namespace."""
+        agents = f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}" + (f",{naming.LABEL_AGENT}={agent}" if agent else "")
+        selectors = (f"{naming.LABEL_TABLE}={naming.label_value(table)}", agents)
         lists = await asyncio.gather(*(self._kubernetes.pods(namespace, labels=selector) for selector in selectors))
         return {pod.uid: pod for pods in lists for pod in pods if _made_here(pod)}
+
+    async def _list_widely(self, key: Key, objects: Objects, found: dict[str, PodFacts], *, agent: str) -> None:
+        """Add to what was ``found``: executors without our labels, and all agents' pods."""
+        namespace, own = key[0], naming.label_value(key[1])
+        drivers = {pod.uid: pod for pod in found.values() if pod.labels.get(naming.LABEL_TABLE) == own}
+        bare = dict[str, PodFacts]()
+        # A table's own agent may have executors; executors of other agents do not belong
+        # to this table.
+        if any(_executors_wanted(w) for w in objects.writers) or any(_is_agent(pod) for pod in drivers.values()):
+            executors = await self._executors(namespace, {PodName(pod.name, pod.uid) for pod in drivers.values()})
+            bare = {uid: pod for uid, pod in executors.items() if uid not in found}
+            found.update(executors)
+        agents = {pod.labels.get(naming.LABEL_AGENT, "") for pod in found.values() if _is_agent(pod)}
+        unused = any(not self._index.of_agent(namespace, other) for other in agents - {agent})
+        self._wide.taken(key, shown_more=bool(bare) or unused)
 
     async def _sibling_tables(
         self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]
@@ -419,6 +477,14 @@ class Observer:
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)
+
+
+def _serves(pod: PodFacts, agent: str) -> bool:
+    return pod.labels.get(naming.LABEL_AGENT) == agent
+
+
+def _is_agent(pod: PodFacts) -> bool:
+    return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT
 
 
 def _made_here(pod: PodFacts) -> bool:

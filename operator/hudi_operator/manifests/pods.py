@@ -20,7 +20,7 @@ from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, pod_template, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.facts import PodFacts, PodName
 
 JsonDict = dict[str, Any]
 
@@ -329,20 +329,20 @@ def _add_spark_key(driver: str, volumes: list[JsonDict], mounts: list[JsonDict])
     mounts.append({"name": _SPARK_KEY_VOLUME, "mountPath": spark_conf.SPARK_KEY_DIR, "readOnly": True})
 
 
-def spark_key(pod: PodFacts) -> JsonDict:
+def spark_key(namespace: str, pod: PodName) -> JsonDict:
     """The Secret with the key of this pod and its executors; whoever creates it adds the key.
 
     It belongs to the pod, so Kubernetes deletes it with the pod, and the operator needs no right
     to read or delete Secrets.
     """
-    return _secret_of(pod, naming.spark_key_name(pod.name), _SPARK_KEY_VOLUME)
+    return _secret_of(namespace, pod, naming.spark_key_name(pod.name), _SPARK_KEY_VOLUME)
 
 
-def _secret_of(pod: PodFacts, name: str, component: str) -> JsonDict:
+def _secret_of(namespace: str, pod: PodName, name: str, component: str) -> JsonDict:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
     metadata = {
         "name": name,
-        "namespace": pod.namespace,
+        "namespace": namespace,
         "labels": naming.common_labels(component),
         "ownerReferences": [owner],
     }
@@ -356,7 +356,8 @@ def own_credentials(table: TableSpec, driver: str) -> str:
 
 def storage_key(pod: PodFacts) -> JsonDict:
     """The Secret with the storage credentials of this pod and its executors, without ``data``."""
-    return _secret_of(pod, naming.storage_key_name(pod.name), _STORAGE_KEY_COMPONENT)
+    name = naming.storage_key_name(pod.name)
+    return _secret_of(pod.namespace, PodName(pod.name, pod.uid), name, _STORAGE_KEY_COMPONENT)
 
 
 def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict], *, own: str = "") -> None:

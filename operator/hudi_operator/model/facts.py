@@ -190,8 +190,9 @@ class Observed:
     objects: Objects
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
-    """Driver and executor pods of this table and all agent pods of its namespace, from a live list,
-    and every pod that etcd names.
+    """Driver and executor pods of this table, its agent's, and every pod that etcd names, from
+    a live list. Where something is concluded from the absence of one, also executors without our
+    labels and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
     nodes: Mapping[str, NodeFacts]
     etcd: EtcdFacts | None

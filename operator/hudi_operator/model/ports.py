@@ -192,8 +192,8 @@ class KubernetesPort(Protocol):
     async def owners(self, kind: str, namespace: str, name: str) -> tuple[str, ...] | None:
         """Uids of an object's owners, without its content; None when it does not exist."""
 
-    async def create(self, manifest: JsonDict) -> bool:
-        """Create; False when an object of that name exists."""
+    async def create(self, manifest: JsonDict) -> str:
+        """Create; returns its uid, empty when an object of that name exists."""
 
     async def would_create(self, manifest: JsonDict) -> None:
         """Ask whether an object would be created; nothing is stored (a server-side dry run).

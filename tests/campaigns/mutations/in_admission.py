@@ -485,7 +485,7 @@ COLLECTING = (
         "a fence goes while a request of an earlier operator may be on the wire",
         o(
             "plan/fencing/collection",
-            'if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)]',
+            'if view.elapsed(f"{TIMER}{inc.inc}", COLLECT_SECONDS)]',
             "if inc.record is not None]",
         ),
         f"{COLLECTION}::test_after_a_failover_the_time_begins_again",

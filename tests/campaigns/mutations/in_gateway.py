@@ -755,12 +755,12 @@ IDENTITIES = (
         (
             Edit(
                 "operator/hudi_operator/control/executor.py",
-                'return "" if _is(found, pod) else _foreign("Pod", meta["namespace"], meta["name"])',
+                'return "" if is_own(found, pod) else foreign("Pod", meta["namespace"], meta["name"])',
                 'return ""',
             ),
             Edit(
                 "operator/hudi_operator/control/executor.py",
-                "if found is not None and not _is(found, action.manifest):",
+                "if found is not None and not is_own(found, action.manifest):",
                 "if False:",
             ),
         ),

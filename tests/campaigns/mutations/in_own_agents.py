@@ -30,12 +30,8 @@ EXECUTORS = (
         "executors of a table's own agent are found by their labels alone",
         o(
             "control/observe",
-            (
-                "if any(_executors_wanted(w) for w in writers) or any(\n"
-                "            pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT for pod in drivers.values()\n"
-                "        ):"
-            ),
-            "if any(_executors_wanted(w) for w in writers) or not drivers.keys() <= pods.keys():",
+            "if any(_executors_wanted(w) for w in objects.writers) or any(_is_agent(pod) for pod in drivers.values()):",
+            "if any(_executors_wanted(w) for w in objects.writers) or not drivers.keys() <= found.keys():",
         ),
         f"{OWN_AGENTS}::test_which_executors_are_read",
     ),

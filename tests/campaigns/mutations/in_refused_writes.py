@@ -28,6 +28,7 @@ _SCHEDULE = (
     "::test_a_schedule_whose_spec_cannot_be_read_goes_on_later_and_costs_nothing"
 )
 _RESTART = "tests/tiers/unit/plan/test_rules.py::test_a_restart_begins_a_run_whatever_it_waits_for"
+_AWAITED = "tests/tiers/unit/plan/writers/test_awaited.py"
 _CONTAINED = "tests/tiers/unit/plan/writers/test_contained.py"
 _CLASSIFY = "tests/tiers/unit/model/test_classify.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
@@ -315,11 +316,37 @@ REFUSED_WRITES = (
         _RESTART,
     ),
     mutation(
-        "a-restart-that-waits-is-at-rest",
+        "a-wait-without-an-event-is-at-rest",
         "availability F463",
-        "what a restart waits for comes without an event, and is seen minutes later",
-        o("control/loop", "(WriterState.STALLED, WriterState.WAITING)", "()"),
-        _RESTART,
+        "what a writer waits for comes without an event, and is seen minutes later",
+        o("plan/writers/awaited", 'return found.get("reason") in EVENTS and not going_on', "return not going_on"),
+        f"{_AWAITED}::test_what_does_not_come_as_an_event_is_looked_for",
+        f"{_AWAITED}::test_every_writer_of_the_table_has_to_rest",
+    ),
+    mutation(
+        "an-attempt-whose-spec-cannot-be-read-is-at-rest",
+        "availability F433",
+        "the end of an attempt is seen minutes later while nobody can read its HudiWriter",
+        o("plan/writers/awaited", "in EVENTS and not going_on", "in EVENTS"),
+        f"{_AWAITED}::test_what_does_not_come_as_an_event_is_looked_for",
+    ),
+    mutation(
+        "waiting-is-polled",
+        "F262",
+        "a table with a writer that waits for a place is looked at every 15 s",
+        o("control/loop", "calm = awaited.comes_as_event(status)", "calm = False"),
+        f"{_AWAITED}::test_a_writer_that_waits_for_a_place_is_not_looked_at_until_it_is_free",
+    ),
+    mutation(
+        "a-retry-is-seen-by-chance",
+        "availability",
+        "an attempt starts minutes after its time",
+        o(
+            "control/loop",
+            'due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []',
+            "due = list[Any]()",
+        ),
+        f"{_AWAITED}::test_a_retry_that_is_far_away_is_waited_for",
     ),
     mutation(
         "a-tick-that-has-passed-is-looked-for",

@@ -14,6 +14,7 @@ RANDOM = "tests/tiers/unit/plan/test_random_worlds.py"
 COLLECTION = "tests/tiers/unit/plan/fencing/test_collection.py"
 PHASES = "tests/tiers/unit/plan/fencing/test_settling_phases.py"
 PROOF = "tests/tiers/unit/model/test_proof.py"
+OBSERVE = "tests/tiers/unit/control/test_observe.py"
 MANIFESTS = "tests/tiers/unit/manifests/test_manifests.py"
 ADAPTER = "tests/tiers/component/operator/test_etcd_adapter.py"
 
@@ -515,6 +516,62 @@ SUSPECTS = (
         "an answer of the API server tells the time of a look that began after it",
         o("adapters/kubernetes", "if self._api.compared_at >= since else None", "if since >= 0 else None"),
         "tests/tiers/unit/adapters/test_clock_offset.py::test_an_answer_of_before_a_look_says_nothing_in_it",
+    ),
+    mutation(
+        "a-narrow-list-is-a-proof",
+        "I1 F26 F51",
+        "settling takes an executor without our labels for one that is not there",
+        o("plan/fencing/absence", "stored.read(SettleRecord).phase is not Phase.Settled", "not stored"),
+        f"{RULES}::test_one_that_appears_last_is_looked_for_whatever_its_labels",
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "a-wide-list-is-younger-than-the-keys",
+        "I1 F26",
+        "pods are listed after etcd was read: who registered in between is taken for nobody",
+        o(
+            "control/observe",
+            (
+                "            # Read etcd again, to keep the order.\n"
+                "            read = await self._read_etcd(spec, agent)\n"
+            ),
+        ),
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "a-record-is-collected-by-a-narrow-list",
+        "I1 F26",
+        "a settle record is forgotten while an executor without our labels carries its evidence",
+        o("plan/fencing/absence", "or any(name.startswith(collection.TIMER) for name in timers)", "or not every"),
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "a-deletion-rests-on-a-narrow-list",
+        "I5 F26",
+        "an object is let go while an executor without our labels carries its evidence",
+        o("plan/fencing/absence", 'any(obj["metadata"].get("deletionTimestamp") for obj in every)', "not every"),
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "an-end-rests-on-a-narrow-list",
+        "F26 F14",
+        "executors without our labels stay when their driver has ended",
+        o("plan/fencing/absence", "_ends(pod) or (_may_have", "(_may_have"),
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "missing-executors-rest-on-a-narrow-list",
+        "availability F26",
+        "executors without our labels are told to be missing, and their evidence stays",
+        o("plan/fencing/absence", "running.get(pod.name, 0) < wanted.get(pod.name, 1)", "pod.name not in wanted"),
+        f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",
+    ),
+    mutation(
+        "what-a-wide-list-shows-is-forgotten",
+        "availability F26",
+        "the evidence of an executor without our labels stays for an hour",
+        o("control/wide_looks", "if shown_more:", "if shown_more is None:"),
+        f"{OBSERVE}::test_what_a_wide_list_has_shown_is_looked_for_until_it_is_gone",
     ),
     mutation(
         "executors-that-are-not-wanted-are-not-there",

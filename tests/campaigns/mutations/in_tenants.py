@@ -577,7 +577,7 @@ TENANTS = (
         "refused-what-is-there",
         "F291 availability",
         "a pod that is there loses its admission because a quota refuses to make it once more",
-        o("control/executor", " and (found is None or not _is(found, action.manifest)):", ":"),
+        o("control/executor", " and (found is None or not is_own(found, action.manifest)):", ":"),
         f"{LOOP}::test_an_attempt_with_a_pod_stays_admitted_whatever_is_refused_to_it",
     ),
     mutation(

@@ -17,6 +17,7 @@ from typing import Any
 
 from hudi_contract import naming, records
 from hudi_contract.records import Stored
+from hudi_operator.control.wide_looks import WIDE_SECONDS
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import (
     ContainerFacts,
@@ -30,6 +31,7 @@ from hudi_operator.model.facts import (
 )
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.fencing import absence
 
 CONFIG = OperatorConfig()
 NAMESPACE = "lake"
@@ -238,6 +240,8 @@ class Store:
     """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the
     node has.
     """
+    wide_at: float | None = None
+    """When a look last listed pods widely, and found no more than a narrow list has."""
     bare_executors: bool = False
     """Executors come with Spark's own label and none of ours: a pod template has
     taken them away.
@@ -404,14 +408,16 @@ class Store:
         return (own, beside) if pod.beside else (own,)
 
     def observe(self) -> Observed:
+        objects = Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers)))
+        etcd = self.etcd_facts() if self.table is not None else None
         return Observed(
-            objects=Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers))),
-            pods=tuple(self.pod_facts(p) for _, p in sorted(self.pods.items())),
+            objects=objects,
+            pods=self._listed(objects, etcd),
             nodes={
                 n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
                 for n in self.nodes.values()
             },
-            etcd=self.etcd_facts() if self.table is not None else None,
+            etcd=etcd,
             timers={n: self.now - t for n, t in self.timers.items()},
             held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
             unheld_config_maps=tuple(self.unheld[name] for name in sorted(self.unheld)),
@@ -424,6 +430,22 @@ class Store:
             agents_in_use=frozenset(),
             evidence_needed=frozenset(),
         )
+
+    def _listed(self, objects: Objects, etcd: EtcdFacts | None) -> tuple[PodFacts, ...]:
+        """As `control/observe.py` lists them: those without our labels where absence decides."""
+        found = tuple(self.pod_facts(p) for _, p in sorted(self.pods.items()))
+        narrow = tuple(pod for pod in found if naming.LABEL_ROLE in pod.labels)
+        due = self.wide_at is None or self.now - self.wide_at >= WIDE_SECONDS
+        if not (
+            due
+            or self.terminating
+            or absence.in_objects(objects, self.timers)
+            or absence.in_pods(objects, narrow)
+            or (etcd is not None and absence.in_keys(etcd))
+        ):
+            return narrow
+        self.wide_at = self.now if narrow == found else None
+        return found
 
     def _answers(self) -> dict[str, ExecutorAnswer]:
         """Each may be asked for again 30 s after the last time."""

@@ -112,6 +112,7 @@ class _Observer(Observer):
         self.live += 1
         found = copy.deepcopy(self.world.observe())
         self._memory.learn(key, found, began=self._memory.clock())
+        self._wide.taken(key, shown_more=self.world.wide_at is None)
         return found
 
     async def glance(self, key: Key) -> Observed | None:

@@ -35,18 +35,18 @@ process out permanently. So does that of a process that lives on with revoked cr
 """
 AT_ONCE = 10
 """Number of records collected in one look."""
-_TIMER = "collect/"
+TIMER = "collect/"
 
 
 def plan_collection(view: View) -> PartialPlan:
     """Collect records that have been collectable for long enough."""
     ready = collectable(view)
-    names = {f"{_TIMER}{inc.inc}" for inc in ready}
+    names = {f"{TIMER}{inc.inc}" for inc in ready}
     actions: list[Action] = [
-        StopTimer(name) for name in view.observed.timers if name.startswith(_TIMER) and name not in names
+        StopTimer(name) for name in view.observed.timers if name.startswith(TIMER) and name not in names
     ]
-    actions += [StartTimer(f"{_TIMER}{inc.inc}") for inc in ready if view.timer(f"{_TIMER}{inc.inc}") is None]
-    due = [inc for inc in ready if view.elapsed(f"{_TIMER}{inc.inc}", COLLECT_SECONDS)][:AT_ONCE]
+    actions += [StartTimer(f"{TIMER}{inc.inc}") for inc in ready if view.timer(f"{TIMER}{inc.inc}") is None]
+    due = [inc for inc in ready if view.elapsed(f"{TIMER}{inc.inc}", COLLECT_SECONDS)][:AT_ONCE]
     collect = [Collect(view.table.table_id, inc.inc, inc.record.mod_revision) for inc in due if inc.record is not None]
     summary = (f"forgetting {len(collect)} settled incarnation{'s' if len(collect) != 1 else ''}",) if collect else ()
     return PartialPlan((*actions, *collect), summary)

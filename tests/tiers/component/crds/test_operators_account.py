@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.adapters.kubernetes_facts import pod_facts
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import asked_executor, configmaps, namespace, pods
 from hudi_operator.model.config import ConsentBindingConfig, NetworkPolicyConfig, OperatorConfig
-from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.facts import PodName
 from tests.support import quick_yaml
 from tests.tiers.component.crds.cluster import EVIDENCE, Cluster, JsonDict, pod, table, wait_until, writer
 
@@ -68,13 +67,13 @@ def _made(namespace_: str) -> dict[str, JsonDict]:
     ]
     for obj in objects:
         obj["metadata"].pop("ownerReferences", None)
-    keys = (pods.spark_key(_stored(obj)) for obj in objects if obj["kind"] == "Pod")
+    keys = (pods.spark_key(namespace_, _stored(obj)) for obj in objects if obj["kind"] == "Pod")
     objects += [{**key, "data": {"key": "a2V5"}} for key in keys]
     return {f"{o['kind']}/{o['metadata']['name']}": o for o in objects}
 
 
-def _stored(made: JsonDict) -> PodFacts:
-    return pod_facts({**made, "metadata": {**made["metadata"], "uid": str(uuid.uuid4())}})
+def _stored(made: JsonDict) -> PodName:
+    return PodName(made["metadata"]["name"], str(uuid.uuid4()))
 
 
 @pytest.fixture(scope="module")

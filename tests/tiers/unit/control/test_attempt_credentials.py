@@ -64,9 +64,9 @@ class Outside:
     async def get(self, *_: str) -> dict[str, Any] | None:
         return self.secret
 
-    async def create(self, manifest: dict[str, Any]) -> bool:
+    async def create(self, manifest: dict[str, Any]) -> str:
         self.created.append(manifest)
-        return True
+        return "uid"
 
 
 def keeper(outside: Outside) -> AttemptCredentials:

@@ -13,7 +13,8 @@ import pytest
 from hudi_contract import naming
 from hudi_contract.records import Stored
 from hudi_contract.words import Role
-from hudi_operator.control.applied_objects import KEPT_SECONDS, AppliedObjects
+from hudi_operator.control.applied_objects import KEPT_SECONDS, KEY_SECONDS, AppliedObjects
+from hudi_operator.control.counts import COUNTS_SECONDS, Counts, left
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.loop import QUIET_SECONDS, Reconciler, is_quiet, quiet_interval
 from hudi_operator.control.refusals import Refusals
@@ -212,24 +213,119 @@ def test_missing_definitions_are_named_and_waited_for(kinds: list[str] | None, s
     assert bool(problem) == bool(said)
 
 
+def _secret(pod: str) -> dict[str, Any]:
+    meta = {"namespace": "lake", "name": f"{pod}-spark-key", "ownerReferences": [{"name": pod, "uid": f"uid-{pod}"}]}
+    return {"kind": "Secret", "metadata": meta}
+
+
 def test_each_key_is_random_and_one_that_exists_stays() -> None:
     made: list[dict[str, Any]] = []
 
     class Cluster(Recorder):
-        async def create(self, manifest: dict[str, Any]) -> bool:
+        async def create(self, manifest: dict[str, Any]) -> str:
             made.append(manifest)
-            return len(made) < 3
+            return "" if len(made) == 3 else "made"
 
         async def owners(self, kind: str, namespace: str, name: str) -> tuple[str, ...]:
-            return ("uid-1",)
+            return (f"uid-{name.removesuffix('-spark-key')}",)
 
-    meta = {"namespace": "lake", "name": "load-1-spark-key", "ownerReferences": [{"name": "load-1", "uid": "uid-1"}]}
-    secret = {"kind": "Secret", "metadata": meta}
-    done = perform(executor(Cluster()), *(act.CreateKey(secret, "key") for _ in range(3)))
+    done = perform(executor(Cluster()), *(act.CreateKey(_secret(pod), "key") for pod in ("a-1", "b-1", "c-1")))
     keys = [base64.b64decode(manifest["data"]["key"]) for manifest in made]
     assert [len(key) for key in keys] == [32, 32, 32]
     assert len(set(keys)) == 3
     assert len(done) == 2, "nothing was changed by the third"
+
+
+def test_a_key_is_made_with_its_pod_and_not_asked_for_at_each_look() -> None:
+    """F150: its kubelet waits for it; one that somebody deletes is made again."""
+    now, made = [0.0], list[dict[str, Any]]()
+
+    class Cluster(Recorder):
+        async def create(self, manifest: dict[str, Any]) -> str:
+            made.append(manifest)
+            return f"uid-{manifest['metadata']['name']}"
+
+        async def get(self, kind: str, namespace: str, name: str) -> None:
+            return None
+
+        async def owners(self, kind: str, namespace: str, name: str) -> None:
+            return None
+
+    both: Any = Cluster()
+    actor = Executor(
+        kubernetes=both,
+        etcd=both,
+        timers=Timers(),
+        check_leader=lambda: None,
+        applied=AppliedObjects(lambda: now[0]),
+    )
+    create = _pod("load-1", {"secret": {"secretName": naming.spark_key_name("load-1")}})
+    done = perform(actor, create, _pod("alone-1"))
+    assert [(m["kind"], m["metadata"]["name"]) for m in made] == [
+        ("Pod", "load-1"),
+        ("Secret", "load-1-spark-key"),
+        ("Pod", "alone-1"),
+    ]
+    assert made[1]["metadata"]["ownerReferences"][0] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "load-1",
+        "uid": "uid-load-1",
+    }
+    assert [type(action) for action in done] == [act.CreatePod, act.CreateKey, act.CreatePod]
+    for seconds, wanted in ((KEY_SECONDS - 1, 3), (KEY_SECONDS, 4)):
+        now[0] = seconds
+        perform(actor, act.CreateKey(_secret("load-1"), "key"))
+        assert len(made) == wanted
+
+
+def test_a_key_that_is_refused_leaves_its_pod_admitted() -> None:
+    """F291: the pod is there; a later look makes its key, or says why not."""
+
+    class Cluster(Recorder):
+        async def create(self, manifest: dict[str, Any]) -> str:
+            if manifest["kind"] == "Secret":
+                raise Refused("exceeded quota", reason="QuotaExceeded")
+            self.pod = manifest
+            return "uid"
+
+        async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+            return vars(self).get("pod") if kind == "Pod" else None
+
+        async def owners(self, kind: str, namespace: str, name: str) -> None:
+            return None
+
+    cluster = Cluster()
+    create = _pod("load-1", {"secret": {"secretName": naming.spark_key_name("load-1")}})
+    refusals = Refusals()
+    both: Any = cluster
+    actor = Executor(kubernetes=both, etcd=both, timers=Timers(), check_leader=lambda: None, refusals=refusals)
+    done = perform(actor, act.PutAdmit("t", "ns.load-1", Role.WRITER), create)
+    assert [type(action) for action in done] == [act.PutAdmit, act.CreatePod]
+    assert "delete_admit" not in cluster.calls
+    assert refusals.facts(KEY) == {"ns.load-1": Refusal("QuotaExceeded", "exceeded quota")}
+
+
+def test_a_status_that_only_counts_writers_waits_a_moment() -> None:
+    """Of many writers that start together each has a look of its own."""
+    now = [0.0]
+    counts = Counts(lambda: now[0])
+
+    def waits(old: dict[str, Any], new: dict[str, Any], kind: str = naming.TABLE_KIND) -> bool:
+        return counts.may_wait(KEY, act.UpdateStatus(kind, "ns", "t", "1", new), {"status": old})
+
+    one, two = ({"writers": {"running": n}, "writersSummary": f"{n}/0/0", "agent": "a"} for n in (1, 2))
+    assert not waits(one, two), "the first one says so at once"
+    assert waits(one, two)
+    assert not waits(one, {**two, "agent": "b"}), "something else has changed"
+    assert not waits(one, two, naming.WRITER_KIND)
+    now[0] = COUNTS_SECONDS
+    assert not waits(one, two)
+    assert waits(one, two)
+    update = act.UpdateStatus(naming.TABLE_KIND, "ns", "t", "1", two)
+    assert left(act.Plan("", (update,)), [])
+    assert not left(act.Plan("", (update,)), [update])
+    assert not left(act.Plan("", (DELETE,)), [])
 
 
 def _pod(name: str, *sources: dict[str, Any]) -> act.CreatePod:
@@ -254,9 +350,9 @@ def test_a_config_map_of_somebody_else_stops_only_the_pods_that_would_mount_it(*
         async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
             return {"metadata": {"labels": {}}} if (kind, name) == ("ConfigMap", "a-1") else None
 
-        async def create(self, manifest: dict[str, Any]) -> bool:
+        async def create(self, manifest: dict[str, Any]) -> str:
             made.append(manifest["metadata"]["name"])
-            return True
+            return "uid"
 
     file = {"configMap": {"name": "a-1"}}
     theirs = {"projected": {"sources": [{"serviceAccountToken": {}}, file]}} if projected else file
@@ -289,13 +385,13 @@ class Refusing(Recorder):
         super().__init__()
         self.names, self.made, self.tried = set(names), list[str](), list[str]()
 
-    async def _make(self, manifest: dict[str, Any]) -> bool:
+    async def _make(self, manifest: dict[str, Any]) -> str:
         name = manifest["metadata"]["name"]
         self.tried.append(name)
         if name in self.names:
             raise Refused(f"create {name}: exceeded quota", reason="QuotaExceeded")
         self.made.append(name)
-        return True
+        return name
 
     create = apply = _make
 
@@ -664,10 +760,10 @@ class Shared(Recorder):
     async def get(self, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         return self.there.get(name)
 
-    async def create(self, manifest: dict[str, Any]) -> bool:
+    async def create(self, manifest: dict[str, Any]) -> str:
         if not self.account:
             raise Fatal('error looking up service account ns/hudi-driver: serviceaccount "hudi-driver" not found')
-        return True
+        return "uid"
 
 
 def _ensured(port: Shared, told: AppliedObjects, *actions: act.Action, uid: str = "uid-1") -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,12 +15,15 @@ from hudi_contract.records import Stored
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
-from hudi_operator.control.observe import Observer
+from hudi_operator.control.memory import Memory
+from hudi_operator.control.observe import SPARK_EXECUTORS, Observer
 from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
+from hudi_operator.control.wide_looks import WIDE_SECONDS
 from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, PodName
 from hudi_operator.model.ports import Conflict, Fatal
+from hudi_operator.plan.fencing import collection
 
 JsonDict = dict[str, Any]
 TABLE = {
@@ -299,3 +304,214 @@ def test_a_table_that_cannot_be_read_keeps_every_pod() -> None:
     assert tables.needed(holders) is None
     assert tables.needed(holders) is None
     assert len(tables.read) == 8
+
+
+# ---- which pods are listed
+
+CONFIG = OperatorConfig(spark_image="image")
+SIBLING = {
+    **TABLE,
+    "metadata": {**TABLE["metadata"], "name": "b", "uid": "b"},
+    "spec": {**TABLE["spec"], "path": "s3a://lake/b", "image": "another"},
+}
+AGENT, ITS_AGENT = (TableSpec.from_object(table).agent_name(CONFIG.spark_image) for table in (TABLE, SIBLING))
+DRIVER = PodFacts(
+    "ns",
+    "load-1",
+    "driver",
+    {
+        **naming.MANAGED,
+        naming.LABEL_ROLE: naming.ROLE_DRIVER,
+        naming.LABEL_TABLE: "flights",
+        naming.LABEL_DRIVER: "load-1",
+    },
+    "Running",
+    "n",
+    deleting=False,
+    finalizers=(naming.EVIDENCE_FINALIZER,),
+    containers=(),
+    secrets=(naming.spark_key_name("load-1"),),
+)
+EXECUTOR = replace(
+    DRIVER,
+    name="load-1-exec-1",
+    uid="executor",
+    labels={**DRIVER.labels, naming.LABEL_ROLE: naming.ROLE_EXECUTOR},
+    secrets=(),
+    controller=PodName("load-1", "driver"),
+)
+OWN = replace(
+    ENDED,
+    name=f"{AGENT}-1",
+    uid="agent",
+    phase="Running",
+    labels={**AGENT_LABELS, naming.LABEL_AGENT: AGENT},
+)
+OTHER = replace(OWN, name=f"{ITS_AGENT}-1", uid="other", labels={**AGENT_LABELS, naming.LABEL_AGENT: ITS_AGENT})
+BARE = replace(EXECUTOR, name="bare", uid="bare", labels={"spark-role": "executor"})
+WIDE, AGENTS = SPARK_EXECUTORS, f"{naming.LABEL_ROLE}={naming.ROLE_AGENT}"
+REGISTERED = {"i": Stored({"inc": "i", "pod": "load-1", "podUID": "driver", "attempt": "ns.load-1"}, 1, 1)}
+TERMINATING = {"i": Stored({"inc": "i", "phase": "Terminating", "pod": "load-1", "podUID": "driver"}, 1, 1)}
+SETTLED = {"i": Stored({"inc": "i", "phase": "Settled", "pod": "load-1", "podUID": "driver"}, 1, 1)}
+
+
+class Pods(Ports):
+    """One writer with an executor; what was read, in its order."""
+
+    def __init__(self) -> None:
+        super().__init__(EtcdFacts(revision=1, cluster_id="c", writers=REGISTERED))
+        self.there = [DRIVER, EXECUTOR, OWN]
+        self.read: list[str] = []
+        self.writer = writer("load-1")
+        self.writer["status"]["attempts"][0]["executors"] = 1
+        self.table = TABLE
+        self.clock = 0.0
+        self.timers = Timers()
+        self.index = TableIndex(CONFIG.spark_image)
+        for table in (TABLE, SIBLING):
+            self.index.put(table)
+        both: Any = self
+        self.memory = Memory(lambda: self.clock)
+        self.observer = Observer(
+            kubernetes=both,
+            etcd=both,
+            index=self.index,
+            timers=self.timers,
+            config=CONFIG,
+            authority=str,
+            memory=self.memory,
+        )
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        return self.table if kind == naming.TABLE_KIND else None
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        return [self.writer]
+
+    async def pods(self, namespace: str, *, labels: str) -> list[PodFacts]:
+        self.read.append(labels)
+        wanted = dict(part.split("=") for part in labels.split(","))
+        told = [replace(p, labels={"spark-role": "executor", **p.labels}) if p.controller else p for p in self.there]
+        return [p for p in told if wanted.items() <= p.labels.items()]
+
+    async def pod(self, namespace: str, name: str) -> PodFacts | None:
+        return None
+
+    async def nodes(self, names: list[str]) -> JsonDict:
+        return {}
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        self.read.append("etcd")
+        return self._facts
+
+    def look(self, **facts: Any) -> set[str]:
+        """Names of the pods of one look."""
+        self._facts = EtcdFacts(revision=1, cluster_id="c", **{"writers": REGISTERED, **facts})
+        self.read.clear()
+        return {pod.uid for pod in asyncio.run(self.observer.observe(("ns", "flights"))).pods}
+
+    def rested(self) -> Pods:
+        """After the first look, which lists widely."""
+        assert self.look() == {"driver", "executor", "agent"}
+        assert {WIDE, AGENTS} <= {*self.read}
+        return self
+
+
+def test_a_look_at_a_table_lists_its_own_pods() -> None:
+    """Executors and agents of the whole namespace are those of other tables."""
+    ports = Pods().rested()
+    ports.there += [OTHER, BARE]
+    assert ports.look() == {"driver", "executor", "agent"}
+    assert ports.read == [f"{naming.LABEL_TABLE}=flights", f"{AGENTS},{naming.LABEL_AGENT}={AGENT}", "etcd"]
+    assert ports.look(settles=SETTLED) == {"driver", "executor", "agent"}, "nothing waits for a settled one"
+
+
+def _ended(ports: Pods) -> JsonDict:
+    ports.there[0] = replace(DRIVER, phase="Failed")
+    return {}
+
+
+def _deleting(ports: Pods) -> JsonDict:
+    ports.there[0] = replace(DRIVER, deleting=True)
+    return {}
+
+
+def _executors_are_missing(ports: Pods) -> JsonDict:
+    ports.there[1] = replace(EXECUTOR, phase="Pending")
+    return {}
+
+
+def _table_is_deleted(ports: Pods) -> JsonDict:
+    ports.table = {**TABLE, "metadata": {**TABLE["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    return {}
+
+
+def _writer_is_deleted(ports: Pods) -> JsonDict:
+    ports.writer["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    return {}
+
+
+def _collected(ports: Pods) -> JsonDict:
+    ports.timers.start(("ns", "flights"), f"{collection.TIMER}i")
+    return {"settles": SETTLED}
+
+
+def _another_agent(ports: Pods) -> JsonDict:
+    ports.table = {**TABLE, "status": {"agent": "hudi-agent-b"}}
+    return {}
+
+
+def _an_hour(ports: Pods) -> JsonDict:
+    ports.clock += WIDE_SECONDS
+    return {}
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda _: {"settles": TERMINATING}, id="its driver is being settled"),
+        pytest.param(lambda _: {"fences": {"i": Stored({"inc": "i"}, 1, 1)}}, id="it is fenced without a record"),
+        _ended,
+        _deleting,
+        _executors_are_missing,
+        _table_is_deleted,
+        _writer_is_deleted,
+        _collected,
+        _another_agent,
+        _an_hour,
+    ],
+)
+def test_what_is_concluded_from_absence_rests_on_a_wide_list(happens: Callable[[Pods], JsonDict]) -> None:
+    """I1, F26, F51: an executor without our labels; etcd is read after it."""
+    ports = Pods().rested()
+    ports.there += [OTHER, BARE]
+    facts = happens(ports)
+    assert ports.look(**facts) == {"driver", "executor", "agent", "other", "bare"}
+    assert ports.read[-1] == "etcd"
+    assert WIDE in ports.read
+
+
+def test_what_a_wide_list_has_shown_is_looked_for_until_it_is_gone() -> None:
+    """F26: its evidence goes when it has ended, also beside a driver that lives."""
+    ports = Pods().rested()
+    ports.there.append(BARE)
+    ports.clock += WIDE_SECONDS
+    for _ in range(3):
+        assert "bare" in ports.look()
+    ports.there.remove(BARE)
+    ports.look()
+    ports.look()
+    assert WIDE not in ports.read
+
+
+def test_an_agent_that_no_table_uses_is_seen_by_the_next_table() -> None:
+    """A watch tells of it; of one that another table uses, that table's looks take care."""
+    ports = Pods().rested()
+    unused = replace(OTHER, name="hudi-agent-c-1", uid="unused", labels={**AGENT_LABELS, naming.LABEL_AGENT: "c"})
+    ports.memory.pod(OTHER, deleted=False)
+    assert asyncio.run(ports.observer.glance(("ns", "flights"))) is not None
+    ports.there += [OTHER, unused]
+    assert "unused" not in ports.look()
+    ports.memory.pod(unused, deleted=False)
+    assert asyncio.run(ports.observer.glance(("ns", "flights"))) is None
+    assert "unused" in ports.look()

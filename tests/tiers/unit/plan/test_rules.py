@@ -17,13 +17,17 @@ from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.view import build_view
 from hudi_operator.plan.fencing.settling import proofs_missing
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
+from tests.support.world.simulated_store import Key
+from tests.support.world.simulated_world import CONFIG, World, all_settled, at_step, finished, ready_world
+
+NOT_YET = Key({"proofs": {}}, 0, 0)
+"""There is no settle record."""
 
 
-def hung_writer(world: World, name: str = "w", step: int = 3) -> Any:
+def hung_writer(world: World, name: str = "w", step: int = 3, **spec: Any) -> Any:
     """A writer that hangs at a step, and its process."""
     world.writer_hang_at = step
-    world.make_writer(name)
+    world.make_writer(name, **spec)
     world.run(at_step(name, step))
     process = world.writer_process(name)
     assert process is not None
@@ -90,7 +94,7 @@ def bare_world() -> tuple[World, Any, Any]:
     """A writer that hangs with the lock, and its executor, which has no label of ours."""
     world = ready_world()
     world.executors_per_driver, world.bare_executors = 1, True
-    process = hung_writer(world)
+    process = hung_writer(world, executors={"instances": 1})
     executor = next(p for p in world.processes if p.role == "executor")
     assert not set(world.pods[executor.pod].labels) & {naming.LABEL_ROLE, naming.LABEL_DRIVER}
     return world, process, executor
@@ -154,6 +158,24 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
     plan = plan_table(replace(observed, pods=(*observed.pods, executor_of(process))), CONFIG)
     (update,) = [a for a in plan.actions if isinstance(a, act.UpdateSettle)]
     assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {process.pod_uid, "uid-x"})
+
+
+def test_one_that_appears_last_is_looked_for_whatever_its_labels() -> None:
+    """I1, F26, F51: its driver's evidence is gone by then; only the settle record asks for it."""
+    world = ready_world()
+    process = hung_writer(world)
+    world.kill(process)
+    world.run(lambda w: process.pod_uid in (w.names("settle").get(process.inc, NOT_YET).value["proofs"]))
+    assert world.names("settle")[process.inc].value["phase"] == "Terminating"
+    world.pods[process.pod].finalizers.clear()
+    world.wide_at = world.now
+    world.bare_executors = True
+    world._make_executor(world.pods[process.pod], 7, process.inc)
+    executor = world.processes[-1]
+    executor.ignores_sigterm = True
+    world.run(all_settled)
+    assert executor.pod_uid in world.names("settle")[process.inc].value["proofs"]
+    assert not executor.alive
 
 
 def test_the_loss_of_an_executor_is_not_the_end_of_its_driver() -> None:
@@ -270,7 +292,7 @@ def test_a_restart_begins_a_run_whatever_it_waits_for(waits_for: str) -> None:
         world.tick()
     begun = waits_for == "nothing"
     assert world.condition(world.writers["w"], "Finished")["status"] == str(not begun)
-    assert is_quiet(world.observe()) is (begun or suspend), "what it waits for may come without an event"
+    assert is_quiet(world.observe()), "what it waits for comes as an event"
     world.writer_hang_at = None
     for process in world.processes:
         process.hang_at = None

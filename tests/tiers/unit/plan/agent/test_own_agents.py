@@ -296,8 +296,8 @@ class Ports:
         self.asked.append(labels)
         if labels == SPARK_EXECUTORS:
             return EXECUTORS
-        key, _, value = labels.partition("=")
-        return [p for p in self._agents if p.labels.get(key) == value]
+        wanted = dict(part.split("=") for part in labels.split(","))
+        return [p for p in self._agents if wanted.items() <= p.labels.items()]
 
     async def pod(self, namespace: str, name: str) -> None:
         return None

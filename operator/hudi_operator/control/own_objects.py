@@ -1,0 +1,27 @@
+"""Which object of a name is the operator's own: names of pods, files and keys can be computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+JsonDict = dict[str, Any]
+
+
+def is_own(found: JsonDict, manifest: JsonDict) -> bool:
+    """Whether an object is one that the operator has made of this manifest, as far as it says."""
+    have, wanted = found["metadata"], manifest["metadata"]
+    labels, finalizers = have.get("labels") or {}, have.get("finalizers") or ()
+    owners = {owner["uid"] for owner in have.get("ownerReferences") or ()}
+    return (
+        all(labels.get(name) == value for name, value in (wanted.get("labels") or {}).items())
+        and set(wanted.get("finalizers") or ()) <= set(finalizers)
+        and {owner["uid"] for owner in wanted.get("ownerReferences") or ()} <= owners
+    )
+
+
+def foreign(kind: str, namespace: str, name: str) -> str:
+    """What is said of an object of somebody else."""
+    return (
+        f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
+        "until it is deleted. The API server's audit log shows who created it"
+    )

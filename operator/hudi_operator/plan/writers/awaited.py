@@ -1,0 +1,70 @@
+"""What a writer waits for, and whether its end comes as an event.
+
+Events are: a HudiTable or a HudiWriter of this table, a pod of the operator's, a change of the
+table's keys in etcd other than lock, queue and instants, and the end of a lease. While each writer
+of a table waits for such an event alone, nobody has to look at the table.
+
+What else ends a wait is looked for: Secrets, ServiceAccounts, nodes, namespaces and the operator's
+own rights are not watched, and an event of another HudiTable leads to no look at this one. A reason
+that stands in neither list is looked for, too: those that an agent reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_contract.words import WriterState
+from hudi_operator.model import conditions
+from hudi_operator.model.status import attempt_entries
+from hudi_operator.plan.core import launch
+
+EVENTS: Mapping[str, str] = {
+    "MaxWriters": "an attempt ends: its pod, its keys, and its HudiWriter's status",
+    "SingleWriter": "an incarnation leaves or is fenced: its keys",
+    "OverlappingPartitions": "an attempt of the other writer ends, or a HudiWriter is edited",
+    "BackOff": "nothing but its time, which status.nextRetryTime tells",
+    "InvalidSpec": "the HudiWriter or its HudiTable is edited",
+    "OptionNotAllowed": "the HudiWriter is edited; another configuration starts another operator",
+    launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; another configuration starts another operator",
+    launch.FENCING_MODE_NOT_POSSIBLE: "the HudiWriter or its HudiTable is edited",
+}
+"""Reasons of waits that end with an event, or at a time that status tells, and with which."""
+
+POLLED: Mapping[str, str] = {
+    "PreviousAttempt": "its death may be proven by a node, or by the time since it was seen",
+    "TableStalled": "a Secret, another HudiTable or etcd itself may have to change",
+    "TableDeleted": "a namespace that is being deleted tells nobody",
+    "TableNotReady": "its agent may have to be replaced, because a node is lost",
+    "TableBootstrap": "its agent may have to be replaced, because a node is lost",
+    "TableRestore": "its agent may have to be replaced, because a node is lost",
+    "TableSavepoint": "its agent may have to be replaced, because a node is lost",
+    "TableMetadata": "its agent may have to be replaced, because a node is lost",
+    "TableChanging": "runs that do not end are stopped after some time",
+    "SourceNotFound": "another HudiTable",
+    "SourceNotReady": "another HudiTable",
+    "SourceNotAllowed": "another HudiTable",
+    "PathNotAllowed": "another HudiTable, in whose folder the event log would be",
+    launch.REFERENCE_NOT_ALLOWED: "a Secret or a ServiceAccount",
+    "AwaitingRights": "the operator's right to read Secrets",
+    "PlanningFailed": "nobody knows",
+}
+"""Reasons of waits that something ends of which no event tells, and what."""
+
+_CONDITION = {WriterState.WAITING: "Admitted", WriterState.RETRYING: "Admitted", WriterState.STALLED: "Stalled"}
+"""States of writers that start nothing now, and the condition with the reason."""
+
+
+def waits(status: Mapping[str, Any]) -> bool:
+    """Whether a HudiWriter of this status starts nothing now, although it would."""
+    return status.get("state") in _CONDITION
+
+
+def comes_as_event(status: Mapping[str, Any]) -> bool:
+    """Whether what such a writer waits for comes as an event, or at a time that status tells.
+
+    Not while an attempt goes on, of one whose spec cannot be read.
+    """
+    found = conditions.find(dict(status), _CONDITION[WriterState(status["state"])])
+    going_on = any(not entry.class_ for entry in attempt_entries(status))
+    return found.get("reason") in EVENTS and not going_on
