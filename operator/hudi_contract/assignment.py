@@ -30,7 +30,7 @@ class ServiceOrder(Record):
     """A table service that should run."""
 
     after_commits: Count | None = None
-    """None: only its schedule starts it."""
+    """None: only its schedule or a person starts it."""
     scheduled: bool = False
     """Ticks come as requests."""
     options: Mapping[str, str] = field(default_factory=dict)

@@ -16,6 +16,8 @@ NOTHING_YET = "0"
 """Completion time before the first commit of a table."""
 DEFAULT_METADATA = "Files/"
 """Nonce of a table whose metadata table was never changed."""
+KEPT_RUNS = 16
+"""Values of a `runNonce` that an agent remembers as served."""
 
 # ---- requests
 
@@ -41,7 +43,7 @@ class ServiceRequest(Record):
     baseline: bool = False
     """This tick had passed when the schedule was first seen; it is not run."""
     run: str = field(default="", metadata=LEFT_OUT)
-    """The service's `runNonce`: another value than the last one that was served runs it once."""
+    """The service's `runNonce`: a value that was not served yet runs it once."""
 
     @property
     def tick(self) -> str:
@@ -211,6 +213,22 @@ class RestoreDone(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked(Record):
+    """Who asked for a run of a table service: served when it is `Completed` or has `NothingToDo`.
+
+    A plan that is executed later serves them, too, if it was requested after `up_to`: it covers
+    what the run saw.
+    """
+
+    nonce: str = ""
+    """The tick."""
+    run: str = ""
+    """The `runNonce`."""
+    up_to: Time = ""
+    """Completion time of the last commit when the run began."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServiceDone(Record):
     """`done/service-<kind>`: the last run of a table service.
 
@@ -230,8 +248,10 @@ class ServiceDone(Record):
     """Completion time of the last commit that the run saw."""
     nonce: str = ""
     """The last tick that was served."""
-    run: str = field(default="", metadata=LEFT_OUT)
-    """The last `runNonce` that was served."""
+    runs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """The values of `runNonce` that were served, the last one at the end; at most `KEPT_RUNS`."""
+    asked: Asked | None = field(default=None, metadata=LEFT_OUT)
+    """Who asked for a run and is not served; null: nobody."""
     inc: str = ""
     left_out: Count = 0
     """Partitions that the last clustering skipped. It runs again when fewer must be skipped,

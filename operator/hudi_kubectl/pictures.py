@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,8 @@ ATTEMPT, COMMIT, SETTLED = "attempt", "commit", "settling"
 _MARKS = {ATTEMPT: "─", COMMIT: "█", SETTLED: "▒"}
 _COLOURS = {ATTEMPT: "#9aa5b1", COMMIT: "#2f855a", SETTLED: "#c05621", FAILED: "#c53030"}
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
+_NO_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DAY = 86_400
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def text(shown: Sequence[Row], at: datetime, width: int) -> list[str]:
     if covered is None:
         return ["nothing has happened that the status still has"]
     begin, end = covered
-    label = min(max(len(row.name) for row in shown), 24)
+    label = min(max(len("UTC"), *(len(row.name) for row in shown)), 24)
     columns = max(width - label - 2, 20)
     scale = (end - begin).total_seconds() / (columns - 1)
 
@@ -112,17 +115,18 @@ def text(shown: Sequence[Row], at: datetime, width: int) -> list[str]:
             if bar.failed:
                 cells[column(bar.end)] = "x"
         lines.append(f"{row.name[:label]:<{label}}  {''.join(cells).rstrip()}")
-    axis, times = [" "] * columns, [" "] * (columns + 8)
+    axis, times = [" "] * columns, [" "] * columns
     free = 0
     for moment in _ticks(begin, end, columns // 12):
+        written = _written(moment, begin, end)
         n = column(moment)
-        if n >= free:
+        first = min(n, columns - len(written))  # the last one ends where the axis does
+        if first >= free:
             axis[n] = "┬"
-            written = moment.strftime("%H:%M:%S")
-            times[n : n + len(written)] = list(written)
-            free = n + len(written) + 2
+            times[first : first + len(written)] = list(written)
+            free = first + len(written) + 2
     lines.append(f"{'':<{label}}  {''.join(c if c != ' ' else '─' for c in axis)}")
-    lines.append(f"{'UTC':<{label}}  {''.join(times)[:columns].rstrip()}")
+    lines.append(f"{'UTC':<{label}}  {''.join(times).rstrip()}")
     lines.append(f"{'':<{label}}  █ commit, from its first file to its last   ─ attempt   x failed   ▒ being settled")
     return lines
 
@@ -135,11 +139,24 @@ def _ticks(begin: datetime, end: datetime, most: int) -> list[datetime]:
     return [moment for moment in found if begin <= moment <= end]
 
 
+def _written(moment: datetime, begin: datetime, end: datetime) -> str:
+    """A time of the axis; with its day where the axis covers more than one."""
+    return moment.strftime("%m-%d %H:%M" if (end - begin).total_seconds() > _DAY else "%H:%M:%S")
+
+
+def _xml(text: str) -> str:
+    """The text as XML may have it.
+
+    A status has words of a driver; of most control characters XML knows no form (F543).
+    """
+    return escape(_NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text))
+
+
 def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str:
     """The same as a picture; a bar's title says what it is."""
     covered = ends(shown, at)
     # A time, which is written around its tick, has room at both ends.
-    left, right, high, top = max(72, 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32)), 36, 26, 40
+    left, right, high, top = max(72, 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32)), 40, 26, 40
     begin, end = covered or (at, at + timedelta(seconds=1))
     scale = (width - left - right) / (end - begin).total_seconds()
 
@@ -151,29 +168,28 @@ def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 48}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{bottom + 48}" fill="#ffffff"/>',
-        f'<text x="8" y="20" font-size="14">{escape(title)}</text>',
+        f'<text x="8" y="20" font-size="14">{_xml(title)}</text>',
     ]
     for moment in _ticks(begin, end, 8):
+        written = _written(moment, begin, end)
         parts.append(f'<line x1="{x(moment)}" x2="{x(moment)}" y1="{top - 8}" y2="{bottom}" stroke="#e2e8f0"/>')
-        parts.append(
-            f'<text x="{x(moment)}" y="{bottom + 16}" text-anchor="middle" fill="#4a5568">{moment:%H:%M:%S}</text>'
-        )
+        parts.append(f'<text x="{x(moment)}" y="{bottom + 16}" text-anchor="middle" fill="#4a5568">{written}</text>')
     for n, row in enumerate(shown):
         y = top + high * n
-        parts.append(f'<text x="8" y="{y + 14}">{escape(row.name[:32])}</text>')
+        parts.append(f'<text x="8" y="{y + 14}">{_xml(row.name[:32])}</text>')
         for kind, dy, tall in ((ATTEMPT, 8, 3), (SETTLED, 3, 13), (COMMIT, 3, 13)):
             for bar in (one for one in row.bars if one.kind == kind):
                 wide = max(x(bar.end) - x(bar.begin), 1.5)
                 colour = _COLOURS[FAILED] if bar.failed else _COLOURS[kind]
                 parts.append(
                     f'<rect x="{x(bar.begin)}" y="{y + dy}" width="{wide:.1f}" height="{tall}" fill="{colour}">'
-                    f"<title>{escape(bar.text)}</title></rect>"
+                    f"<title>{_xml(bar.text)}</title></rect>"
                 )
         for bar in row.bars:
             if bar.failed:
                 parts.append(
                     f'<text x="{x(bar.end)}" y="{y + 14}" text-anchor="middle" fill="{_COLOURS[FAILED]}">✕'
-                    f"<title>{escape(bar.text)}</title></text>"
+                    f"<title>{_xml(bar.text)}</title></text>"
                 )
     legend = ((COMMIT, "commit"), (ATTEMPT, "attempt"), (FAILED, "failed attempt"), (SETTLED, "being settled"))
     for n, (kind, words) in enumerate(legend):

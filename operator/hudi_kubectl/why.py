@@ -25,7 +25,7 @@ NORMAL_FALSE = ("Stalled", "AwaitingProofOfDeath", "RollbackPending", "ForeignWr
 """Conditions of a table that are False while all is well."""
 NORMAL_TRUE = ("ServicesHealthy", "RecordsReadable", "ClocksAgree", "BrokerAnswers", "Bootstrapped")
 """Conditions of a table that are True while all is well."""
-REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing")
+REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing", "Late")
 """Conditions of a writer that are False while all is well, besides Ready."""
 
 

@@ -179,9 +179,10 @@ class ServicesSpec:
 
 @dataclass(frozen=True)
 class Service:
-    """One enabled service; ``after_commits`` None: only the schedule starts it.
+    """One enabled service; ``after_commits`` None: only its schedule or a person starts it.
 
-    ``window`` None: it may begin at any time. ``run_nonce``: another value runs it once.
+    ``window`` None: it may begin at any time. ``run_nonce``: a value that was not served runs it
+    once.
     """
 
     kind: str
@@ -211,8 +212,21 @@ def switched_on(spec: ServicesSpec, *, merge_on_read: bool) -> tuple[Service, ..
 
 
 def _service(kind: str, section: Section, options: Mapping[str, str]) -> Service:
-    after = AFTER_COMMITS[kind] if section.after_commits is None and section.schedule is None else section.after_commits
+    triggered = section.after_commits is not None or section.schedule is not None or _on_demand(section)
+    after = section.after_commits if triggered else AFTER_COMMITS[kind]
     return Service(kind, after, section.schedule, options, section.window, section.run_nonce)
+
+
+def _on_demand(section: Section) -> bool:
+    """True for a section of clustering that has a ``runNonce`` and nothing else (F554).
+
+    The section switches the service on, and its author wanted one run.
+    """
+    return (
+        isinstance(section, Clustering)
+        and bool(section.run_nonce)
+        and section == Clustering(run_nonce=section.run_nonce)
+    )
 
 
 def problem(services: tuple[Service, ...]) -> str:

@@ -454,7 +454,7 @@ class RetryPolicy:
     backoff_seconds: int = number(10, at_least=1, at_most=3600)
     max_backoff_seconds: int = number(300, at_least=1, at_most=86400)
     write_conflict_in_process: int = number(3, at="writeConflict.inProcess", at_least=0, at_most=20)
-    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=11, by="class")
+    class_limits: tuple[ClassLimit, ...] = records(ClassLimit, at_most=len(RETRIED_CLASSES), by="class")
     out_of_memory: MoreMemory | None = record(MoreMemory, optional=True)
     """None: the next attempt has the same memory."""
 

@@ -130,6 +130,8 @@ def classify(
         kind = FailureClass.ENDED_FOR_CHANGE
     elif kind == FailureClass.INFRASTRUCTURE and pod.reason in _ENDED_BY_KUBELET:
         kind = _ENDED_BY_KUBELET[pod.reason]  # asked to stop, it abandoned unfinished work and exited by itself
+    elif kind == FailureClass.INFRASTRUCTURE and pod.deleting and fenced_reason in ("", Reason.POD_TERMINATED):
+        kind = EVICTION  # the same, and somebody has deleted its pod: a drain, a preemption, a queue (F557)
     elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.LEASE_GONE:
         kind = FailureClass.HEARTBEAT_LOST
     elif kind == FailureClass.INFRASTRUCTURE and fenced_reason == Reason.HELD_TOO_LONG:

@@ -9,10 +9,13 @@ from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import Failure, classify, environment_secrets
 
 
-def diagnose(error: BaseException) -> Failure:
+def diagnose(error: BaseException, *, cancelled: bool = False) -> Failure:
     """Class of the failure.
 
     When the JVM has ended, its exit code determines the class: later errors are consequences.
+
+    `cancelled`: the process was asked to stop, and cancelled its jobs. What user code raises then
+    is a consequence, too, and nothing that its author could correct (F550).
     """
     secrets = environment_secrets()
     gone = isinstance(error, (Py4JError, ConnectionError, EOFError)) and not getattr(error, "java_exception", None)
@@ -21,4 +24,7 @@ def diagnose(error: BaseException) -> Failure:
         halted = FIRST_CLASSES.get(code)
         kind = halted if halted in HALTS else FailureClass.INFRASTRUCTURE
         return Failure(kind, f"the driver's JVM ended with exit code {code}")
-    return classify(error, secrets=secrets)
+    failure = classify(error, secrets=secrets)
+    if cancelled and failure.kind is FailureClass.USER_ERROR:
+        return Failure(FailureClass.INFRASTRUCTURE, f"asked to stop, and its jobs were cancelled: {failure.message}")
+    return failure

@@ -30,6 +30,7 @@ class Stop:
 
     def __init__(self, on_grace_over: Callable[[], None]) -> None:
         self._event = threading.Event()
+        self._cancelled = threading.Event()
         self._on_grace_over = on_grace_over
 
     def install(self) -> None:
@@ -41,14 +42,23 @@ class Stop:
             return
         self._event.set()
         grace = float(os.environ.get(GRACE_VARIABLE, DEFAULT_GRACE_SECONDS))
-        timer = threading.Timer(working_seconds(grace), self._on_grace_over)
+        timer = threading.Timer(working_seconds(grace), self._over)
         timer.daemon = True
         timer.start()
+
+    def _over(self) -> None:
+        self._cancelled.set()  # before it has any effect
+        self._on_grace_over()
 
     @property
     def requested(self) -> bool:
         """Whether the process was asked to stop."""
         return self._event.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the grace period is over, so that what still worked was cancelled."""
+        return self._cancelled.is_set()
 
     def wait(self, seconds: float) -> bool:
         """Wait for at most `seconds` or until a stop is requested; True when it was requested."""

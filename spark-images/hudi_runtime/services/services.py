@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from hudi_contract.assignment import ServiceOrder
 from hudi_contract.keys import COUNTED, Kind
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.requests import Counted, ServiceDone, ServiceRequest, named, request_id
+from hudi_contract.requests import KEPT_RUNS, Asked, Counted, ServiceDone, ServiceRequest, named, request_id
 from hudi_contract.table_keys import Gate, InstantRecord
 from hudi_contract.words import GateState, RequestKind, Result, Service
 from hudi_runtime.process import spark as sp
@@ -83,11 +83,6 @@ class Services(LongTask):
     def _note_losses(self) -> None:
         """Do nothing: a run notes them itself, unless it was postponed and began nothing."""
 
-    @property
-    def scheduled(self) -> bool:
-        """Whether a service has a schedule, so that requests of the operator matter."""
-        return any(service.scheduled for service in self._wanted.values())
-
     def counts(self, timeline: tl.Timeline, records: Records) -> dict[str, int]:
         """Commits since the last run, for each service that counts them."""
         return {
@@ -122,8 +117,7 @@ class Services(LongTask):
             kind = SERVICE_ACTIONS[action]
             record = _record(records, kind)
             if now >= record.retry_at_ms:
-                # The plan covers the commits that were completed when it was made.
-                after = replace(record, instant=instant, up_to=max(record.up_to, instant))
+                after = replace(_planned_for(record, instant), instant=instant, up_to=max(record.up_to, instant))
                 self._start(kind, replace(record, instant=instant), pending=frozenset(mine), after=after)
                 return
         if records.rolling_back() or records.other_agents(self._session.inc):
@@ -138,13 +132,11 @@ class Services(LongTask):
                 if _changes(requests, self._gate()):
                     return
                 last = timeline.last_completed
-                served = replace(
-                    record,
-                    up_to=last.completion if last else "",
-                    nonce=request.nonce or record.nonce,
-                    run=request.run or record.run,
+                asked = Asked(nonce=request.nonce, run=request.run, up_to=last.completion if last else "")
+                after = replace(_served(record, asked), up_to=asked.up_to)
+                self._start(
+                    kind, replace(record, asked=asked), pending=frozenset(), after=after, returning=why == RETURN
                 )
-                self._start(kind, record, pending=frozenset(), after=served, returning=why == RETURN)
                 return
 
     def _own_since(self, records: Records, instant: str, now: int) -> int:
@@ -201,7 +193,7 @@ class Services(LongTask):
             # only, and counted.
             self._save(kind, ahead if pending else replace(ahead, instant="", message=""))
             self._enter_pool(f"{kind} of {self._label}")
-            done = self._act(kind, record.instant, pending, ahead, after)
+            done = self._act(kind, record.instant, pending, ahead)
             took = int((time.monotonic() - started) * 1000)
             result = replace(
                 after,
@@ -222,9 +214,7 @@ class Services(LongTask):
                 kind, ahead, error, failures_before=record.failures, took=int((time.monotonic() - started) * 1000)
             )
 
-    def _act(
-        self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone, after: ServiceDone
-    ) -> Done:
+    def _act(self, kind: Service, instant: str, pending: frozenset[str], ahead: ServiceDone) -> Done:
         options = self._wanted[kind].options if kind in self._wanted else {}
         if not pending and kind in _REWRITING and not commits(self._actions.table.timeline()):
             return Done(Result.NOTHING_TO_DO, message="nothing was committed yet")
@@ -240,12 +230,10 @@ class Services(LongTask):
         do = self._actions.clustering if kind is Service.CLUSTERING else self._actions.compaction
         if pending:
             return do.again(instant, options, failures=ahead.failures - 1)
-        # What is planned is executed until it is completed, so what asked for it is served (F548).
-        served = replace(ahead, nonce=after.nonce, run=after.run)
         return do.run(
             options,
             planned=lambda planned, left_out: self._save(
-                kind, replace(served, instant=planned, message="", left_out=left_out)
+                kind, replace(ahead, instant=planned, message="", left_out=left_out)
             ),
         )
 
@@ -284,9 +272,7 @@ class Services(LongTask):
             self._say(kind, f"{record.result}: {message}")
             current = self._session.etcd.get(record_key(kind))
             known = read(current, ServiceDone) if current else ahead
-            withdrawn = failure.kind is FailureClass.WRITE_CONFLICT
-            served = ahead if withdrawn else known
-            self._save(kind, replace(record, instant=known.instant, nonce=served.nonce, run=served.run))
+            self._save(kind, replace(record, instant=known.instant))
         except Exception as second:
             self._say(kind, f"not recorded: {type(second).__name__}")
 
@@ -319,3 +305,20 @@ def _changes(requests: Mapping[str, Mapping[str, object]], gate: Gate) -> bool:
 def _record(records: Records, kind: Service) -> ServiceDone:
     """The last run; an empty record for a service that never ran."""
     return read(records.services.get(request_id(RequestKind.SERVICE, kind)), ServiceDone)
+
+
+def _served(record: ServiceDone, asked: Asked) -> ServiceDone:
+    """The record when a run has ended well: who asked for it is served."""
+    known = tuple(run for run in record.runs if run != asked.run)
+    runs = (*known, asked.run)[-KEPT_RUNS:] if asked.run else record.runs
+    return replace(record, nonce=asked.nonce or record.nonce, runs=runs, asked=None)
+
+
+def _planned_for(record: ServiceDone, instant: str) -> ServiceDone:
+    """The record when the plan of this instant is executed.
+
+    It serves who asked for the run that has made it, or that saw no commit behind it (F548); not
+    before: it may be withdrawn, and then another run is due (F551, F552).
+    """
+    asked = record.asked
+    return record if asked is None or instant <= asked.up_to else _served(record, asked)

@@ -96,7 +96,7 @@ def due(
     """
     if now_ms < record.retry_at_ms:
         return ""
-    if request.run and request.run != record.run:
+    if request.run and request.run not in record.runs:
         return f"asked for by {request.run}"
     if service.window is not None and not service.window.from_ms <= now_ms < service.window.until_ms:
         return ""

@@ -50,6 +50,11 @@ class Attempt:
     def _grace_over(self) -> None:
         sp.cancel_jobs(self._spark)
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to stop, and its jobs were cancelled."""
+        return self._stop.cancelled
+
     def run(self) -> None:
         """Do the job, or raise its error.
 
@@ -164,7 +169,7 @@ def main() -> int:
         attempt = Attempt(spark, job, tally)
         attempt.run()
     except Exception as error:
-        failure = diagnose(error)
+        failure = diagnose(error, cancelled=attempt is not None and attempt.cancelled)
         print(redact(traceback.format_exc(), secrets=environment_secrets()), file=sys.stderr, flush=True)
     write_termination(tally, failure)
     # Stopping Spark makes the plugin end the registration; do not stop it when executors must be

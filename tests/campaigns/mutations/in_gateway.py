@@ -76,6 +76,17 @@ IDENTITIES = (
         "tests/tiers/unit/kubectl/test_plugin.py::test_a_status_does_not_steer_the_terminal",
     ),
     mutation(
+        "a-status-breaks-the-picture",
+        "F543",
+        "a driver's words make the SVG of a timeline a file that no program reads",
+        Edit(
+            "operator/hudi_kubectl/pictures.py",
+            'return escape(_NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text))',
+            "return escape(text)",
+        ),
+        "tests/tiers/unit/kubectl/test_plugin.py::test_a_driver_does_not_break_the_svg",
+    ),
+    mutation(
         "one-drivers-conflicts-are-everybodys",
         "F543",
         "one driver's number hides the conflicts of all tables in a metric",

@@ -11,6 +11,7 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
+_DEADLINES = "tests/tiers/unit/plan/writers/test_deadlines.py"
 
 TENDING = (
     mutation(
@@ -264,15 +265,113 @@ TENDING = (
         "what-was-planned-serves-nobody",
         "F548",
         "a service that was asked for once runs twice, because its first run failed after its plan",
-        a("services/services", "served = replace(ahead, nonce=after.nonce, run=after.run)", "served = ahead"),
+        a(
+            "services/services",
+            "return record if asked is None or instant <= asked.up_to else _served(record, asked)",
+            "return record",
+        ),
         f"{SERVICES}::test_what_was_planned_serves_who_asked_for_it",
     ),
     mutation(
-        "a-withdrawn-plan-serves-who-asked",
+        "a-plan-from-before-serves-who-asked-later",
         "F548",
-        "a clustering that lost against a writer is not run for who asked for it",
-        a("services/services", "served = ahead if withdrawn else known", "served = known"),
+        "a plan that does not cover what was committed since serves who asked after that",
+        a("services/services", "asked is None or instant <= asked.up_to", "asked is None"),
+        f"{SERVICES}::test_a_plan_from_before_serves_nobody_who_asked_later",
+    ),
+    mutation(
+        "served-with-its-plan",
+        "F551",
+        "status says that a run was executed while it is",
+        a(
+            "services/services",
+            'replace(ahead, instant=planned, message="", left_out=left_out)',
+            'replace(_served(ahead, ahead.asked or Asked()), instant=planned, message="", left_out=left_out)',
+        ),
+        f"{SERVICES}::test_nobody_is_served_while_the_run_that_was_asked_for_is_executed",
+    ),
+    mutation(
+        "a-withdrawn-plan-serves-who-asked",
+        "F552",
+        "a clustering that was withdrawn is not run for who asked for it",
+        a(
+            "services/services",
+            "self._save(kind, replace(record, instant=known.instant))",
+            "self._save(kind, replace(_served(record, record.asked or Asked()), instant=known.instant))",
+        ),
         f"{SERVICES}::test_a_plan_that_was_withdrawn_serves_nobody",
+        f"{SERVICES}::test_a_plan_that_was_withdrawn_later_serves_nobody",
+    ),
+    mutation(
+        "the-last-nonce-alone-is-known",
+        "F553",
+        "a sync that puts an earlier nonce back runs the service again",
+        a("services/triggers", "request.run not in record.runs", "request.run not in record.runs[-1:]"),
+        f"{TRIGGERS}::test_what_a_person_asks_for_runs_once",
+        f"{SERVICES}::test_a_nonce_that_comes_back_was_served",
+    ),
+    mutation(
+        "one-run-switches-clustering-on",
+        "F554",
+        "a section that is there for one run has the table clustered for ever",
+        o("api/services", " or _on_demand(section)", ""),
+        "tests/tiers/unit/api/test_service_spec.py::test_clustering_that_is_there_for_one_run_runs_once",
+    ),
+    mutation(
+        "one-schedule-stops-all-requests",
+        AVAILABILITY,
+        "a schedule that cannot be read keeps the ticks and nonces of all services from the agent",
+        o("plan/agent/table_services", "if services.problem((s,))}", "if services.problem(view.table.services)}"),
+        "tests/tiers/unit/plan/agent/test_service_requests.py"
+        "::test_a_schedule_that_cannot_be_read_keeps_no_other_service_waiting",
+    ),
+    mutation(
+        "a-stopped-driver-has-the-last-word",
+        "F550",
+        "an attempt that is stopped for its deadline says UserError, and its run is over",
+        o(
+            "plan/writers/attempts",
+            "if last.stopped_for and outcome.kind not in (classify.SUCCEEDED, *classify.STOPPED):",
+            "if outcome.retried and last.stopped_for:",
+        ),
+        f"{_DEADLINES}::test_what_a_stopped_driver_says_of_its_end_does_not_end_the_run",
+    ),
+    mutation(
+        "a-cancelled-job-is-the-users-error",
+        "F550",
+        "user code whose job was cancelled for a stop ends its run until a person acts",
+        a("process/diagnosis", "if cancelled and failure.kind is", "if not cancelled and failure.kind is"),
+        f"{RUNTIME}/writer/test_cancelled.py::test_a_function_whose_job_was_cancelled_is_no_user_error",
+        f"{RUNTIME}/writer/test_cancelled.py::test_a_program_that_ends_because_its_job_was_cancelled_is_no_user_error",
+        f"{RUNTIME}/writer/test_cancelled.py::test_an_error_within_the_grace_is_the_users",
+    ),
+    mutation(
+        "stopped-and-running",
+        "F555",
+        "a writer whose attempt is stopped for its deadline is Running and Ready",
+        o(
+            "plan/writers/writer_status",
+            "    if progress.entries and progress.entries[-1].stopped_for:\n        return WriterState.STOPPING\n",
+        ),
+        f"{_DEADLINES}::test_a_driver_that_does_not_end_is_fenced_for_its_deadline",
+    ),
+    mutation(
+        "late-and-well",
+        "F556",
+        "nothing keeps a writer from writing whose driver hangs, says kubectl hudi",
+        Edit("operator/hudi_kubectl/why.py", '"ExecutorsMissing", "Late")', '"ExecutorsMissing")'),
+        "tests/tiers/unit/kubectl/test_plugin.py::test_a_writer_that_is_late_is_not_well",
+    ),
+    mutation(
+        "a-drain-is-no-eviction",
+        "F557",
+        "a driver that leaves a drained node by itself uses up the retries that are meant for its job",
+        o(
+            "model/classify",
+            'and pod.deleting and fenced_reason in ("", Reason.POD_TERMINATED):',
+            "and pod.deleting and code in _KILLED:",
+        ),
+        "tests/tiers/unit/model/test_classify.py::test_a_driver_whose_pod_was_deleted_was_evicted",
     ),
     mutation(
         "programs-have-to-commit",
@@ -283,7 +382,7 @@ TENDING = (
             "if writer.streaming_seconds is not None or writer.application is not None:",
             "if writer.streaming_seconds is not None:",
         ),
-        "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_program_has_no_deadline_to_commit",
+        f"{_DEADLINES}::test_a_program_has_no_deadline_to_commit",
     ),
     mutation(
         "a-clock-that-steps-stops-attempts",
@@ -294,7 +393,7 @@ TENDING = (
             "return view.now_ms if view.observed.api_now_ms is None else min(view.now_ms, view.observed.api_now_ms)",
             "return view.now_ms",
         ),
-        "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_clock_that_steps_forward_stops_nobody",
+        f"{_DEADLINES}::test_a_clock_that_steps_forward_stops_nobody",
     ),
     mutation(
         "an-ended-attempt-is-seen-running",
@@ -305,7 +404,7 @@ TENDING = (
             '(now if running and not entry.class_ else "")',
             '(now if running else "")',
         ),
-        "tests/tiers/unit/plan/writers/test_deadlines.py::test_an_attempt_that_has_ended_is_not_seen_running",
+        f"{_DEADLINES}::test_an_attempt_that_has_ended_is_not_seen_running",
     ),
     mutation(
         "services-wait-for-every-lost-race",

@@ -655,8 +655,8 @@ TENANTS = (
         "the class of an attempt that a deadline has ended is that of its signal: a limit for it has no effect",
         o(
             "plan/writers/attempts",
-            "if outcome.retried and last.stopped_for:",
-            "if not outcome.retried and last.stopped_for:",
+            "if last.stopped_for and outcome.kind not in (classify.SUCCEEDED, *classify.STOPPED):",
+            "if last.stopped_for and outcome.kind in (classify.SUCCEEDED, *classify.STOPPED):",
         ),
         "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_driver_that_does_not_commit_is_stopped",
     ),

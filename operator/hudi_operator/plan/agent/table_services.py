@@ -7,7 +7,7 @@ Schedules are evaluated here, because an unreadable schedule must be reported wh
 agent exists. The newest tick is in `request/service-<kind>`; the agent runs the service when it has
 not served that tick, so ticks missed by either process run once. The tick that had passed when a
 schedule was first seen is the baseline, and is not run. A ``runNonce`` needs no baseline: the
-agent's record says which one was served, and outlives the HudiTable.
+agent's record says which ones were served, and outlives the HudiTable.
 """
 
 from __future__ import annotations
@@ -53,13 +53,15 @@ is a failure.
 def plan_requests(view: View) -> PartialPlan:
     """Request the newest tick of each schedule, and each ``runNonce``.
 
-    Requests of services that have neither are deleted.
+    Requests of services that have neither are deleted. That of a service that cannot be run as
+    specified stays as it is, and keeps no other one waiting.
     """
-    if services.problem(view.table.services) or view.table.suspend:
+    if view.table.suspend:
         return PartialPlan()
     actions: list[Action] = []
-    asked = [s for s in view.table.services if s.schedule is not None or s.run_nonce]
-    wanted = {request_id(RequestKind.SERVICE, s.kind): s for s in asked}
+    known = {request_id(RequestKind.SERVICE, s.kind): s for s in view.table.services}
+    unread = {name for name, s in known.items() if services.problem((s,))}
+    wanted = {n: s for n, s in known.items() if n not in unread and (s.schedule is not None or s.run_nonce)}
     requeue = LONGEST_PAUSE_SECONDS
     for name, service in wanted.items():
         value = _request(view, name, service)
@@ -70,7 +72,7 @@ def plan_requests(view: View) -> PartialPlan:
         until = service.schedule.next(view.now_ms).timestamp() - view.now_ms / 1000
         requeue = min(requeue, max(0.5, until + 0.5))
     for name in view.etcd.requests:
-        if named(RequestKind.SERVICE, name) and name not in wanted:
+        if named(RequestKind.SERVICE, name) and name not in wanted and name not in unread:
             actions.append(PutRequest(view.table.table_id, name, None))
     return PartialPlan(tuple(actions), (), requeue)
 
@@ -115,7 +117,7 @@ def _of(view: View, service: Service, report: TimelineReport) -> ServiceStatus:
             last_time=conditions.rfc3339(record.at_ms),
             last_instant=record.instant,
             failures=record.failures if outcome != Result.RUNNING else 0,
-            executed_nonce=record.run,
+            executed_nonce=record.runs[-1] if record.runs else "",
         )
     if service.schedule is not None and not services.problem((service,)):
         shown = shown.but(next_time=_time(service.schedule.next(view.now_ms)))

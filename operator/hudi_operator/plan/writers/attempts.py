@@ -224,7 +224,8 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
     last = entries[-1]
     kind, message = str(outcome.kind), outcome.message or last.message
     due = deadlines.current(view, writer, attempt, last)
-    if outcome.retried and last.stopped_for:
+    if last.stopped_for and outcome.kind not in (classify.SUCCEEDED, *classify.STOPPED):
+        # Whatever it says of its end: it was stopped within what it was doing (F550).
         kind, message = last.stopped_for, last.message
     elif (
         outcome.retried

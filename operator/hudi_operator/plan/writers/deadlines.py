@@ -19,6 +19,7 @@ from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.conditions import Condition
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core.view import Attempt, View, WriterView
+from hudi_operator.plan.gate.gate import timeline_report
 
 CONDITION = "Late"
 
@@ -117,7 +118,9 @@ def _commit(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
     if not any(not i.fenced and i.record is None for i in attempt.incs):
         return None
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
-    last = conditions.hudi_time(report.last_completion_time)
+    # A report may be lost. What the agent lists is not all of its commits: it only makes it later.
+    listed = (c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id)
+    last = max(map(conditions.hudi_time, (report.last_completion_time, *listed)))
     stage = f"its stage is {report.stage}" if report.stage else "it has reported no stage"
     return _of(
         classify.COMMIT_DEADLINE_EXCEEDED,

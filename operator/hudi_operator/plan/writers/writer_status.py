@@ -259,6 +259,8 @@ def _state(view: View, writer: WriterView, progress: Progress, decision: Decisio
         return WriterState.STOPPING
     if writer.active is not None and ending_for_change.asks(view, writer.active):
         return WriterState.STOPPING
+    if progress.entries and progress.entries[-1].stopped_for:
+        return WriterState.STOPPING
     return WriterState.RUNNING if _running(writer) else WriterState.STARTING
 
 

@@ -308,6 +308,16 @@ def test_values_that_are_refused(given: str, where: str) -> None:
     assert where in done.stderr
 
 
+@pytest.mark.parametrize("section", ["rbac", "log", "podDisruptionBudget", "etcd.podDisruptionBudget", "gateway.image"])
+def test_values_of_an_older_chart_are_refused_with_what_to_do(section: str) -> None:
+    """As `helm upgrade --reuse-values` gives them: templates read a field of nothing."""
+    done = helm("template", "x", str(CHART), IMAGES, f"--set={section}=null")
+    assert done.returncode != 0
+    assert f"the values have no {section}: with --reuse-values they are those of an older chart" in done.stderr
+    assert "--reset-then-reuse-values" in done.stderr
+    assert "nil pointer" not in done.stderr
+
+
 def test_the_chart_brings_its_icon() -> None:
     """No server is known to have it."""
     icon = quick_yaml.load((CHART / "Chart.yaml").read_text())["icon"]

@@ -138,6 +138,21 @@ def test_what_cannot_expire(ttl: dict[str, Any], mode: str, partitioned: bool, w
     assert bool(found) is bool(words)
 
 
+def test_clustering_that_is_there_for_one_run_runs_once() -> None:
+    """F554: it ran every 20 commits from then on. Nothing else of a table is switched off by it."""
+    once = made({"clustering": {"runNonce": "once"}})["clustering"]
+    assert (once.after_commits, once.schedule, once.run_nonce) == (None, None, "once")
+    for section in (
+        {"sortColumns": ["a"]},
+        {"afterCommits": 20},
+        {"window": {"cron": "0 1 * * *", "durationSeconds": 60}},
+    ):
+        assert made({"clustering": {**section, "runNonce": "once"}})["clustering"].after_commits == 20
+    for kind, after in (("compaction", 5), ("clean", 10), ("archive", 10)):
+        assert made({kind: {"runNonce": "once"}})[kind].after_commits == after
+    assert made({"ttl": {"retainSeconds": 86400, "runNonce": "once"}})["ttl"].after_commits == 20
+
+
 def test_a_schedule_replaces_the_default_trigger() -> None:
     schedule = {"cron": "0 3 * * *"}
     assert made({"clean": {"schedule": schedule}})["clean"].after_commits is None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hudi_contract import naming
 from hudi_contract.assignment import AssignmentRecord
 from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
@@ -118,6 +120,16 @@ def test_a_writer(path: Path, one: dict[str, Any]) -> None:
         assert all(view.path or view.files for view in job.source.views)
     if isinstance(job.source, HudiSource):
         assert job.source.path == "s3a://lake/source"
+
+
+def test_the_advised_policy_is_for_drivers_only() -> None:
+    """F558: executors must not have the class that the policy asks for."""
+    text = (EXAMPLES / "places" / "README.md").read_text()
+    ((key, value),) = re.findall(r"for\s+pods\s+with\s+the\s+label\s+`([^`]+): ([^`]+)`", text)
+    driver = naming.driver_labels(table="visits", writer="visits", number=1, driver_pod="visits-1")
+    executor = naming.executor_labels(table="visits", writer="visits", number=1, driver_pod="visits-1")
+    assert (driver[key], executor[key]) == (value, "executor")
+    assert value != "executor"
 
 
 def test_there_are_examples() -> None:

@@ -227,7 +227,7 @@ def test_scheduled_services() -> None:
         message="12 files",
         at_ms=world.now_ms,
         nonce=request.nonce,
-        run=asked.run,
+        runs=(asked.run,),
         inc="agent",
     )
     world.etcd.put(triggers.record_key(Service.CLEAN), served.to_json())

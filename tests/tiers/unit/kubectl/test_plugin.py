@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 import tarfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,6 +97,14 @@ def test_a_writer_that_waits_behind_a_dead_one_is_explained_to_the_end() -> None
             "HudiWriter load: ExecutorsMissing=True, Refused for 60s",
         ),
         (
+            writer(
+                "Running",
+                condition("Ready", "True", "Running"),
+                condition("Late", "True", "NoCommit", "more than half of the time is over"),
+            ),
+            "HudiWriter load: Late=True, NoCommit for 60s",
+        ),
+        (
             writer("Failed", condition("Stalled", "True", "Failed"), attempts=[
                 {"number": 3, "class": "BadData", "message": "column v is null", "endTime": time(5)},
             ]),
@@ -115,6 +124,16 @@ def test_a_writer_that_waits_behind_a_dead_one_is_explained_to_the_end() -> None
 )  # fmt: skip
 def test_the_first_reason(load: Writer, told: str) -> None:
     assert why.of_writer(load, world(table(), load)).causes[0].fact == told
+
+
+def test_a_writer_that_is_late_is_not_well() -> None:
+    """F556: its driver hangs, and nothing was said to keep it from writing."""
+    late = condition("Late", "True", "NoCommit", "more than half of the time is over: no commit within 3600 s")
+    load = writer("Running", condition("Ready", "True", "Running"), late)
+    found = why.of_writer(load, world(table(), load))
+    assert "more than half of the time is over: no commit within 3600 s" in chain(found)
+    assert not any(cause.is_well for cause in found.causes)
+    assert "nothing keeps it from writing" not in chain(found)
 
 
 def test_a_pod_that_does_not_start_is_named() -> None:
@@ -228,6 +247,27 @@ def test_times_of_the_svg_are_whole(seconds: int) -> None:
     for one in times:
         assert float(one.get("x", "")) - 28 >= 8 + 3 * 8
         assert float(one.get("x", "")) + 28 <= 960
+
+
+def test_a_driver_does_not_break_the_svg() -> None:
+    """F543: it writes the action of a commit, and XML has no form of most control characters."""
+    said = "\x00\x1b[8m\x9b\ud800\uffff <commit> ü"
+    bar = pictures.Bar(pictures.COMMIT, NOW - timedelta(seconds=9), NOW, said, failed=True)
+    row = pictures.Row("w\x07", (bar,))
+    drawn = ElementTree.fromstring(pictures.svg("t\x01", [row], NOW).encode())
+    told = [one.text or "" for one in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert told == ["\\x00\\x1b[8m\\x9b\\ud800\\uffff <commit> ü"] * 2
+
+
+@pytest.mark.parametrize("width", [40, 77, 78, 79, 80, 81, 83, 85, 87, 120])
+@pytest.mark.parametrize("seconds", [1, 13, 61, 65, 3600, 7000, 86_400, 5 * 86_400])
+def test_times_of_the_text_are_whole(seconds: int, width: int) -> None:
+    bar = pictures.Bar(pictures.COMMIT, NOW - timedelta(seconds=seconds), NOW, "a commit")
+    lines = pictures.text([pictures.Row("a", (bar,))], NOW, width)
+    form = r"\d\d-\d\d \d\d:\d\d" if seconds > 86_400 else r"\d\d:\d\d:\d\d"
+    assert re.fullmatch(rf"UTC +({form} *)+", lines[2]), lines[2]
+    assert lines[1].count("┬") == len(re.findall(form, lines[2]))
+    assert all(len(line) <= width for line in lines[:3])
 
 
 def test_nothing_to_draw() -> None:

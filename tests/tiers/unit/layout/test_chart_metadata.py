@@ -48,3 +48,18 @@ def test_every_annotation_is_one_that_is_read() -> None:
 def test_the_level_is_the_one_of_the_page() -> None:
     page = (ROOT / "docs/concepts/capability-levels.md").read_text(encoding="utf-8")
     assert f"**{annotation('operatorCapabilities')}**" in page
+
+
+def test_every_section_of_the_values_is_asked_for() -> None:
+    """`helm upgrade --reuse-values` from a chart without it is refused with what to do."""
+    folder = ROOT / "charts/hudi-operator"
+    template = (folder / "templates/values-complete.yaml").read_text(encoding="utf-8")
+    asked = re.findall(r'"([\w.]+)"', template.partition("$sections := list")[2].partition("}}")[0])
+    values = yaml.safe_load((folder / "values.yaml").read_text(encoding="utf-8"))
+    of_people = {"resources", "labels", "annotations"}
+    """A person may take one of them away."""
+    found = {name for name, of in values.items() if of and isinstance(of, dict)} - of_people
+    inner = {f"{name}.{key}" for name in found for key, of in values[name].items() if of and isinstance(of, dict)}
+    assert set(asked) == found | {path for path in inner if path.rpartition(".")[2] not in of_people}
+    assert len(asked) == len(set(asked))
+    assert max(path.name for path in (folder / "templates").iterdir()) == "values-complete.yaml", "it is rendered first"

@@ -82,6 +82,27 @@ def test_classes(facts: PodFacts | None, node: NodeFacts | None, expected: str) 
 
 
 @pytest.mark.parametrize(
+    ("facts", "fenced", "expected"),
+    [
+        pytest.param(
+            pod(11, deleting=True, outcome="Failed", message="asked to stop", **{"class": "Infrastructure"}),
+            "",
+            "Eviction",
+            id="it abandoned its work and left",
+        ),
+        pytest.param(pod(11, deleting=True), "PodTerminated", "Eviction", id="and an executor was lost"),
+        pytest.param(pod(11, deleting=True), "LeaseGone", "HeartbeatLost", id="it was fenced, and then deleted"),
+        pytest.param(pod(11, deleting=True), "PodGone", "Infrastructure", id="for another reason"),
+        pytest.param(pod(11), "", "Infrastructure", id="nobody has deleted it"),
+        pytest.param(pod(10, deleting=True), "", "UserError", id="an error of its own"),
+    ],
+)
+def test_a_driver_whose_pod_was_deleted_was_evicted(facts: PodFacts, fenced: str, expected: str) -> None:
+    """F557: by a drain, a preemption or a queue of the cluster, which all delete the pod."""
+    assert classify.classify(facts, node=READY, fenced_reason=fenced).kind == expected
+
+
+@pytest.mark.parametrize(
     "other",
     [
         ContainerFacts("proxy", True, True, 1, message='{"outcome": "Succeeded"}'),

@@ -115,7 +115,9 @@ def test_a_person_asks_for_a_run() -> None:
         "it is put once"
     )
     assert "executedNonce" not in served(world)["clean"]
-    report(world, "clean", result="NothingToDo", run="after-the-load")
+    report(world, "clean", result="Running", instant="20260101000000001", asked={"run": "after-the-load"})
+    assert "executedNonce" not in served(world)["clean"], "F551: it is planned, and runs"
+    report(world, "clean", result="NothingToDo", runs=["before", "after-the-load"])
     assert served(world)["clean"]["executedNonce"] == "after-the-load"
     world.edit(world.table, services={})
     world.reconcile()
@@ -137,6 +139,20 @@ def test_a_nonce_beside_a_schedule_changes_no_tick() -> None:
 
 def test_a_disabled_service_is_not_asked_for() -> None:
     assert ready_world(services={"clean": {"enabled": False, "runNonce": "one"}}).names("request") == {}
+
+
+def test_a_schedule_that_cannot_be_read_keeps_no_other_service_waiting() -> None:
+    """Neither for a tick nor for a person."""
+    world = ready_world(services={**HOURLY, "archive": {"runNonce": "one"}})
+    assert world.table is not None
+    first = request(world)
+    unread = {"schedule": {"cron": "61 * * * *"}, "runNonce": "one"}
+    world.edit(world.table, services={**HOURLY, "archive": {"runNonce": "two"}, "clustering": unread})
+    later(world, 1)
+    assert request(world, "archive")["run"] == "two"
+    assert request(world)["nonce"] > first["nonce"]
+    assert request(world, "clustering") == {}, "nobody knows its ticks"
+    assert world.condition(world.table, "Stalled")["reason"] == "InvalidSpec"
 
 
 def test_another_schedule_begins_anew() -> None:

@@ -10,11 +10,13 @@ import pytest
 
 from hudi_contract.records import Stored
 from hudi_contract.table_keys import Gate
+from hudi_operator.api.retry_classes import RETRIED_CLASSES
 from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers import attempts
+from tests.support import crds
 
 ENDED = "2026-01-01T00:10:00Z"
 ENDED_MS = conditions.from_rfc3339(ENDED) or 0
@@ -103,6 +105,14 @@ def test_all_attempts_that_count_are_in_status() -> None:
     assert writer(retryPolicy={"limit": 20, "classLimits": many}).retry.most_attempts == 61
     with pytest.raises(SpecError, match=r"spec.retryPolicy.classLimits: together with limit 61 retries, more than 60"):
         writer(retryPolicy={"limit": 20, "classLimits": [*many, {"class": "Fenced", "limit": 1}]})
+
+
+def test_every_class_that_is_retried_may_have_a_limit() -> None:
+    """In one object: the list had room for all but the last two."""
+    limits = [{"class": kind, "limit": 1} for kind in RETRIED_CLASSES]
+    assert set(writer(retryPolicy={"limit": 3, "classLimits": limits}).retry.by_class) == set(RETRIED_CLASSES)
+    policy = crds.schema("hudiwriters", "spec")["properties"]["retryPolicy"]["properties"]
+    assert policy["classLimits"]["maxItems"] == len(limits)
 
 
 def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_contract.settle import Reason
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_store import Pod, Process
+from tests.support.world.simulated_store import Author, Pod, Process
 from tests.support.world.simulated_world import CONFIG, World
 
 READY, COMMIT = 60, 120
@@ -23,6 +24,17 @@ class Hanging(World):
     """Drivers stop at a step: 0, before they register; 1, before their first commit."""
 
     at: int | None = None
+    says: str = ""
+    """Class in the termination message of a driver that is asked to stop; empty: it writes none."""
+
+    def _sigterm_or_kill(self, process: Process) -> None:
+        if not self.says or process.role != "writer":
+            super()._sigterm_or_kill(process)
+            return
+        pod = next(p for p in self.pods.values() if p.uid == process.pod_uid)
+        pod.message = json.dumps({"outcome": "Failed", "class": self.says, "message": "Job 3 cancelled"})
+        self._clean_exit(process)
+        self.kill(process, EXIT_CODES[FailureClass(self.says)])
 
     def _start(self, pod: Pod) -> Process:
         process = super()._start(pod)
@@ -113,10 +125,31 @@ def test_a_commit_begins_the_time_anew() -> None:
     assert [each.get("class") for each in attempts(world)] == [None]
 
 
+def test_a_commit_that_it_could_not_report_counts() -> None:
+    """Its report of it was lost, and the agent lists it."""
+    world = world_of(1)
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    process = world.writer_process("load")
+    assert process is not None
+    world.run(lambda w: late(w)["status"] == "True")
+    instant = world.new_time()
+    world.completions[instant] = datetime.fromtimestamp(world.now_ms / 1000, tz=UTC).strftime("%Y%m%d%H%M%S000")
+    world.authors[instant] = Author("default/load", process.attempt, 1)
+    world.completed.add(instant)
+    world.run(lambda w: late(w)["status"] == "False", seconds=30)
+    for _ in range(COMMIT // 2 - 10):
+        world.reconcile()
+        world.tick()
+    assert "stoppedFor" not in attempts(world)[0]
+
+
 def test_a_driver_that_does_not_end_is_fenced_for_its_deadline() -> None:
     world = world_of(1)
     world.run(lambda w: bool(attempts(w)) and "stoppedFor" in attempts(w)[0])
     assert late(world)["message"].startswith("it is being stopped: no commit within")
+    status = world.writers["load"]["status"]
+    assert status["state"] == "Stopping", "F555: it is not what was asked for"
+    assert not world.is_true(world.writers["load"], "Ready")
     process = world.writer_process("load")
     assert process is not None
     process.ignores_sigterm = True
@@ -179,3 +212,15 @@ def test_an_attempt_that_has_ended_is_not_seen_running() -> None:
         world.reconcile()
         world.tick()
     assert not {"runningTime", "readyTime"} & attempts(world)[0].keys()
+
+
+@pytest.mark.parametrize("class_", ["UserError", "Infrastructure", "ValidationFailed"])
+def test_what_a_stopped_driver_says_of_its_end_does_not_end_the_run(class_: str) -> None:
+    """F550: user code whose job is cancelled raises, and the run was over until a person acted."""
+    world = world_of(1)
+    world.says = class_
+    world.run(ended)
+    world.at = None
+    world.run(lambda w: w.is_true(w.writers["load"], "Succeeded"))
+    assert [each["class"] for each in attempts(world)] == ["CommitDeadlineExceeded", "Succeeded"]
+    assert attempts(world)[0]["message"].startswith("no commit within")

@@ -12,6 +12,7 @@ import pytest
 
 from hudi_contract.assignment import ServiceOrder
 from hudi_contract.outcomes import FailureClass
+from hudi_contract.requests import KEPT_RUNS
 from hudi_contract.table_keys import Gate
 from hudi_contract.words import GateState, Result, Service
 from hudi_runtime.process import spark as sp
@@ -277,50 +278,138 @@ def test_a_run_that_a_person_asks_for_is_served_once() -> None:
     world.outcome = RuntimeError("the store is away")
     assert world.consider(clean={"run": "one"}) == [("clean", frozenset())]
     failed = world.record(Service.CLEAN)
-    assert (failed["result"], failed.get("run", "")) == ("Failed", "")
+    assert (failed["result"], failed.get("runs")) == ("Failed", None)
     assert world.consider(clean={"run": "one"}) == [], "not before its next try"
     world.patience(Service.CLEAN)
     world.outcome = Done(Result.NOTHING_TO_DO, "", "nothing to clean")
     assert world.consider(clean={"run": "one"}) == [("clean", frozenset())]
-    assert world.record(Service.CLEAN)["run"] == "one"
+    assert world.record(Service.CLEAN)["runs"] == ["one"]
     assert world.consider(clean={"run": "one"}) == []
     assert world.consider() == [], "the request is gone"
     assert world.consider(clean={"run": "two"}) == [("clean", frozenset())]
 
 
-@pytest.mark.parametrize("how", ["schedule", "person"])
-def test_what_was_planned_serves_who_asked_for_it(how: str) -> None:
+TICK = {"nonce": "2026-11-22T03:00:00Z"}
+PERSON = {"run": "one"}
+
+
+def plan_of(world: World, kind: Service, *, state: str = "requested") -> None:
+    """The plan that a run has made, or another agent, and this one has claimed, is pending."""
+    world.names.append(f"{T1}.{kind.value}.{state}")
+    world.session.etcd.set(f"instant/{T1}", inc="me", action=kind.value, state="Pending")
+
+
+def without_plan(world: World, kind: Service) -> None:
+    """It is completed, or rolled back."""
+    world.names[:] = [name for name in world.names if not name.startswith(T1)]
+    world.session.etcd.keys.pop(f"instant/{T1}", None)
+    world.patience(kind)
+
+
+def served(world: World, kind: Service) -> tuple[str, list[str]]:
+    record = world.record(kind)
+    return record["nonce"], record.get("runs") or []
+
+
+@pytest.mark.parametrize("kind", [Service.COMPACTION, Service.CLUSTERING, Service.CLEAN])
+@pytest.mark.parametrize("asked", [TICK, PERSON])
+def test_what_was_planned_serves_who_asked_for_it(kind: Service, asked: dict[str, Any]) -> None:
     """F548: the plan of a run that failed is executed until it is completed, and then a second run
     followed at once.
     """
-    kind = Service.CLUSTERING
-    asked = {"nonce": "2026-11-22T03:00:00Z"} if how == "schedule" else {"run": "one"}
-    world = World(order(kind, None if how == "schedule" else 99, scheduled=how == "schedule"))
+    world = World(order(kind, 99 if asked is PERSON else None, scheduled=asked is TICK))
     world.outcome = OSError("disk full")
-    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert len(world.consider(**{kind.value: asked})) == 1
     assert world.record(kind)["result"] == "Failed"
-    world.names.append(f"{T1}.clustering.requested")
-    world.session.etcd.set(f"instant/{T1}", inc="me", action="clustering", state="Pending")
+    plan_of(world, kind)
+    world.patience(kind)
+    assert served(world, kind) == ("", []), "F551: it has not run"
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    ((_, again),) = world.consider(**{kind.value: asked})
+    assert again in ((T1, 1), frozenset({T1}))
+    assert world.during[-1].get("runs") is None, "F551: it is running"
+    without_plan(world, kind)
+    assert world.record(kind)["result"] == "Completed"
+    assert served(world, kind) == (asked.get("nonce", ""), [asked["run"]] if asked is PERSON else [])
+    assert world.consider(**{kind.value: asked}) == []
+
+
+def test_nobody_is_served_while_the_run_that_was_asked_for_is_executed() -> None:
+    """F551: `kubectl wait` for the nonce returned hours before its compaction had ended."""
+    world = World(order(Service.COMPACTION, 99))
+    assert world.consider(compaction=PERSON) == [("compaction", None)]
+    (during,) = world.during
+    assert (during["result"], during["instant"], during.get("runs")) == ("Running", T1, None), "it is planned"
+    assert served(world, Service.COMPACTION) == ("", ["one"])
+
+
+def test_a_plan_from_before_serves_nobody_who_asked_later() -> None:
+    """It does not cover what was committed since."""
+    kind = Service.COMPACTION
+    world = World(order(kind, 99))
+    world.names.append("20260101000000030_20260101000000031.deltacommit")
+    world.outcome = OSError("disk full")
+    assert world.consider(compaction=PERSON) == [("compaction", None)]
+    plan_of(world, kind)
     world.patience(kind)
     world.outcome = Done(Result.COMPLETED, T1, "done")
-    assert world.consider(clustering=asked) == [("clustering again", (T1, 1))]
-    world.names.remove(f"{T1}.clustering.requested")
-    world.session.etcd.keys.pop(f"instant/{T1}", None)
-    assert world.record(kind)["result"] == "Completed"
-    assert (world.record(kind).get("run"), world.record(kind)["nonce"]) == (asked.get("run"), asked.get("nonce", ""))
+    assert world.consider(compaction=PERSON) == [("compaction again", (T1, 1))]
+    without_plan(world, kind)
+    assert served(world, kind) == ("", [])
+    assert world.consider(compaction=PERSON) == [("compaction", None)]
+
+
+@pytest.mark.parametrize("asked", [TICK, PERSON])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(RuntimeFailure(FailureClass.INFRASTRUCTURE, "rolled back after 3 failures"), id="given up"),
+        pytest.param(RuntimeFailure(FailureClass.WRITE_CONFLICT, "a writer was faster"), id="lost later"),
+    ],
+)
+def test_a_plan_that_was_withdrawn_later_serves_nobody(asked: dict[str, Any], end: Exception) -> None:
+    """F552: the night's clustering was lost, and a runNonce was shown as executed."""
+    kind = Service.CLUSTERING
+    world = World(order(kind, 99 if asked is PERSON else None, scheduled=asked is TICK))
+    world.outcome = OSError("disk full")
+    assert world.consider(clustering=asked) == [("clustering", None)]
+    plan_of(world, kind, state="inflight")
+    for failures in (1, 2):
+        world.patience(kind)
+        assert world.consider(clustering=asked) == [("clustering again", (T1, failures))]
+    world.outcome = end
+    world.patience(kind)
+    assert world.consider(clustering=asked) == [("clustering again", (T1, 3))]
+    without_plan(world, kind)
+    assert served(world, kind) == ("", [])
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert served(world, kind) == (asked.get("nonce", ""), [asked["run"]] if asked is PERSON else [])
     assert world.consider(clustering=asked) == []
 
 
 def test_a_plan_that_was_withdrawn_serves_nobody() -> None:
-    kind, asked = Service.CLUSTERING, {"run": "one"}
+    kind = Service.CLUSTERING
     world = World(order(kind, 99))
     world.outcome = RuntimeFailure(FailureClass.WRITE_CONFLICT, "a writer was faster")
-    assert world.consider(clustering=asked) == [("clustering", None)]
+    assert world.consider(clustering=PERSON) == [("clustering", None)]
     assert world.record(kind)["result"] == "Postponed"
     world.patience(kind)
     world.outcome = Done(Result.COMPLETED, T1, "done")
-    assert world.consider(clustering=asked) == [("clustering", None)]
-    assert world.record(kind)["run"] == "one"
+    assert world.consider(clustering=PERSON) == [("clustering", None)]
+    assert served(world, kind) == ("", ["one"])
+
+
+def test_a_nonce_that_comes_back_was_served() -> None:
+    """F553: Git has the first one, a person set another one, and a sync put the first one back."""
+    world = World(order(Service.CLEAN, 99))
+    for run in ("a", "b"):
+        assert world.consider(clean={"run": run}) == [("clean", frozenset())]
+    assert world.consider(clean={"run": "a"}) == []
+    assert served(world, Service.CLEAN) == ("", ["a", "b"])
+    for number in range(KEPT_RUNS):
+        assert world.consider(clean={"run": str(number)}) == [("clean", frozenset())]
+    assert len(served(world, Service.CLEAN)[1]) == KEPT_RUNS
 
 
 def test_a_run_that_was_asked_for_waits_as_any_other() -> None:

@@ -127,11 +127,12 @@ def test_what_a_person_asks_for_runs_once() -> None:
     closed = Window(from_ms=NOW + 1, until_ms=NOW + 60)
     service, asked = ServiceOrder(after_commits=5, window=closed), ServiceRequest(run="now-1")
     assert "now-1" in due(service, ServiceDone(), commits=0, request=asked, now_ms=NOW)
-    assert "now-1" in due(service, ServiceDone(run="before"), commits=0, request=asked, now_ms=NOW)
-    assert due(service, ServiceDone(run="now-1"), commits=99, request=asked, now_ms=NOW) == "", (
+    assert "now-1" in due(service, ServiceDone(runs=("before",)), commits=0, request=asked, now_ms=NOW)
+    assert due(service, ServiceDone(runs=("now-1",)), commits=99, request=asked, now_ms=NOW) == "", (
         "it was served, and the window is closed for what else is due"
     )
-    assert due(service, ServiceDone(run="now-1"), commits=0, request=NEVER, now_ms=NOW) == "", "it was withdrawn"
+    assert due(service, ServiceDone(runs=("now-1",)), commits=0, request=NEVER, now_ms=NOW) == "", "it was withdrawn"
+    assert due(service, ServiceDone(runs=("now-1", "other")), commits=0, request=asked, now_ms=NOW) == "", "F553"
     assert due(service, ServiceDone(retry_at_ms=NOW + 1), commits=0, request=asked, now_ms=NOW) == ""
 
 
