@@ -143,6 +143,8 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "probePort": 8080,
         "metrics": {},
         "networkPolicies": {"enabled": True},
+        "driverAnnotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
+        "agentAnnotations": {},
         "tmpSizeLimit": "64Gi",
         "userIds": "Image",
     }
@@ -280,6 +282,8 @@ def test_external_etcd() -> None:
         ("etcd.image.digest=sha256:12", "/etcd/image/digest"),
         ("images.registry=", "images.registry: required: no registry has images of this project"),
         ("config.tmpSizeLimit=64G", "/config/tmpSizeLimit"),
+        ("config.driverAnnotations.hudioperator\\.io/x=y", "/config/driverAnnotations"),
+        ("config.agentAnnotations.a=1", "/config/agentAnnotations/a"),
         ("userIds=OpenShift", "/userIds"),
         ("metrics.clientCertificates=true", "/metrics/tlsSecret"),
         ("networkPolicy.metricsFrom[0].pods=x", "/networkPolicy/metricsFrom/0"),
