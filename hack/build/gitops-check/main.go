@@ -1,13 +1,15 @@
-// gitops-check FOLDER: what Argo CD, kstatus and Flux say of objects, as tests in Argo CD's layout.
+// gitops-check FOLDER KUSTOMIZATION: what Argo CD, kstatus and Flux say of objects, as tests in Argo CD's layout.
 //
 // FOLDER/GROUP/KIND has health.lua with health_test.yaml, actions/discovery.lua and
 // actions/NAME/action.lua with actions/action_test.yaml, as resource_customizations of Argo CD, and
-// kstatus_test.yaml of the same form for kstatus. Scripts get what Argo CD gives to those of its
+// kstatus_test.yaml of the same form for kstatus, and for Flux with
+// the healthCheckExprs of the Kustomization in the file KUSTOMIZATION. Scripts get what Argo CD gives to those of its
 // ConfigMap: the object, Lua's base and table libraries, and one second. One line for each test;
 // exit status 1 if one of them fails, or a script or an object has none.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +19,8 @@ import (
 	"strings"
 
 	flux "github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/runtime/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -41,6 +45,7 @@ type kstatusTests struct {
 	Tests []struct {
 		InputPath string `json:"inputPath"`
 		Status    string `json:"status"`
+		Flux      string `json:"flux"`
 	} `json:"tests"`
 }
 
@@ -60,14 +65,19 @@ type actionTests struct {
 type check struct {
 	tests, failures int
 	used            map[string]bool
+	expressions     map[string]*cel.StatusEvaluator // by kind
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gitops-check FOLDER")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: gitops-check FOLDER KUSTOMIZATION")
 		os.Exit(2)
 	}
-	c := &check{used: map[string]bool{}}
+	c := &check{used: map[string]bool{}, expressions: map[string]*cel.StatusEvaluator{}}
+	if err := c.learn(os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if err := c.all(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -147,6 +157,39 @@ func (c *check) healthOf(script string, obj object) healthStatus {
 	return healthStatus{"error", fmt.Sprintf("no health of Argo CD: %v", fields)}
 }
 
+// learn reads the expressions by which Flux judges objects.
+func (c *check) learn(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var found struct {
+		Spec struct {
+			HealthCheckExprs []kustomize.CustomHealthCheck `json:"healthCheckExprs"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(text, &found); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, one := range found.Spec.HealthCheckExprs {
+		evaluator, err := cel.NewStatusEvaluator(&one.HealthCheckExpressions)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", path, one.Kind, err)
+		}
+		c.expressions[one.Kind] = evaluator
+	}
+	return nil
+}
+
+// evaluated is the status by expressions; with an error in one of them Flux calls it unknown, and waits.
+func evaluated(evaluator *cel.StatusEvaluator, obj *unstructured.Unstructured) string {
+	found, err := evaluator.Evaluate(context.Background(), obj)
+	if err != nil {
+		return flux.UnknownStatus.String()
+	}
+	return found.Status.String()
+}
+
 // kstatus asks both implementations: kubectl's and Flux's.
 func (c *check) kstatus(folder string) error {
 	var tests kstatusTests
@@ -170,6 +213,11 @@ func (c *check) kstatus(folder string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		c.tell("flux", path, fluxs.Status.String(), test.Status)
+		evaluator := c.expressions[filepath.Base(folder)]
+		if evaluator == nil {
+			return fmt.Errorf("the Kustomization has no healthCheckExprs for %s", filepath.Base(folder))
+		}
+		c.tell("healthCheckExprs", path, evaluated(evaluator, asked), test.Flux)
 	}
 	return nil
 }
