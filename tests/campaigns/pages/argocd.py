@@ -134,7 +134,7 @@ def _with_writer(**spec: Any) -> World:
 
 def _starting() -> World:
     world = _with_writer()
-    world.reconcile()
+    world.run(lambda w: (w.writers[WRITER].get("status") or {}).get("state") == "Starting")
     return world
 
 

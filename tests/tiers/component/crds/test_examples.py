@@ -12,7 +12,8 @@ from tests.tiers.component.crds.cluster import Cluster
 EXAMPLES = [
     path
     for path in sorted((ROOT / "examples").rglob("*.yaml"))
-    if not path.is_relative_to(ROOT / "examples/gitops/argocd") and not path.is_relative_to(ROOT / "examples/gitops/flux")
+    if not path.is_relative_to(ROOT / "examples/gitops/argocd")
+    and not path.is_relative_to(ROOT / "examples/gitops/flux")
 ]
 """But for objects of Argo CD and Flux, which are not here."""
 

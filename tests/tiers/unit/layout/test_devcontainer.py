@@ -42,7 +42,7 @@ def test_it_is_the_system_on_which_the_scripts_are_tried() -> None:
 
 def test_what_is_built_is_where_scripts_look_for_it() -> None:
     env = container()["remoteEnv"]
-    assert 'HUDI_OPERATOR_CACHE:=${HOME:-/root}/.cache/hudi-operator' in (ROOT / "hack/env.sh").read_text()
+    assert "HUDI_OPERATOR_CACHE:=${HOME:-/root}/.cache/hudi-operator" in (ROOT / "hack/env.sh").read_text()
     cache = env["HUDI_OPERATOR_CACHE"]
     assert cache == "/root/.cache/hudi-operator"
     assert env["PATH"].startswith(f"{cache}/venv/bin:{cache}/bin:")

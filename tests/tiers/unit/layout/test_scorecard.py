@@ -51,7 +51,7 @@ def test_each_check_has_an_answer() -> None:
 
 
 def problems(workflow: dict[Any, Any]) -> Iterator[str]:
-    """What a workflow of GitHub must not have; a workflow that another repository offers is an action, too."""
+    """What a workflow of GitHub must not have; one of another repository is an action, too."""
     # YAML 1.1 reads the name `on` as true.
     on = workflow.get("on", workflow.get(True, {}))
     for trigger in ("pull_request_target", "workflow_run"):
@@ -62,7 +62,11 @@ def problems(workflow: dict[Any, Any]) -> Iterator[str]:
     for name, job in workflow.get("jobs", {}).items():
         for step in [job, *job.get("steps", [])]:
             uses = step.get("uses", "")
-            if uses and not uses.startswith("./") and not re.fullmatch(r"[^@]+@([0-9a-f]{40}|sha256:[0-9a-f]{64})", uses):
+            if (
+                uses
+                and not uses.startswith("./")
+                and not re.fullmatch(r"[^@]+@([0-9a-f]{40}|sha256:[0-9a-f]{64})", uses)
+            ):
                 yield f"{name}: {uses} is not named by a commit"
             if re.search(r"\$\{\{[^}]*\bgithub\.(event|head_ref)", step.get("run", "")):
                 yield f"{name}: a text of an event in a script"
@@ -98,8 +102,8 @@ SHA = "a" * 40
         ("on: pull_request_target\npermissions: read-all\njobs: {}", ["trigger pull_request_target"]),
         ("on: {workflow_run: {}}\npermissions: read-all\njobs: {}", ["trigger workflow_run"]),
         (
-            "on: push\npermissions: read-all\njobs: {a: {steps: [uses: x/y@v4]}, b: {uses: x/y/.github/workflows/z.yml@main}}",
-            ["a: x/y@v4 is not named by a commit", "b: x/y/.github/workflows/z.yml@main is not named by a commit"],
+            "on: push\npermissions: read-all\njobs: {a: {steps: [uses: x/y@v4]}, b: {uses: x/y/z.yml@main}}",
+            ["a: x/y@v4 is not named by a commit", "b: x/y/z.yml@main is not named by a commit"],
         ),
         (
             "on: push\npermissions: read-all\njobs: {a: {steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}",
@@ -126,7 +130,9 @@ def test_the_policy_has_a_process_and_times() -> None:
 
 
 def test_hypothesis_is_used_and_pinned() -> None:
-    used = [path for path in (ROOT / "tests/tiers/unit").rglob("*.py") if "from hypothesis import given" in path.read_text()]
+    used = [
+        path for path in (ROOT / "tests/tiers/unit").rglob("*.py") if "from hypothesis import given" in path.read_text()
+    ]
     assert len(used) >= 3
     assert re.search(r"^hypothesis==\S+", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
 

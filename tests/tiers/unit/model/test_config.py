@@ -64,7 +64,10 @@ def test_nothing_means_defaults() -> None:
             {"driverAnnotations": {"hudioperator.io/hudi-defaults": "x"}},
             "config.driverAnnotations: hudioperator.io/hudi-defaults: annotations of hudioperator.io",
         ),
-        ({"agentAnnotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}}, "config.agentAnnotations: sec"),
+        (
+            {"agentAnnotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}},
+            "config.agentAnnotations: sec",
+        ),
         (
             {"driverAnnotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": False}},
             "expected a text in quotes, found False",

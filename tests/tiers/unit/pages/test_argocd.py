@@ -64,7 +64,9 @@ def test_a_script_names_conditions_of_its_kind(kind: str) -> None:
     section = page.partition(f"## Conditions of a {kind}")[2].partition("\n## ")[0]
     known = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     text = (argocd.GROUP / kind / "health.lua").read_text()
-    named = set(re.findall(r"is\(\"(\w+)\"", text)) | set(re.findall(r"^  (\w+) = \"(?:True|False)\"", text, re.MULTILINE))
+    named = set(re.findall(r"is\(\"(\w+)\"", text)) | set(
+        re.findall(r"^  (\w+) = \"(?:True|False)\"", text, re.MULTILINE)
+    )
     assert {"Stalled", "Suspended", "Ready"} < named <= known
 
 
@@ -125,7 +127,12 @@ def copied(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("file", "before", "after", "told"),
     [
-        ("HudiTable/health.lua", '"Stalled", "True"', '"Stalled", "False"', r"FAILED health \S+/HudiTable/testdata/stalled"),
+        (
+            "HudiTable/health.lua",
+            '"Stalled", "True"',
+            '"Stalled", "False"',
+            r"FAILED health \S+/HudiTable/testdata/stalled",
+        ),
         ("HudiWriter/health.lua", "local function is", "string.rep('x', 2)\nlocal function is", "attempt to index"),
         ("HudiWriter/health.lua", "local function is", "io.open('/etc/passwd')\nlocal function is", "attempt to index"),
         ("HudiWriter/health.lua", "local function is", "while true do end\nlocal function is", "context deadline"),
