@@ -86,7 +86,7 @@ def _foreign() -> World:
 
 
 def _awaiting_proof() -> World:
-    """The pod of a writer that holds the lock is force-deleted, and nobody knows whether it runs."""
+    """The pod of a writer with the lock is force-deleted; nobody knows whether it still runs."""
     world = ready_world()
     world.writer_hang_at = 3
     world.make_writer(WRITER)
