@@ -1,4 +1,4 @@
-"""A container for development gets the packages of `hack/setup/deps`, and has no list of its own."""
+"""A container for development gets the packages of `hack/setup/deps`; it has no list of its own."""
 
 from __future__ import annotations
 

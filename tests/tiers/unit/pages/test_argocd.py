@@ -32,7 +32,7 @@ def run(folder: Path, example: Path = EXAMPLE) -> subprocess.CompletedProcess[st
     return subprocess.run([PROGRAM, folder, example], capture_output=True, text=True, timeout=60)
 
 
-def tests_of(kind: str, name: str) -> dict[str, Any]:
+def expected_of(kind: str, name: str) -> dict[str, Any]:
     """Objects that a file of tests names, with what is expected of each."""
     found = yaml.safe_load((argocd.GROUP / kind / name).read_text())["tests"]
     return {one["inputPath"]: one for one in found}
@@ -77,7 +77,7 @@ def test_each_moment_has_a_health_and_kstatus_agrees(kind: str) -> None:
     Differences are listed: kstatus knows neither that somebody has suspended an object, nor what a
     condition of ours says, and calls an object without a status current.
     """
-    health, kstatus = tests_of(kind, "health_test.yaml"), tests_of(kind, "kstatus_test.yaml")
+    health, kstatus = expected_of(kind, "health_test.yaml"), expected_of(kind, "kstatus_test.yaml")
     assert set(health) == set(kstatus) == {f"testdata/{path.name}" for path in (argocd.GROUP / kind).glob("testdata/*")}
     same = {
         "Healthy": {"Current"},
