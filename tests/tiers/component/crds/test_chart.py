@@ -300,6 +300,13 @@ def test_values_that_are_refused(value: str, where: str) -> None:
     assert where in done.stderr
 
 
+def test_an_annotation_of_the_chart_can_be_removed() -> None:
+    """Helm merges maps: null takes a name out."""
+    objects = render(r"--set=config.driverAnnotations.cluster-autoscaler\.kubernetes\.io/safe-to-evict=null")
+    config = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    assert config["driverAnnotations"] == {}
+
+
 def test_images_are_named_with_their_registry() -> None:
     """Nothing is filled in: a name without a host would be somebody else's image."""
 
