@@ -53,6 +53,7 @@ func (g *gateway) tap(ctx context.Context, info *tap.Info) (context.Context, err
 		g.counts.requests.Add(1)
 		return ctx, g.told(s, path.Base(info.FullMethodName), err)
 	}
+	belongs(ctx, "namespace "+s.namespace)
 	ctx = context.WithValue(ctx, subjectKey{}, s)
 	if !whole {
 		return ctx, nil // it is counted when it is opened

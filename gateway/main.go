@@ -258,6 +258,9 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	go g.tokens.follow(log)
 
 	service := g.server(shown)
+	if limit := heapLimit(); limit > 0 {
+		go g.crowd.watch(limit, heapUsed, collectGarbage)
+	}
 	socket, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return err
@@ -291,11 +294,16 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 
 // server offers the services of etcd that pods need, and no other one.
 func (g *gateway) server(shown *pair) *grpc.Server {
+	g.crowd = newCrowd(g.log)
+	g.counts.crowd = g.crowd
 	service := grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(&tls.Config{
+		grpc.Creds(counted{credentials.NewTLS(&tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.get() },
-		})),
+		}), g.crowd}),
+		// What grpc takes of a message before somebody reads it. Without these it makes room for as much as
+		// the connection can carry.
+		grpc.InitialWindowSize(64<<10), grpc.InitialConnWindowSize(256<<10),
 		// A transaction of our clients puts one value of 256 KiB at most: a settle record.
 		grpc.MaxRecvMsgSize(512<<10),
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), &g.handed}),

@@ -24,6 +24,7 @@ const maxMetricsBytes = 8 << 20
 type counts struct {
 	requests atomic.Int64
 	sockets  *listener
+	crowd    *crowd
 	mu       sync.Mutex
 	codes    map[codes.Code]int64
 }
@@ -41,6 +42,9 @@ func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "# TYPE hudi_gateway_requests_total counter\nhudi_gateway_requests_total %d\n", c.requests.Load())
 	if c.sockets != nil {
 		open, refused := c.sockets.numbers()
+		if c.crowd != nil {
+			refused += c.crowd.closed.Load()
+		}
 		fmt.Fprintf(w, "# TYPE hudi_gateway_connections gauge\nhudi_gateway_connections %d\n", open)
 		fmt.Fprintf(w, "# TYPE hudi_gateway_connections_refused_total counter\nhudi_gateway_connections_refused_total %d\n", refused)
 	}

@@ -69,6 +69,7 @@ type gateway struct {
 	tokens *verifier
 	rules  *rules
 	limits *limits
+	crowd  *crowd
 	log    *slog.Logger
 	counts counts
 	// Answers that grpc has not encoded yet, to the pool that holds their memory.

@@ -389,7 +389,7 @@ func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestO
 		case op.GetRequestPut() != nil:
 			err = r.put(ctx, s, op.GetRequestPut(), told)
 		case op.GetRequestDeleteRange() != nil:
-			err = r.delete(ctx, s, op.GetRequestDeleteRange())
+			err = r.delete(ctx, s, op.GetRequestDeleteRange(), told)
 		default:
 			err = denied("a transaction of a pod reads, puts and deletes keys, and holds no other one")
 		}
@@ -517,6 +517,17 @@ func (b branch) absent(key []byte) bool {
 		return ok && c.Target == pb.Compare_VERSION && c.Result == pb.Compare_EQUAL &&
 			bytes.Equal(c.Key, key) && len(c.RangeEnd) == 0 && version.Version == 0
 	})
+}
+
+// created is the create revision with which a key must stand for the branch to be executed.
+func (b branch) created(key []byte) (revision int64, ok bool) {
+	for _, c := range b.when {
+		of, is := c.TargetUnion.(*pb.Compare_CreateRevision)
+		if is && c.Target == pb.Compare_CREATE && c.Result == pb.Compare_EQUAL && bytes.Equal(c.Key, key) && len(c.RangeEnd) == 0 {
+			return of.CreateRevision, true
+		}
+	}
+	return 0, false
 }
 
 // The clients of pods ask for no more than 10,000 keys, and fail when there are more; a smaller number could be a question.
@@ -674,7 +685,7 @@ func (r *rules) leased(ctx context.Context, table, kind string, lease bool) erro
 	return denied("a %s of table %s has no lease: alive and queue have, and a lock in mode %s", kind, table, leaseOnly)
 }
 
-func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeRequest) error {
+func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeRequest, in branch) error {
 	if len(del.RangeEnd) > 0 {
 		return denied("a pod deletes keys one by one")
 	}
@@ -684,14 +695,19 @@ func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeReques
 	}
 	switch kind {
 	case "writer", "alive":
+		// A clean exit whose answer was lost is said once more, to a gateway that may not have seen the first.
+		if owner, err := r.owner(ctx, table, name); err != nil || owner == "" {
+			return err
+		}
 		return r.owns(ctx, s, table, name)
 	case "queue":
 		return r.owns(ctx, s, table, incOfTicket(name))
 	case "lock":
-		return r.ownsValue(ctx, s, table, del.Key)
+		return r.releases(ctx, s, table, in)
 	case "instant":
 		if have.role == roleWriter {
-			return r.ownsValue(ctx, s, table, del.Key)
+			// While the lock is its own nobody else records one.
+			return cmp.Or(r.releases(ctx, s, table, in), r.ownsValue(ctx, s, table, del.Key))
 		}
 	case "settle":
 		return denied("a settle record is deleted by the operator")
@@ -772,6 +788,32 @@ func (r *rules) ownsValue(ctx context.Context, s subject, table string, key []by
 		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
 	}
 	return r.owns(ctx, s, table, told.Inc)
+}
+
+// releases says whether the branch is executed only while the pod has the lock, whose create revision it
+// must compare. One that is older than that of the lock that stands never comes again: etcd will say so. A
+// release whose answer was lost is said once more, when somebody else may have the lock.
+func (r *rules) releases(ctx context.Context, s subject, table string, in branch) error {
+	key := r.contract.key(tables, table, "lock")
+	created, ok := in.created(key)
+	if !ok {
+		return denied("table %s: who deletes a lock, or an instant of its own, compares the lock's create revision", table)
+	}
+	answers, err := r.read(ctx, &pb.RangeRequest{Key: key})
+	if err != nil {
+		return err
+	}
+	gone := answers[0].Header.GetRevision() + 1 // no lock stands: one that comes is younger than what was read
+	if len(answers[0].Kvs) > 0 {
+		gone = answers[0].Kvs[0].CreateRevision
+	}
+	if created < gone {
+		return nil
+	}
+	if len(answers[0].Kvs) == 0 {
+		return denied("no lock of table %s has the create revision %d", table, created)
+	}
+	return r.ownsValue(ctx, s, table, key)
 }
 
 // ---- leases: the upper bits of an id are the pod's, so that each replica recognizes it

@@ -33,7 +33,7 @@ var (
 
 func quiet() *slog.Logger { return slog.New(slog.NewJSONHandler(io.Discard, nil)) }
 
-// storedAt is the mod revision of every key of a store.
+// storedAt is the revision of every key of a store, with which it came.
 const storedAt = 7
 
 // store answers the rules' reads; what etcd itself does with a transaction is seen by the component
@@ -43,12 +43,12 @@ type store map[string]string
 func (s store) read(_ context.Context, ranges ...*pb.RangeRequest) ([]*pb.RangeResponse, error) {
 	answers := make([]*pb.RangeResponse, len(ranges))
 	for i, asked := range ranges {
-		answers[i] = &pb.RangeResponse{}
+		answers[i] = &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: storedAt}}
 		for key, value := range s {
 			if key == string(asked.Key) || (len(asked.RangeEnd) > 0 && key > string(asked.Key) && bytes.Compare([]byte(key), asked.RangeEnd) < 0) {
 				answers[i].Count++
 				if !asked.CountOnly {
-					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value), ModRevision: storedAt})
+					answers[i].Kvs = append(answers[i].Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: []byte(value), CreateRevision: storedAt, ModRevision: storedAt})
 				}
 			}
 		}
@@ -364,12 +364,74 @@ func TestALockThatStandsIsItsOwners(t *testing.T) {
 	expect(t, r, "only when there is none", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 0)}, Success: []*pb.RequestOp{lock}}, codes.OK)
 	expect(t, r, "only when there is one", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 1)}, Success: []*pb.RequestOp{lock}}, codes.PermissionDenied)
 	expect(t, r, "else", driver, &pb.TxnRequest{Compare: []*pb.Compare{versionIs(own+"lock", 0)}, Failure: []*pb.RequestOp{lock}}, codes.PermissionDenied)
-	expect(t, r, "deleted by another pod", driver, of(remove(own+"lock", "")), codes.PermissionDenied)
-	expect(t, r, "deleted by its owner", second, of(remove(own+"lock", "")), codes.OK)
+	deleted := &pb.TxnRequest{Compare: []*pb.Compare{createdAt(storedAt)}, Success: []*pb.RequestOp{remove(own+"lock", "")}}
+	expect(t, r, "deleted by another pod", driver, deleted, codes.PermissionDenied)
+	expect(t, r, "deleted by its owner", second, deleted, codes.OK)
+	expect(t, r, "whatever it is then", second, of(remove(own+"lock", "")), codes.PermissionDenied)
+	// An instant that is not there may be another writer's when etcd deletes it.
+	instant := remove(own+"instant/20260101000000000", "")
+	expect(t, r, "an instant, whosever it is then", second, of(instant), codes.PermissionDenied)
+	deleted = &pb.TxnRequest{Compare: []*pb.Compare{createdAt(storedAt)}, Success: []*pb.RequestOp{instant}}
+	expect(t, r, "an instant while another one has the lock", driver, deleted, codes.PermissionDenied)
+	expect(t, r, "an instant while it has the lock", second, deleted, codes.OK)
 }
 
 // An agent's pods are known by name; one of that name in another namespace learns nothing, not even a
 // number or whether a comparison holds.
+func createdAt(revision int64) *pb.Compare {
+	return &pb.Compare{
+		Key: []byte(own + "lock"), Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL,
+		TargetUnion: &pb.Compare_CreateRevision{CreateRevision: revision},
+	}
+}
+
+// A release is said again when its answer was lost: by then another one may have the lock.
+func TestALockThatIsGoneMayBeReleasedAgain(t *testing.T) {
+	r, keys := world(t)
+	for _, c := range []struct {
+		what, lock string
+		when       []*pb.Compare
+		want       codes.Code
+	}{
+		{"its own", "inc-1", []*pb.Compare{createdAt(storedAt)}, codes.OK},
+		{"one that is older than another's", "inc-2", []*pb.Compare{createdAt(storedAt - 2)}, codes.OK},
+		{"another's", "inc-2", []*pb.Compare{createdAt(storedAt)}, codes.PermissionDenied},
+		{"one that may come", "inc-2", []*pb.Compare{createdAt(storedAt + 1)}, codes.PermissionDenied},
+		{"whatever stands", "inc-2", nil, codes.PermissionDenied},
+		{"none", "", []*pb.Compare{createdAt(storedAt)}, codes.OK},
+		{"none, and one that may come", "", []*pb.Compare{createdAt(storedAt + 1)}, codes.PermissionDenied},
+		{"none, and whatever comes", "", nil, codes.PermissionDenied},
+	} {
+		delete(keys, own+"lock")
+		if c.lock != "" {
+			keys[own+"lock"] = fmt.Sprintf(`{"inc":%q}`, c.lock)
+		}
+		_, err := r.txn(context.Background(), driver, &pb.TxnRequest{Compare: c.when, Success: []*pb.RequestOp{remove(own+"lock", "")}})
+		if status.Code(err) != c.want {
+			t.Errorf("a driver releases %s: %v", c.what, err)
+		}
+	}
+}
+
+// A clean exit is said again when its answer was lost: by then its registration is gone, and this gateway may
+// never have seen it.
+func TestACleanExitMayBeSaidAgain(t *testing.T) {
+	r, keys := world(t)
+	leaves := func(inc string) codes.Code {
+		_, err := r.txn(context.Background(), driver, &pb.TxnRequest{Success: []*pb.RequestOp{
+			remove(own+"alive/"+inc, ""), remove(own+"writer/"+inc, ""),
+		}})
+		return status.Code(err)
+	}
+	if code := leaves("inc-2"); code != codes.PermissionDenied {
+		t.Errorf("another's registration: %v", code)
+	}
+	delete(keys, own+"writer/inc-1")
+	if code := leaves("inc-1"); code != codes.OK {
+		t.Errorf("its own, which is gone: %v", code)
+	}
+}
+
 func TestAssignmentsAreOfTheNamespace(t *testing.T) {
 	r, _ := world(t)
 	const all = "/hudi/control/agents/hudi-agent-0123456789/"

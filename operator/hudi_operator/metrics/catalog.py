@@ -349,7 +349,7 @@ OF_GATEWAY = Section(
         Definition(
             "hudi_gateway_connections_refused_total",
             COUNTER,
-            "Connections that were closed because of a limit, for one address or in total",
+            "Connections that were closed because of a limit: of one address, of all, or of this process's memory",
             exposed_by=GATEWAY,
         ),
     ),

@@ -19,6 +19,52 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-repeated-release-is-denied",
+        "F563",
+        "a process whose release had no answer takes itself for the owner of the lock for ever",
+        g("rules", "	if created < gone {", "	if created < min(gone, 0) {"),
+        _GO,
+    ),
+    mutation(
+        "any-lock-is-released",
+        "F563 I1",
+        "a pod that guesses a revision deletes the lock of another one",
+        g("rules", "	if created < gone {", "	if created != gone {"),
+        _GO,
+    ),
+    mutation(
+        "a-repeated-exit-is-denied",
+        "F564",
+        "a program whose clean exit had no answer runs again",
+        g("rules", '; err != nil || owner == "" {', '; err != nil || owner == "nobody" {'),
+        _GO,
+    ),
+    mutation(
+        "nobody-gives-way",
+        "F549",
+        "pods of several tables, each within its limits, fill the gateway of all",
+        g("received", "			c.relieve(over)\n"),
+        _GO,
+    ),
+    mutation(
+        "anybody-gives-way",
+        "F549",
+        "who holds little loses the connection of its heartbeat to those who fill the gateway",
+        g("received", "if bytes > held {", "if held == 0 || bytes < held {"),
+        _GO,
+    ),
+    mutation(
+        "small-frames-are-not-counted",
+        "F549",
+        "what came in small frames fills the gateway uncounted",
+        g(
+            "received",
+            "	case dataFrame:\n		if open {",
+            "	case dataFrame:\n		if open && len(part) > 1<<10 {",
+        ),
+        _GO,
+    ),
+    mutation(
         "a-status-steers-the-terminal",
         "F543",
         "a driver's message reaches the terminal of whoever asks, with its control characters",

@@ -28,6 +28,16 @@ from tests.support.world.simulated_store import (
     Process,
 )
 
+_RESTS, _LOOKS = 10, 5
+"""After so many looks in a row that changed nothing there is one in so many seconds, until one
+acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
+"""
+
+
+def _rests(plan: act.Plan) -> bool:
+    """Nothing but timers is planned."""
+    return all(isinstance(action, act.StartTimer | act.StopTimer) for action in plan.actions)
+
 
 class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
@@ -64,22 +74,30 @@ class World(Effects, Agents):
         `crash_every`: in every so many looks the operator dies after some of its actions, each time
         after another number of them, or after all.
         """
+        quiet = 0
         for number in range(seconds):
             if until(self):
                 return
-            crash = (lambda actions, n=number: n % (actions + 1)) if crash_every and not number % crash_every else None
-            self.reconcile(crash_after=crash)
-            if until(self):
-                return
+            if crash_every or quiet < _RESTS or not number % _LOOKS:
+                crash = (
+                    (lambda actions, n=number: n % (actions + 1)) if crash_every and not number % crash_every else None
+                )
+                quiet = quiet + 1 if _rests(self.reconcile(crash_after=crash)) else 0
+                if until(self):
+                    return
             self.tick()
         raise AssertionError("did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}")
+
+    def pass_time(self, seconds: int) -> None:
+        """Reconcile and tick, whatever happens."""
+        end = self.now + seconds
+        self.run(lambda w: w.now >= end, seconds + 1)
 
     def settle_down(self, seconds: int = 200) -> None:
         """Run until nothing but timers is planned for 20 looks in a row: no livelock."""
         quiet = 0
         for _ in range(seconds):
-            plan = self.reconcile()
-            quiet = quiet + 1 if all(isinstance(a, act.StartTimer | act.StopTimer) for a in plan.actions) else 0
+            quiet = quiet + 1 if _rests(self.reconcile()) else 0
             if quiet >= 20:
                 return
             self.tick()

@@ -264,7 +264,8 @@ def test_whose_heartbeat_whose_place_whose_lock_whose_instant(driver: Client, ag
     """Two pods of one table: what one has put is not the other's to replace or delete."""
     mine, theirs = INC[DRIVER], INC[AGENT]
     agent.put(OWN.of(Kind.QUEUE, f"{theirs}-{NONCE}"), {"inc": theirs}, lease=agent.lease())
-    agent.put(OWN.of(Kind.LOCK), {"inc": theirs, "podUID": AGENT.uid, "attempt": AGENT.attempt})
+    taken = agent.txn(put(OWN.of(Kind.LOCK), {"inc": theirs, "podUID": AGENT.uid, "attempt": AGENT.attempt}))
+    held = rpc.created_at(OWN.of(Kind.LOCK), taken.header.revision)
     agent.put(OWN.of(Kind.INSTANT, INSTANT), {"inc": theirs})
     for kind, called in (
         (Kind.WRITER, theirs),
@@ -276,8 +277,9 @@ def test_whose_heartbeat_whose_place_whose_lock_whose_instant(driver: Client, ag
         refused(lambda kind=kind, called=called: driver.txn(rpc.delete(OWN.of(kind, called))))
     refused(lambda: driver.put(OWN.of(Kind.INSTANT, INSTANT), {"inc": mine}))
     refused(lambda: driver.put(OWN.of(Kind.LOCK), {"inc": theirs, "podUID": DRIVER.uid, "attempt": DRIVER.attempt}))
-    refused(lambda: driver.txn(rpc.delete(OWN.of(Kind.LOCK))))
-    agent.txn(rpc.delete(OWN.of(Kind.LOCK)))
+    refused(lambda: driver.txn(rpc.delete(OWN.of(Kind.LOCK)), compare=(held,)))
+    refused(lambda: agent.txn(rpc.delete(OWN.of(Kind.LOCK))))
+    assert agent.txn(rpc.delete(OWN.of(Kind.LOCK)), compare=(held,)).succeeded
 
 
 def test_the_life_of_a_lock(driver: Client) -> None:

@@ -160,9 +160,7 @@ def test_a_batch_that_fits_into_its_time_is_waited_for() -> None:
     world.run(lambda w: slow.step >= 2)
     slow.instant = ""
     CHANGES["drainSeconds"](world)
-    for _ in range(500):  # less than maxHoldSeconds
-        world.reconcile()
-        world.tick()
+    world.pass_time(500)  # less than maxHoldSeconds
     assert slow.alive
     slow.hang_at = None
     assert waited(world) < 60
@@ -179,9 +177,7 @@ def test_a_long_run_without_boundaries_ends_by_itself() -> None:
     CHANGES["drainSeconds"](world)
     load = world.writer_process("load")
     assert load is not None
-    for _ in range(3000):
-        world.reconcile()
-        world.tick()
+    world.pass_time(3000)
     load.hang_at = None
     world.run(finished("load"))
     assert [a["class"] for a in attempts(world, "load")] == ["Succeeded"]

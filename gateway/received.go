@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"math"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+)
+
+// ---- what clients have sent and nobody has read yet: grpc holds it, whoever's it is
+
+// crowd knows how much this process holds for each connection of what its client has sent. When the
+// process comes close to the end of its memory, the namespace that has most loses connections: limits of
+// a pod and of a table do not bound the sum of all.
+//
+// grpc offers no place where this can be counted, so it is counted in the frames of HTTP/2.
+type crowd struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	members map[*client]struct{}
+	// Connections that were closed: a counter for /metrics.
+	closed atomic.Int64
+}
+
+// client is a connection after its handshake; what is read and written is HTTP/2.
+type client struct {
+	net.Conn
+	raw net.Conn // beneath TLS
+	of  *crowd
+	// Whose it is, as limits name it: the namespace of its last call, before one its address.
+	who atomic.Pointer[string]
+
+	mu       sync.Mutex
+	streams  map[uint32]*sent
+	reads    frames
+	writes   frames
+	prefaced int
+}
+
+// sent is what the client has sent on a stream that is open.
+type sent struct {
+	received, granted int64
+	// Of the message that has begun: its bytes so far, those that are to come, and its head.
+	begun, left int64
+	head        [messageHead]byte
+	headed      int
+}
+
+const (
+	// What grpc puts before each message: a byte for its compression, four for its length.
+	messageHead = 5
+	// What a stream costs beside bytes: two goroutines and what grpc knows of it.
+	streamBytes = 16 << 10
+	// A namespace with less holds nothing that could be the reason.
+	leastHeld     = 4 << 20
+	reliefPause   = 100 * time.Millisecond
+	collectPause  = 500 * time.Millisecond
+	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+)
+
+// Types and flags of frames (RFC 9113).
+const (
+	dataFrame, headersFrame, resetFrame, windowFrame = 0x0, 0x1, 0x3, 0x8
+	flagEnd, flagPadded                              = 0x1, 0x8
+	frameHead                                        = 9
+)
+
+func newCrowd(log *slog.Logger) *crowd {
+	return &crowd{log: log, members: map[*client]struct{}{}}
+}
+
+// counted is TLS whose connections are counted.
+type counted struct {
+	credentials.TransportCredentials
+	of *crowd
+}
+
+// known is what grpc hands on of a connection with each of its calls.
+type known struct {
+	credentials.TLSInfo
+	client *client
+}
+
+func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	connection, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	made := &client{Conn: connection, raw: raw, of: c.of, streams: map[uint32]*sent{}}
+	who := "address " + addressOf(raw)
+	made.who.Store(&who)
+	c.of.mu.Lock()
+	c.of.members[made] = struct{}{}
+	c.of.mu.Unlock()
+	shown, _ := info.(credentials.TLSInfo)
+	return made, known{shown, made}, nil
+}
+
+// belongs notes whose calls come on the connection of this context.
+func belongs(ctx context.Context, who string) {
+	from, ok := peer.FromContext(ctx)
+	if !ok {
+		return
+	}
+	if info, ok := from.AuthInfo.(known); ok && *info.client.who.Load() != who {
+		info.client.who.Store(&who)
+	}
+}
+
+func (c *client) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read := into[:n]
+	if skip := min(len(clientPreface)-c.prefaced, len(read)); skip > 0 {
+		c.prefaced += skip
+		read = read[skip:]
+	}
+	c.reads.each(read, c.received)
+	return n, err
+}
+
+func (c *client) Write(bytes []byte) (int, error) {
+	c.mu.Lock()
+	c.writes.each(bytes, c.answered)
+	c.mu.Unlock()
+	return c.Conn.Write(bytes)
+}
+
+func (c *client) Close() error {
+	c.of.forget(c)
+	return c.Conn.Close()
+}
+
+func (c *crowd) forget(gone *client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.members, gone)
+}
+
+// received sees a part of a frame of the client's.
+func (c *client) received(f *frames, part []byte, first bool) {
+	stream, open := c.streams[f.stream]
+	switch f.kind {
+	case headersFrame:
+		if !open && first {
+			c.streams[f.stream] = &sent{}
+		}
+	case resetFrame:
+		delete(c.streams, f.stream)
+	case dataFrame:
+		if open {
+			// Padding is counted as if it was a message: no client of ours sends any.
+			stream.add(part, f.flags&flagPadded != 0)
+		}
+	}
+}
+
+// answered sees a part of a frame of grpc's.
+func (c *client) answered(f *frames, part []byte, _ bool) {
+	switch f.kind {
+	case headersFrame:
+		if f.flags&flagEnd != 0 {
+			delete(c.streams, f.stream)
+		}
+	case resetFrame:
+		delete(c.streams, f.stream)
+	case windowFrame:
+		f.window = append(f.window, part...)
+		if stream, open := c.streams[f.stream]; open && len(f.window) == 4 {
+			stream.granted += int64(binary.BigEndian.Uint32(f.window) & math.MaxInt32)
+		}
+	}
+}
+
+// add counts bytes of messages. grpc takes a message when all of it has come.
+func (s *sent) add(bytes []byte, padded bool) {
+	s.received += int64(len(bytes))
+	if padded {
+		s.begun += int64(len(bytes))
+		return
+	}
+	for len(bytes) > 0 {
+		if s.headed < messageHead {
+			n := copy(s.head[s.headed:], bytes)
+			s.headed += n
+			s.begun += int64(n)
+			bytes = bytes[n:]
+			if s.headed < messageHead {
+				return
+			}
+			s.left = int64(binary.BigEndian.Uint32(s.head[1:]))
+		}
+		n := min(s.left, int64(len(bytes)))
+		s.left -= n
+		s.begun += n
+		bytes = bytes[n:]
+		if s.left == 0 {
+			s.begun, s.headed = 0, 0
+		}
+	}
+}
+
+// held is the most that grpc may hold for the stream: the message that has begun, or what it has not made
+// room for again. It makes room in steps, and for a long message before that has come.
+func (s *sent) held() int64 { return max(s.begun, s.received-s.granted) + streamBytes }
+
+func (c *client) held() (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, stream := range c.streams {
+		bytes += stream.held()
+	}
+	return bytes
+}
+
+// frames reads the heads of HTTP/2's frames out of a connection's bytes, however these are cut.
+type frames struct {
+	head   [frameHead]byte
+	headed int
+	left   int
+	begun  bool
+
+	kind, flags byte
+	stream      uint32
+	window      []byte
+}
+
+// each shows the parts of frames; one without content is shown once, too.
+func (f *frames) each(bytes []byte, see func(f *frames, part []byte, first bool)) {
+	for len(bytes) > 0 {
+		if f.headed < frameHead {
+			n := copy(f.head[f.headed:], bytes)
+			f.headed += n
+			bytes = bytes[n:]
+			if f.headed < frameHead {
+				return
+			}
+			f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
+			f.kind, f.flags = f.head[3], f.head[4]
+			f.stream = binary.BigEndian.Uint32(f.head[5:]) & math.MaxInt32
+			f.begun, f.window = false, f.window[:0]
+		}
+		n := min(f.left, len(bytes))
+		if n > 0 || f.left == 0 {
+			see(f, bytes[:n], !f.begun)
+			f.begun = true
+		}
+		f.left -= n
+		bytes = bytes[n:]
+		if f.left == 0 {
+			f.headed = 0
+		}
+	}
+}
+
+// heaviest is who holds most, how much that is, and the connection of theirs that holds most.
+func (c *crowd) heaviest() (who string, held int64, most *client, own int64) {
+	c.mu.Lock()
+	all := make([]*client, 0, len(c.members))
+	for member := range c.members {
+		all = append(all, member)
+	}
+	c.mu.Unlock()
+	of, one, largest := map[string]int64{}, map[string]*client{}, map[string]int64{}
+	for _, member := range all {
+		bytes, name := member.held(), *member.who.Load()
+		of[name] += bytes
+		if bytes >= largest[name] {
+			one[name], largest[name] = member, bytes
+		}
+	}
+	for name, bytes := range of {
+		if bytes > held {
+			who, held = name, bytes
+		}
+	}
+	return who, held, one[who], largest[who]
+}
+
+// relieve closes connections until so many bytes are free; it returns how many it could find.
+func (c *crowd) relieve(bytes int64) (freed int64) {
+	for freed < bytes {
+		who, held, most, own := c.heaviest()
+		if most == nil || held < leastHeld {
+			return freed
+		}
+		c.closed.Add(1)
+		c.log.Warn("connection closed", "why", "this process needs memory, and nobody holds more of it than "+who,
+			"bytes", held, "of the connection", own)
+		// Not by TLS, which would say goodbye to a peer that may not read.
+		c.forget(most)
+		_ = most.raw.Close()
+		freed += own
+	}
+	return freed
+}
+
+// watch relieves this process when it holds more than so many bytes that are in use.
+func (c *crowd) watch(limit int64, used func() int64, collect func()) {
+	collected := time.Time{}
+	for ; ; time.Sleep(reliefPause) {
+		if used() <= limit {
+			continue
+		}
+		// Some of it is garbage.
+		if wait := collectPause - time.Since(collected); wait > 0 {
+			time.Sleep(wait)
+		}
+		collect()
+		collected = time.Now()
+		if over := used() - limit*9/10; over > limit/10 {
+			c.relieve(over)
+		}
+	}
+}
+
+// heapLimit is three quarters of the memory that the process may have (GOMEMLIMIT); 0 when it has no limit.
+func heapLimit() int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return 0
+	}
+	return limit / 4 * 3
+}
+
+// heapUsed is what the process holds in its heap, garbage that was not collected yet included.
+func heapUsed() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+func collectGarbage() { runtime.GC() }
