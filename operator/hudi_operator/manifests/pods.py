@@ -7,6 +7,7 @@ may only write to ``/tmp``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -85,6 +86,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     if writer.active_deadline_seconds is not None:
         pod["spec"]["activeDeadlineSeconds"] = writer.active_deadline_seconds
     pod_template.apply(writer.driver.pod_template, pod, "driver")
+    _annotate(pod, config.driver_annotations)
     return pod
 
 
@@ -94,6 +96,7 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
     _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
     pod_template.apply(writer.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
+    _annotate(pod, config.driver_annotations)
     return _yaml(pod)
 
 
@@ -126,6 +129,7 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
     labels = agent_executor_labels(table, table.agent, agent, generation)
     pod = _executor(table, name, labels, table.agent.executors, config)
     pod_template.apply(table.agent.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
+    _annotate(pod, config.agent_annotations)
     return _yaml(pod)
 
 
@@ -208,7 +212,15 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     )
     if own is not None:
         pod_template.apply(own.pod.pod_template, pod, "agent")
+    _annotate(pod, config.agent_annotations)
     return pod
+
+
+def _annotate(pod: JsonDict, defaults: Mapping[str, str]) -> None:
+    """The administrator's annotations, below those of a podTemplate and the operator's own."""
+    found = {**defaults, **pod["metadata"].get("annotations", {})}
+    if found:
+        pod["metadata"]["annotations"] = found
 
 
 def _driver_ports() -> list[JsonDict]:

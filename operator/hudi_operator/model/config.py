@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 
 from hudi_operator.api.fields import SIZE
+from hudi_operator.api.pod_template import OWN_ANNOTATIONS
 
 JsonDict = dict[str, Any]
 _T = TypeVar("_T")
@@ -15,6 +16,9 @@ _T = TypeVar("_T")
 
 LONGEST_SECONDS = 3600
 """Of what a store may need to forget credentials, or to end a request."""
+KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""The autoscaler of the cluster keeps the node of such a pod: what it has written would be lost."""
+_ANNOTATION = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 
 
 class ConfigError(ValueError):
@@ -197,6 +201,10 @@ class OperatorConfig:
     metrics: MetricsConfig = MetricsConfig()
     network_policies: NetworkPolicyConfig = NetworkPolicyConfig()
     credentials_broker: CredentialsBrokerConfig = CredentialsBrokerConfig()
+    driver_annotations: Mapping[str, str] = field(default_factory=lambda: dict(KEPT))
+    """Annotations of new drivers and executors of writers; those of a podTemplate come first."""
+    agent_annotations: Mapping[str, str] = field(default_factory=dict)
+    """The same of agents and their executors."""
     tmp_size_limit: str = "64Gi"
     """Size of ``/tmp`` of drivers, executors and agents, where Spark spills and shuffles."""
     user_ids: str = "Image"
@@ -240,6 +248,8 @@ class OperatorConfig:
             credentials_broker=_check_broker(
                 CredentialsBrokerConfig(**_section(data, "credentialsBroker", CredentialsBrokerConfig))
             ),
+            driver_annotations=_annotations(data, "driverAnnotations", KEPT),
+            agent_annotations=_annotations(data, "agentAnnotations", {}),
             tmp_size_limit=_check_size(
                 _value(data, "tmpSizeLimit", str, cls.tmp_size_limit, "config"), "config.tmpSizeLimit"
             ),
@@ -267,6 +277,8 @@ _TOP = [
     "metrics",
     "networkPolicies",
     "credentialsBroker",
+    "driverAnnotations",
+    "agentAnnotations",
     "tmpSizeLimit",
     "userIds",
 ]
@@ -392,6 +404,23 @@ def _check_user_ids(user_ids: str) -> str:
     if user_ids not in ("Image", "Platform"):
         raise ConfigError(f"config.userIds: expected Image or Platform, found {user_ids!r}")
     return user_ids
+
+
+def _annotations(data: JsonDict, key: str, default: Mapping[str, str]) -> Mapping[str, str]:
+    """Annotations that pods get beside the operator's own, which are refused."""
+    if data.get(key) is None:
+        return dict(default)
+    found = _mapping(data[key], f"config.{key}")
+    for name, value in found.items():
+        if not re.fullmatch(_ANNOTATION, name):
+            raise ConfigError(f"config.{key}: {name!r} is not the name of an annotation")
+        if re.fullmatch(OWN_ANNOTATIONS, name, re.DOTALL):
+            raise ConfigError(
+                f"config.{key}: {name}: annotations of hudioperator.io, seccomp and AppArmor are the operator's"
+            )
+        if not isinstance(value, str):
+            raise ConfigError(f"config.{key}: {name}: expected a text in quotes, found {value!r}")
+    return found
 
 
 def _check_metrics(metrics: MetricsConfig) -> MetricsConfig:

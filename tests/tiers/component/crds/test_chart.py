@@ -143,6 +143,8 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "probePort": 8080,
         "metrics": {},
         "networkPolicies": {"enabled": True},
+        "driverAnnotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
+        "agentAnnotations": {},
         "tmpSizeLimit": "64Gi",
         "userIds": "Image",
     }
@@ -280,6 +282,8 @@ def test_external_etcd() -> None:
         ("etcd.image.digest=sha256:12", "/etcd/image/digest"),
         ("images.registry=", "images.registry: required: no registry has images of this project"),
         ("config.tmpSizeLimit=64G", "/config/tmpSizeLimit"),
+        ("config.driverAnnotations.hudioperator\\.io/x=y", "/config/driverAnnotations"),
+        ("config.agentAnnotations.a=1", "/config/agentAnnotations/a"),
         ("userIds=OpenShift", "/userIds"),
         ("metrics.clientCertificates=true", "/metrics/tlsSecret"),
         ("networkPolicy.metricsFrom[0].pods=x", "/networkPolicy/metricsFrom/0"),
@@ -294,6 +298,13 @@ def test_values_that_are_refused(value: str, where: str) -> None:
     done = helm("template", "x", str(CHART), IMAGES, "--set", value)
     assert done.returncode != 0
     assert where in done.stderr
+
+
+def test_an_annotation_of_the_chart_can_be_removed() -> None:
+    """Helm merges maps: null takes a name out."""
+    objects = render(r"--set=config.driverAnnotations.cluster-autoscaler\.kubernetes\.io/safe-to-evict=null")
+    config = quick_yaml.load(find(objects, "ConfigMap", "hudi-operator")["data"]["config.yaml"])
+    assert config["driverAnnotations"] == {}
 
 
 def test_images_are_named_with_their_registry() -> None:

@@ -77,7 +77,8 @@ def metadata_keys() -> list[str]:
 
 
 def leaves(value: Any, at: str) -> Iterator[str]:
-    if isinstance(value, dict) and value:
+    # Names with a / are those of annotations: the map is one value.
+    if isinstance(value, dict) and value and not any("/" in name for name in value):
         for name, entry in value.items():
             yield from leaves(entry, f"{at}.{name}" if at else name)
     else:

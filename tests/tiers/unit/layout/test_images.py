@@ -51,7 +51,7 @@ def test_a_change_of_a_package_builds_the_image_again(dockerfile: str) -> None:
 def test_no_image_is_named_without_its_registry() -> None:
     """A node asks a public registry for a name without a host, where anybody may own it."""
     named = dict[str, list[str]]()
-    for folder in ("charts", "demo", "docs", "examples", "hack", "operator", "spark-images", "tests"):
+    for folder in ("charts", "demo", "deploy", "docs", "examples", "hack", "operator", "spark-images", "tests"):
         for path in (ROOT / folder).rglob("*"):
             if (
                 path.suffix in {".py", ".yaml", ".md", ".json", ".tpl", ""}

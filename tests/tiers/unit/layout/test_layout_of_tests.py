@@ -58,6 +58,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "gateway",
         "coredns",
         "pause",
+        "gitops-check",
         "helm",
         "versitygw",
         "fake-gcs-server",

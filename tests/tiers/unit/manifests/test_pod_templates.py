@@ -165,3 +165,42 @@ def test_a_template_makes_another_agent() -> None:
         return TableSpec.from_object(obj).agent_name("image")
 
     assert name() != name(podTemplate={"spec": {"priorityClassName": "batch"}})
+
+
+EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+def annotations(container: str, operator: OperatorConfig, template: JsonDict | None = None) -> dict[str, str]:
+    pod, _ = made(container, template, operator)
+    found = dict(pod["metadata"].get("annotations", {}))
+    found.pop(pods.HASH_ANNOTATION, None)
+    return found
+
+
+def test_the_node_of_a_writer_is_kept_and_that_of_an_agent_is_the_autoscalers_affair() -> None:
+    for container, expected in (("driver", {EVICT: "false"}), ("executor", {EVICT: "false"}), ("agent", {})):
+        assert annotations(container, CONFIG) == expected
+
+
+def test_annotations_of_the_administrator_are_below_those_of_a_template() -> None:
+    """Somebody who says in a podTemplate that a writer may move is believed."""
+    operator = OperatorConfig.from_dict(
+        {"driverAnnotations": {EVICT: "false", "team": "a"}, "agentAnnotations": {EVICT: "true", "team": "b"}}
+    )
+    for container, team in (("driver", "a"), ("executor", "a"), ("agent", "b")):
+        template = {"metadata": {"annotations": {EVICT: "perhaps"}}}
+        assert annotations(container, operator, template) == {EVICT: "perhaps", "team": team}
+        assert annotations(container, OperatorConfig.from_dict({"driverAnnotations": {}})) == {}
+
+
+def test_agents_that_tables_share_and_their_executors_have_annotations_too() -> None:
+    operator = OperatorConfig.from_dict({"agentAnnotations": {EVICT: "true"}})
+    spec: JsonDict = {"path": "s3a://lake/t", "recordKeyFields": ["id"]}
+    meta = {"namespace": "ns", "name": "t", "uid": "u"}
+    shared = TableSpec.from_object({"metadata": meta, "spec": spec})
+    assert pods.agent_pod(shared, AGENT, 1, operator)["metadata"]["annotations"] == {EVICT: "true"}
+    assert "annotations" not in pods.agent_pod(shared, AGENT, 1, CONFIG)["metadata"]
+    own = TableSpec.from_object({"metadata": meta, "spec": {**spec, "agent": {"executors": {"instances": 1}}}})
+    executor = yaml.safe_load(pods.agent_executor_template(own, AGENT, 1, operator))
+    assert executor["metadata"]["annotations"][EVICT] == "true"
+    assert pods.HASH_ANNOTATION in executor["metadata"]["annotations"]

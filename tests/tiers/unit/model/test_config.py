@@ -60,6 +60,20 @@ def test_nothing_means_defaults() -> None:
         ({"networkPolicies": {"enabled": "yes"}}, "networkPolicies.enabled"),
         ({"networkPolicies": {"egress": ["x"]}}, "networkPolicies.egress"),
         ({"tmpSizeLimit": "64G"}, "config.tmpSizeLimit"),
+        (
+            {"driverAnnotations": {"hudioperator.io/hudi-defaults": "x"}},
+            "config.driverAnnotations: hudioperator.io/hudi-defaults: annotations of hudioperator.io",
+        ),
+        (
+            {"agentAnnotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}},
+            "config.agentAnnotations: sec",
+        ),
+        (
+            {"driverAnnotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": False}},
+            "expected a text in quotes, found False",
+        ),
+        ({"driverAnnotations": {"a b": "c"}}, "config.driverAnnotations: 'a b' is not the name of an annotation"),
+        ({"driverAnnotations": ["a"]}, "config.driverAnnotations: expected a mapping"),
         ({"userIds": "185"}, "config.userIds: expected Image or Platform, found '185'"),
         ({"consentBinding": {"role": "r", "namespace": "n"}}, "consentBinding: role, serviceAccount and namespace"),
         ({"leaderElection": {"renewDeadlineSeconds": 30}}, "leaderElection"),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import ROOT
 
-FOLDERS = ("charts", "crds", "demo", "docs", "examples", "hack", "operator", "spark-images", "tests")
+FOLDERS = ("charts", "crds", "demo", "deploy", "docs", "examples", "hack", "operator", "spark-images", "tests")
 LINK = re.compile(r"(?<!!)\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 
 

@@ -1,0 +1,3 @@
+-- As `kubectl hudi resume`.
+obj.spec.suspend = false
+return obj

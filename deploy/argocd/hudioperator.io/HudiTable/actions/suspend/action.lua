@@ -1,0 +1,3 @@
+-- As `kubectl hudi suspend`.
+obj.spec.suspend = true
+return obj
