@@ -31,9 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from univers.versions import GolangVersion, MavenVersion, PypiVersion
-
 from hack.sbom.sbom import JAR, normal
+from univers.versions import GolangVersion, MavenVersion, PypiVersion
 
 ROOT = Path(__file__).resolve().parents[2]
 TOLD = Path(__file__).with_name("vulnerabilities.yaml")
@@ -131,7 +130,10 @@ def of_jar(name: str, jar: Path) -> Iterator[Part]:
 
 
 def of_images(bills: Path, jars: Iterable[Path], groups: Mapping[str, str]) -> set[Part]:
-    """All parts; a jar is looked into when a bill has it. ``groups``: of jars that do not tell theirs."""
+    """All parts; a jar is looked into when a bill has it.
+
+    ``groups``: of jars that do not tell theirs.
+    """
     parts = {part for bill in bills.glob("*.cdx.json") for part in of_bill(json.loads(bill.read_text()))}
     known = {(part.name, part.version) for part in parts if part.ecosystem == "Maven"}
     for jar in (jar for folder in jars for jar in folder.glob("*.jar")):
@@ -200,7 +202,7 @@ def advisories(name: str, content: str) -> Iterator[Mapping[str, Any]]:
     if name.endswith(".csv"):
         yield from _of_csv(content)
         return
-    told = json.loads(content) if name.endswith(".json") else yaml.load(content, yaml.CSafeLoader)  # noqa: S506
+    told = json.loads(content) if name.endswith(".json") else yaml.load(content, yaml.CSafeLoader)
     if isinstance(told, dict) and "affected" in told and "id" in told and not told.get("withdrawn"):
         yield told
 

@@ -5,8 +5,9 @@
 JARS names folders of jars, separated by colons, as for hack/sbom/advisories.py. For each PACKAGE
 (`io.netty.handler.ssl`) one line per jar: how many of its classes, and which of its services, name
 a class of the package or of one below it, by its type or by a text with its name. Jars that contain
-the package themselves are marked; a copy under another name (`shaded.io.netty`) is not counted. A class that is named need not be loaded; a class that nothing
-names can only be loaded by a name that is put together, or comes from a setting.
+the package themselves are marked; a copy under another name (`shaded.io.netty`) is not counted. A
+class that is named need not be loaded; a class that nothing names can only be loaded by a name that
+is put together, or comes from a setting.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-
 _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
-"""Of a class file: kind of a constant to its length. 1 is a text, 5 and 6 count as two (JVMS 4.4)."""
+"""Kinds of constants in a class file, and their lengths; 1 is a text, 5 and 6 count as two."""
 
 
 def constants(content: bytes) -> Iterator[bytes]:
@@ -46,7 +46,7 @@ def names(package: str) -> re.Pattern[bytes]:
 
 
 def of_jar(jar: Path, packages: Iterable[str]) -> dict[str, tuple[int, list[str], bool]]:
-    """Package to the number of classes that name it, the services that do, and whether it is here."""
+    """Package to the number of classes that name it, services that do, and whether it is here."""
     wanted = {package: (f"{package.replace('.', '/')}/".encode(), f"{package}.".encode()) for package in packages}
     classes, services, own = Counter[str](), dict[str, list[str]](), set[str]()
     with zipfile.ZipFile(jar) as opened:
