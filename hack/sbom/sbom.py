@@ -191,7 +191,10 @@ def program_parts(image: Image, program: Path, gomod: Path) -> tuple[list[Compon
     """The modules of a Go program, as cyclonedx-gomod finds them in it."""
     path = f"{BIN}/{program.name}"
     made = subprocess.run(
-        (gomod, "bin", "-json", "-noserial", "-notimestamp", program), check=True, capture_output=True, text=True
+        (gomod, "bin", "-std", "-json", "-noserial", "-notimestamp", program),
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     parts: list[Component] = json.loads(made)["components"]
     wrong = (
