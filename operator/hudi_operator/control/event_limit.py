@@ -93,11 +93,3 @@ def _make_room(known: dict[K, V], over: Callable[[V], bool]) -> None:
         del known[name]
     if len(known) >= _REMEMBERED:
         known.clear()
-
-
-def event_key(action: act.EmitEvent) -> str:
-    """Key that distinguishes two events of one reason.
-
-    The attempt, else the text without its numbers.
-    """
-    return str(action.attempt) if action.attempt else re.sub(r"\d+", "", action.message)

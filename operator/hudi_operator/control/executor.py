@@ -23,7 +23,7 @@ from hudi_operator.control.counts import Counts
 from hudi_operator.control.driver_bindings import DriverBindings
 from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
-from hudi_operator.control.own_objects import foreign, is_own
+from hudi_operator.control.own_objects import foreign, in_own_namespace, is_own
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
@@ -447,14 +447,14 @@ class Executor:
             context.done.append(action)
 
     async def _delete_pod(self, context: Context, action: act.DeletePod) -> None:
-        _in_own_namespace(context, action)
+        in_own_namespace(context.key[0], action)
         await self._kubernetes.delete(
             "Pod", action.namespace, action.name, uid=action.uid, grace_seconds=max(1, action.grace_seconds)
         )
         context.done.append(action)
 
     async def _drop_evidence(self, context: Context, action: act.DropEvidence) -> None:
-        _in_own_namespace(context, action)
+        in_own_namespace(context.key[0], action)
         await self._kubernetes.patch_finalizers(
             "Pod", action.namespace, action.name, remove=naming.EVIDENCE_FINALIZER, uid=action.uid
         )
@@ -588,14 +588,6 @@ class Executor:
 
     async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
         self._timers.stop(context.key, action.name)
-
-
-def _in_own_namespace(context: Context, action: act.DeletePod | act.DropEvidence) -> None:
-    """Whatever etcd says: the pods of a table are in its namespace. Raises Refused."""
-    if action.namespace != context.key[0]:
-        raise Refused(
-            f"Pod {action.namespace}/{action.name} is none of the namespace {context.key[0]}", reason="OtherNamespace"
-        )
 
 
 def _held(held: bool, action: act.Action) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hudi_operator.model.ports import Refused
+from hudi_operator.plan.core import actions as act
+
 JsonDict = dict[str, Any]
 
 
@@ -25,3 +28,10 @@ def foreign(kind: str, namespace: str, name: str) -> str:
         f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
         "until it is deleted. The API server's audit log shows who created it"
     )
+
+
+def in_own_namespace(namespace: str, action: act.DeletePod | act.DropEvidence) -> None:
+    """Whatever etcd says: the pods of a table are in its namespace. Raises Refused."""
+    if action.namespace != namespace:
+        text = f"Pod {action.namespace}/{action.name} is none of the namespace {namespace}"
+        raise Refused(text, reason="OtherNamespace")
