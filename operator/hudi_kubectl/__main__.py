@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from hudi_kubectl import commands, importing
-from hudi_kubectl.cluster import Failed, Kubectl
+from hudi_kubectl import auditing, commands, importing, planning, verbs
+from hudi_kubectl.changing import How
+from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
+from hudi_kubectl.screen import Screen, printable, wants_colour
 from hudi_kubectl.streamer.given import Places
 from hudi_kubectl.streamer.work import Wishes
 
@@ -21,13 +25,42 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "conflicts": ("commits that were refused because of another writer", True, True),
     "history": ("what has happened: attempts, commits, savepoints, Events", True, True),
     "logs": ("the log of a writer's driver, or of a table's agent", True, True),
+    "plan": ("what would happen if a file was applied; nothing is changed", False, False),
     "suspend": ("suspend a writer, or all writers of a table", True, True),
     "resume": ("the opposite", True, True),
     "restart": ("another run of a writer", False, True),
+    "savepoint": ("take a savepoint of a table", True, False),
+    "restore": ("take a table back to a savepoint; later commits are undone", True, False),
+    "service": ("run a table service once, now", True, False),
+    "metadata-table": ("turn a metadata table on or off, set its indexes, rebuild it", True, False),
+    "adopt": ("decide about a table that exists already: adopt it, name instants to roll back", True, False),
+    "unfreeze": ("accept the state of etcd for a frozen table", True, False),
+    "attest": ("say that a pod on a lost node has ended", True, False),
+    "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
+_CHANGES = (
+    "suspend", "resume", "restart", "savepoint", "restore", "service", "metadata-table", "adopt", "unfreeze", "attest",
+)  # fmt: skip
+"""Commands that change an object."""
+_ASKED = ("restore", "adopt", "unfreeze", "attest")
+"""Those of them that ask before they do what cannot be taken back."""
+_TAKES_MORE = ("import", "audit")
+"""Commands that hand on what follows `--`."""
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+def duration(text: str) -> float:
+    """Seconds of a duration as kubectl writes it: 90s, 10m, 1h30m; 0: no limit."""
+    found = _DURATION.fullmatch(text)
+    if text == "0":
+        return 0
+    if not text or found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration: 90s, 10m or 1h30m")
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,31 +83,107 @@ def parser() -> argparse.ArgumentParser:
         epilog="kubectl's flags for cluster and user (--context, --kubeconfig, --as and others) are handed on.",
     )
     subs = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (text, _, _) in _NAMED.items():
+    for name, (text, tables, writers) in _NAMED.items():
         one = subs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=[shared])
         if name == "status":
             one.add_argument("name", nargs="?", default="", metavar="TABLE")
-            one.add_argument("-A", "--all-namespaces", action="store_true")
-        elif name == "import":
-            _import_options(one)
-        else:
-            one.add_argument("name", metavar="NAME")
-        if name == "timeline":
-            one.add_argument("--minutes", type=float, default=0, help="only the last so many (default: all there is)")
-            one.add_argument("--svg", default="", metavar="FILE", help="write a picture instead")
-        if name == "logs":
-            one.add_argument("--attempt", type=int, default=0, help="number of the attempt (default: the last one)")
-            one.add_argument("-f", "--follow", action="store_true")
-            one.add_argument("--tail", type=int, default=-1, help="lines from the end (default: all)")
-        if name in ("suspend", "resume", "restart"):
-            one.add_argument("--force", action="store_true", help="also when somebody else keeps the field")
-        if name == "report":
-            one.add_argument("--file", default="", help="default: hudi-report-TABLE-TIME.tar.gz")
-            one.add_argument("--lines", type=int, default=500, help="lines of each log (default: 500)")
+        elif tables or writers:
+            one.add_argument("name", metavar="NAME" if writers else "TABLE")
+        if name in _OPTIONS:
+            _OPTIONS[name](one)
+        if name in _CHANGES:
+            _change_options(one, waits=name != "restart", asks=name in _ASKED)
     return top
 
 
-def _import_options(one: argparse.ArgumentParser) -> None:
+def _change_options(one: argparse.ArgumentParser, *, waits: bool, asks: bool) -> None:
+    one.add_argument("--force", action="store_true", help="also when somebody else keeps the field")
+    _dry_run_option(one, "server: the API server judges the change, and does not make it; client: not even that")
+    if asks:
+        one.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    if waits:
+        one.add_argument("--wait", action="store_true", help="until it is carried out; prints what happens")
+        one.add_argument(
+            "--timeout", type=duration, default=0, metavar="DURATION", help="of --wait, for example 10m; default: none"
+        )
+
+
+def _dry_run_option(one: argparse.ArgumentParser, text: str) -> None:
+    one.add_argument("--dry-run", choices=DRY_RUN, default="none", help=text)
+
+
+def _of_status(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-A", "--all-namespaces", action="store_true")
+
+
+def _of_timeline(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--minutes", type=float, default=0, help="only the last so many (default: all there is)")
+    one.add_argument("--svg", default="", metavar="FILE", help="write a picture instead")
+
+
+def _of_logs(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--attempt", type=int, default=0, help="number of the attempt (default: the last one)")
+    one.add_argument("-f", "--follow", action="store_true")
+    one.add_argument("--tail", type=int, default=-1, help="lines from the end (default: all)")
+
+
+def _of_plan(one: argparse.ArgumentParser) -> None:
+    text = "a file, folder or URL with objects; -: the standard input. May be repeated"
+    one.add_argument("-f", "--filename", action="append", required=True, metavar="FILE", help=text)
+
+
+def _of_report(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--file", default="", help="default: hudi-report-TABLE-TIME.tar.gz")
+    one.add_argument("--lines", type=int, default=500, help="lines of each log (default: 500)")
+
+
+def _of_savepoint(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--name", dest="called", default="", metavar="NAME", help="default: the time")
+
+
+def _of_restore(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--savepoint", dest="to", required=True, metavar="NAME", help="one of spec.savepoints")
+    one.add_argument("--remove-later", action="store_true", help="remove the names of later savepoints, too")
+
+
+def _of_service(one: argparse.ArgumentParser) -> None:
+    one.add_argument("kind", choices=tuple(verbs.SERVICES), metavar="SERVICE", help=", ".join(verbs.SERVICES))
+
+
+def _of_metadata_table(one: argparse.ArgumentParser) -> None:
+    switch = one.add_mutually_exclusive_group()
+    switch.add_argument("--on", dest="on", action="store_true", default=None, help="the table has one")
+    switch.add_argument("--off", dest="on", action="store_false", default=None, help="the table has none")
+    text = f"its indexes besides the list of files ({', '.join(verbs.INDEXES)}), with commas, or none"
+    one.add_argument("--indexes", metavar="INDEXES", help=text)
+    one.add_argument("--rebuild", action="store_true", help="delete it and build it again")
+
+
+def _of_adopt(one: argparse.ArgumentParser) -> None:
+    text = "an instant whose writer has ended for good. May be repeated"
+    one.add_argument("--roll-back", dest="instants", action="append", default=[], metavar="INSTANT", help=text)
+
+
+def _of_attest(one: argparse.ArgumentParser) -> None:
+    one.add_argument("pod", metavar="POD")
+    one.add_argument("--statement", required=True, help='what was seen or done, for example "powered off at the rack"')
+    one.add_argument("--node", default="", help="default: that of the pod")
+    one.add_argument("--uid", default="", help="default: that of the pod")
+
+
+def _of_audit(one: argparse.ArgumentParser) -> None:
+    one.usage = "kubectl hudi audit [options] NAME [-- OPTIONS OF THE AUDIT]"
+    one.epilog = (
+        "After --: options of the audit, for example --only rows --only files (docs/operate/operations.md). Exit code "
+        "0: ok, 1: violated, 2: something could not be checked, or the audit not be made, 130: interrupted."
+    )
+    one.add_argument("--image", default="", help="default: that of the table, or of its agent")
+    one.add_argument("--memory", default="2Gi", help="of the pod; half of it is the heap of the JVM (default: 2Gi)")
+    one.add_argument("--timeout", type=duration, default=3600, metavar="DURATION", help="default: 1h")
+    _dry_run_option(one, "client: print the Job; server: ask the API server whether it may be made")
+
+
+def _of_import(one: argparse.ArgumentParser) -> None:
     one.usage = "kubectl hudi import [options] [-- OPTIONS OF THE JOB]"
     one.epilog = (
         "After --: the job's options, or its whole spark-submit; they count before those of --file. The objects go to "
@@ -90,16 +199,35 @@ def _import_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--allow-missing", action="store_true", help="neither suspend the writer nor exit with 3")
 
 
+_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "status": _of_status,
+    "timeline": _of_timeline,
+    "logs": _of_logs,
+    "plan": _of_plan,
+    "report": _of_report,
+    "savepoint": _of_savepoint,
+    "restore": _of_restore,
+    "service": _of_service,
+    "metadata-table": _of_metadata_table,
+    "adopt": _of_adopt,
+    "attest": _of_attest,
+    "audit": _of_audit,
+    "import": _of_import,
+}
+"""What a command takes besides names and the options that all have."""
+
+
 def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own words, and those after `--` of `import`."""
-    if "import" not in given or "--" not in given:
+    """Our own words, and those after `--` that are handed on."""
+    if "--" not in given or not any(name in given for name in _TAKES_MORE):
         return list(given), []
     at = list(given).index("--")
     return list(given[:at]), list(given[at + 1 :])
 
 
+# ---------------------------------------------------------------- completion
 def complete(words: Sequence[str]) -> list[str]:
-    """What may follow: names of commands, then of objects; for `kubectl_complete-hudi`."""
+    """What may follow: commands, objects, what a command takes; for `kubectl_complete-hudi`."""
     done, last = list(words[:-1]), words[-1] if words else ""
     namespace = ""
     for flag in ("-n", "--namespace"):
@@ -107,63 +235,142 @@ def complete(words: Sequence[str]) -> list[str]:
             at = done.index(flag)
             namespace = done[at + 1]
             del done[at : at + 2]
-    done = [word for word in done if not word.startswith("-")]
-    if not done:
+    before = done[-1] if done else ""
+    given = _positional(done)
+    if not given:
         return [name for name in _NAMED if name.startswith(last)]
-    if done[0] not in _NAMED or last.startswith("-") or len(done) > 1:
+    if given[0] not in _NAMED:
         return []
-    _, tables, writers = _NAMED[done[0]]
-    if not tables and not writers:
-        return []
-    return sorted(
-        name for name in commands.names(Kubectl(namespace=namespace), tables, writers) if name.startswith(last)
-    )
+    return sorted(word for word in _next(given, before, last, Kubectl(namespace=namespace)) if word.startswith(last))
 
 
+def _positional(done: Sequence[str]) -> list[str]:
+    """Words that are no flags, nor values of flags."""
+    actions = {flag: one for name in _NAMED if name in done for one in _actions(name) for flag in one.option_strings}
+    left, found = iter(done), []
+    for word in left:
+        if not word.startswith("-"):
+            found.append(word)
+        elif word in actions and actions[word].nargs is None:
+            next(left, "")
+    return found
+
+
+def _actions(name: str) -> list[argparse.Action]:
+    subs = next(one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    return list(subs.choices[name]._actions)
+
+
+def _next(given: Sequence[str], before: str, last: str, kubectl: Kubectl) -> list[str]:
+    name, objects = given[0], list(given[1:])
+    shown = [one for one in _actions(name) if one.help != argparse.SUPPRESS]
+    if last.startswith("-"):
+        flags = [flag for one in shown for flag in one.option_strings if flag.startswith("--")]
+        return [f"--dry-run={one}" for one in DRY_RUN] if last.startswith("--dry-run=") else flags
+    owner = next((one for one in shown if before in one.option_strings), None)
+    if owner is not None and owner.nargs is None:
+        if before == "--savepoint" and objects:
+            return list(commands.savepoints(kubectl, objects[0]))
+        return list(verbs.INDEXES) if before == "--indexes" else [str(one) for one in owner.choices or ()]
+    _, tables, writers = _NAMED[name]
+    if not objects:
+        return list(commands.names(kubectl, tables, writers)) if tables or writers else []
+    if len(objects) > 1:
+        return []
+    if name == "attest":
+        return list(commands.awaited_pods(kubectl, objects[0]))
+    return list(verbs.SERVICES) if name == "service" else []
+
+
+# ---------------------------------------------------------------- running a command
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["__complete"]:
         print("\n".join([*complete(given[1:]), ":4"]))  # 4: no names of files
         return 0
-    given, job = _split(given)
+    given, more = _split(given)
     said = parser().parse_args(given)
     chosen = {flag: getattr(said, f"kubectl_{flag}") for flag in _CONNECTION}
     kubectl = Kubectl([f"--{flag}={value}" for flag, value in chosen.items() if value], said.namespace)
-    screen = commands.Screen(colour=commands.wants_colour(said.color), as_json=said.output == "json")
+    screen = Screen(colour=wants_colour(said.color), as_json=said.output == "json")
     try:
         if said.command == "import":
-            return importing.run(
-                job,
-                said.file,
-                said.props,
-                Places(said.files),
-                Wishes(said.table, said.writer, said.image, said.default_fs),
-                namespace=said.namespace,
-                as_json=said.output == "json",
-                allow_missing=said.allow_missing,
-            )
-        if said.command == "status":
-            return commands.status(kubectl, screen, said.name, said.all_namespaces)
-        if said.command == "why":
-            return commands.explain(kubectl, screen, said.name)
-        if said.command == "timeline":
-            return commands.timeline(kubectl, screen, said.name, said.minutes, said.svg)
-        if said.command in ("queue", "conflicts", "history"):
-            run = {"queue": commands.queue, "conflicts": commands.conflicts, "history": commands.history}
-            return run[said.command](kubectl, screen, said.name)
-        if said.command == "logs":
-            return commands.logs(kubectl, said.name, said.attempt, said.follow, said.tail)
-        if said.command == "restart":
-            return commands.restart(kubectl, screen, said.name, said.force)
-        if said.command == "report":
-            return commands.make_report(kubectl, screen, said.name, said.file, said.lines)
-        return commands.suspend(kubectl, screen, said.name, said.command == "suspend", said.force)
+            return _import(said, more)
+        if said.command in _CHANGES:
+            return _change(kubectl, screen, said)
+        return _look(kubectl, screen, said, more)
     except Failed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+        # 1 of an audit says that the table is not as it should be, and nobody has looked.
+        return auditing.UNKNOWN if said.command == "audit" else 1
     except BrokenPipeError:
         return 0
+
+
+def _import(said: argparse.Namespace, job: Sequence[str]) -> int:
+    return importing.run(
+        job,
+        said.file,
+        said.props,
+        Places(said.files),
+        Wishes(said.table, said.writer, said.image, said.default_fs),
+        namespace=said.namespace,
+        as_json=said.output == "json",
+        allow_missing=said.allow_missing,
+    )
+
+
+def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequence[str]) -> int:
+    asked: dict[str, Callable[[], int]] = {
+        "status": lambda: commands.status(kubectl, screen, said.name, said.all_namespaces),
+        "why": lambda: commands.explain(kubectl, screen, said.name),
+        "timeline": lambda: commands.timeline(kubectl, screen, said.name, said.minutes, said.svg),
+        "queue": lambda: commands.queue(kubectl, screen, said.name),
+        "conflicts": lambda: commands.conflicts(kubectl, screen, said.name),
+        "history": lambda: commands.history(kubectl, screen, said.name),
+        "logs": lambda: commands.logs(kubectl, said.name, said.attempt, said.follow, said.tail),
+        "report": lambda: commands.make_report(kubectl, screen, said.name, said.file, said.lines),
+        "plan": lambda: planning.plan(kubectl, screen, said.filename),
+        "audit": lambda: auditing.audit(
+            kubectl,
+            screen,
+            said.name,
+            auditing.Wanted(tuple(more), said.image, said.memory, said.timeout or 3600, said.dry_run),
+        ),
+    }
+    return asked[said.command]()
+
+
+def _change(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
+    wait = bool(getattr(said, "wait", False))
+    if wait and said.dry_run != "none":
+        raise Failed(f"--wait: with --dry-run={said.dry_run} nothing is changed, so nothing can be waited for")
+    how = How(said.dry_run, said.force, bool(getattr(said, "yes", False)), wait, float(getattr(said, "timeout", 0)))
+    name: Any = said.name
+    asked: dict[str, Callable[[], int]] = {
+        "suspend": lambda: verbs.suspend(kubectl, screen, name, True, how),
+        "resume": lambda: verbs.suspend(kubectl, screen, name, False, how),
+        "restart": lambda: verbs.restart(kubectl, screen, name, how),
+        "savepoint": lambda: verbs.savepoint(kubectl, screen, name, said.called, how),
+        "restore": lambda: verbs.restore(kubectl, screen, name, said.to, said.remove_later, how),
+        "service": lambda: verbs.service(kubectl, screen, name, said.kind, how),
+        "metadata-table": lambda: verbs.metadata_table(
+            kubectl, screen, name, on=said.on, indexes=_indexes(said.indexes), rebuild=said.rebuild, how=how
+        ),
+        "adopt": lambda: verbs.adopt(kubectl, screen, name, said.instants, how),
+        "unfreeze": lambda: verbs.unfreeze(kubectl, screen, name, how),
+        "attest": lambda: verbs.attest(
+            kubectl, screen, name, said.pod, said.statement, uid=said.uid, node=said.node, how=how
+        ),
+    }
+    return asked[said.command]()
+
+
+def _indexes(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    return [] if text == "none" else [one for one in text.split(",") if one]
 
 
 if __name__ == "__main__":

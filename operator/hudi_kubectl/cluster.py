@@ -11,6 +11,8 @@ from hudi_kubectl.objects import JsonDict
 
 MANAGER = "kubectl-hudi"
 """Field manager of what this plugin changes."""
+DRY_RUN = ("none", "client", "server")
+"""Values of `--dry-run`, as kubectl has them."""
 
 
 class Failed(Exception):
@@ -27,10 +29,19 @@ class Kubectl:
         self._command = ["kubectl", *flags]
         self._namespace = ["--namespace", namespace] if namespace else []
 
-    def _run(self, *arguments: str) -> str:
+    def within(self, namespace: str) -> Kubectl:
+        """The same for another namespace; empty: that of the context."""
+        return Kubectl(self._command[1:], namespace)
+
+    def _run(self, *arguments: str, stdin: str = "") -> str:
         try:
             done = subprocess.run(
-                [*self._command, *arguments], capture_output=True, text=True, encoding="utf-8", check=False
+                [*self._command, *arguments],
+                input=stdin or None,  # else a login of kubectl may ask the user
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
             )
         except FileNotFoundError:
             raise Failed("kubectl is not on the PATH: kubectl hudi runs it for each request") from None
@@ -59,18 +70,63 @@ class Kubectl:
         except Failed:
             return None
 
-    def patch(self, kind: str, name: str, change: JsonDict) -> None:
-        """Merge a change into one object of the namespace."""
-        self._run(
-            "patch",
-            kind,
-            name,
-            *self._namespace,
-            "--type=merge",
-            f"--field-manager={MANAGER}",
-            "--patch",
-            json.dumps(change),
+    def patch(self, kind: str, name: str, change: JsonDict, *, dry_run: str = "none") -> JsonDict:
+        """Merge a change into one object of the namespace; returns the object as it is then.
+
+        ``dry_run``: one of `DRY_RUN`.
+        """
+        found: JsonDict = json.loads(
+            self._run(
+                "patch",
+                kind,
+                name,
+                *self._namespace,
+                "--type=merge",
+                f"--field-manager={MANAGER}",
+                f"--dry-run={dry_run}",
+                "-o",
+                "json",
+                "--patch",
+                json.dumps(change),
+            )
         )
+        return found
+
+    def written_in(self, file: str, stdin: str = "") -> list[JsonDict]:
+        """The objects of a file, folder or URL; `-`: of ``stdin``. No field of them is judged."""
+        text = self._run(
+            "create", "--dry-run=client", "--validate=false", "-o", "json", *self._namespace, "-f", file, stdin=stdin
+        )
+        reader, at = json.JSONDecoder(), 0
+        found: list[JsonDict] = []
+        while text[at:].strip():
+            at += len(text[at:]) - len(text[at:].lstrip())
+            one, at = reader.raw_decode(text, at)
+            found.extend(one["items"] if one.get("kind") == "List" else [one])
+        return found
+
+    def applied(self, what: JsonDict) -> JsonDict:
+        """An object as `kubectl apply` would leave it: a dry run of the API server."""
+        found: JsonDict = json.loads(
+            self._run("apply", "--dry-run=server", *self._namespace, "-o", "json", "-f", "-", stdin=json.dumps(what))
+        )
+        return found
+
+    def create(self, what: JsonDict, *, dry_run: str = "none") -> JsonDict:
+        """Create an object; returns it as it is then."""
+        flags = (f"--field-manager={MANAGER}", f"--dry-run={dry_run}", "-o", "json", "-f", "-")
+        found: JsonDict = json.loads(self._run("create", *self._namespace, *flags, stdin=json.dumps(what)))
+        return found
+
+    def delete(self, kind: str, name: str) -> None:
+        """Delete an object of the namespace, with what it has made; nothing if it is not there."""
+        flags = ("--ignore-not-found", "--wait=false", "--cascade=background")
+        self._run("delete", kind, name, *self._namespace, *flags)
+
+    def user(self) -> str:
+        """Who the API server takes the user for."""
+        info = json.loads(self._run("auth", "whoami", "-o", "json"))
+        return str(info["status"]["userInfo"]["username"])
 
     def logs(self, pod: str, *flags: str) -> str:
         """The log of a pod of the namespace."""

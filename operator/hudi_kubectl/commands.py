@@ -1,149 +1,23 @@
-"""What users type."""
+"""What users ask; `verbs` has what they change."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from hudi_kubectl import pictures, report, why
-from hudi_kubectl.cluster import MANAGER, Failed, Kubectl
-from hudi_kubectl.objects import (
-    FAILED,
-    RUNNING,
-    STALLED,
-    SUCCEEDED,
-    TABLE,
-    WRITER,
-    JsonDict,
-    Table,
-    Thing,
-    Writer,
-    ago,
-    now,
-    of_table,
-    when,
-)
-
-_GREEN, _YELLOW, _RED, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[0m"
-_COLOURS = re.compile(r"(\x1b\[(?:0|3[123])m)")
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_GOOD = (RUNNING, SUCCEEDED, "Ready")
-_BAD = (FAILED, STALLED)
-DRIVER = "hudioperator.io/writer"
-"""Label of the pods of writers."""
+from hudi_kubectl import finding, pictures, report, why
+from hudi_kubectl.cluster import Failed, Kubectl
+from hudi_kubectl.objects import TABLE, WRITER, JsonDict, Table, Writer, ago, now, of_table, when
+from hudi_kubectl.screen import Screen
 
 
-def printable(text: str) -> str:
-    """The text, with control characters written out, but for our own colours.
-
-    A status has words of a driver, which are not trusted: a terminal would obey them (F543).
-    """
-    parts = _COLOURS.split(text)  # every second one is a colour
-    return "".join(
-        part if n % 2 else _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), part)
-        for n, part in enumerate(parts)
-    )
-
-
-class Screen:
-    """Where a command writes. ``colour``: whether words have colours."""
-
-    def __init__(self, *, colour: bool = False, as_json: bool = False) -> None:
-        self.colour, self.as_json = colour, as_json
-
-    def say(self, *lines: str) -> None:
-        """Lines, one after the other."""
-        for line in lines:
-            print(printable(line))
-
-    def give(self, found: Any) -> None:
-        """The answer for programs."""
-        print(json.dumps(found, indent=2, default=str))
-
-    def word(self, said: str) -> str:
-        """A state in its colour."""
-        if not self.colour or not said:
-            return said
-        colour = _GREEN if said in _GOOD else _RED if said in _BAD else _YELLOW
-        return f"{colour}{said}{_PLAIN}"
-
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], coloured: Sequence[int] = ()) -> None:
-        """Columns as kubectl writes them."""
-        wide = [max(len(str(row[n])) for row in (head, *rows)) for n in range(len(head))]
-        for number, row in enumerate((head, *rows)):
-            cells = [str(cell).ljust(wide[n] if n < len(head) - 1 else 0) for n, cell in enumerate(row)]
-            for n in coloured if number else ():
-                cells[n] = self.word(str(row[n])) + cells[n][len(str(row[n])) :]
-            print(printable("   ".join(cells).rstrip()))
-
-
-def wants_colour(choice: str) -> bool:
-    """``choice``: auto, always or never; auto obeys NO_COLOR (no-color.org) and the terminal."""
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-# ---------------------------------------------------------------- what is read
-def _named(kubectl: Kubectl, given: str) -> Table | Writer:
-    """A HudiWriter or HudiTable by its name, or as `kind/name`; a writer first."""
-    kind, slash, name = given.rpartition("/")
-    kinds = {"huditable": (TABLE,), "ht": (TABLE,), "table": (TABLE,), "hudiwriter": (WRITER,), "hw": (WRITER,)}
-    kinds["writer"] = kinds["hudiwriter"]
-    chosen = kinds.get(kind.lower().rstrip("s").split(".")[0]) if slash else (WRITER, TABLE)
-    if chosen is None:
-        raise Failed(f"{given}: {kind} is none of huditable and hudiwriter")
-    missing = ""
-    for one in chosen:
-        try:
-            raw = kubectl.get(one, name)
-        except Failed as error:
-            if "NotFound" not in str(error):
-                raise
-            missing = missing or str(error)
-            continue
-        return Table(raw) if one == TABLE else Writer(raw)
-    raise Failed(missing if slash else f"there is neither a HudiWriter nor a HudiTable {name} here")
-
-
-def _table(kubectl: Kubectl, given: str) -> Table:
-    """A HudiTable by its name, or that of a writer."""
-    if "/" not in given:
-        try:
-            return Table(kubectl.get(TABLE, given))
-        except Failed as error:
-            if "NotFound" not in str(error):
-                raise
-    found = _named(kubectl, given)
-    return Table(kubectl.get(TABLE, found.table)) if isinstance(found, Writer) else found
-
-
-def _writers(kubectl: Kubectl, thing: Table | Writer) -> list[Writer]:
-    """A writer, or the writers of a table."""
-    if isinstance(thing, Writer):
-        return [thing]
-    return of_table(map(Writer, kubectl.objects(WRITER)), thing)
-
-
-def _world(kubectl: Kubectl, *, everywhere: bool = False) -> why.World:
-    tables = [Table(raw) for raw in kubectl.objects(TABLE, everywhere=everywhere)]
-    writers = [Writer(raw) for raw in kubectl.objects(WRITER, everywhere=everywhere)]
-    found = kubectl.optional("pods", everywhere=everywhere, selector=DRIVER) or []
-    return why.World(tables, writers, {pod["metadata"]["name"]: pod for pod in found}, now())
-
-
-# ---------------------------------------------------------------- commands that look
 def status(kubectl: Kubectl, screen: Screen, name: str, everywhere: bool) -> int:
     """Tables and their writers, with the first reason of what is not well."""
-    world = _world(kubectl, everywhere=everywhere)
+    world = finding.world(kubectl, everywhere=everywhere)
     tables = [t for t in world.tables if name in ("", t.name)]
     if name and not tables:
         raise Failed(f"there is no HudiTable {name} here")
@@ -195,8 +69,8 @@ def _summary(table: Table, world: why.World) -> JsonDict:
 
 def explain(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Why a writer does not write, or a table takes no writes."""
-    thing = _named(kubectl, name)
-    world = _world(kubectl)
+    thing = finding.named(kubectl, name)
+    world = finding.world(kubectl)
     found = why.of_writer(thing, world) if isinstance(thing, Writer) else why.of_table(thing, world)
     if screen.as_json:
         screen.give(why.as_json(found))
@@ -207,8 +81,9 @@ def explain(kubectl: Kubectl, screen: Screen, name: str) -> int:
 
 def timeline(kubectl: Kubectl, screen: Screen, name: str, minutes: float, file: str) -> int:
     """Attempts and commits on one axis, as text or as an SVG file."""
-    table, at = _table(kubectl, name), now()
-    shown = pictures.rows(table, _writers(kubectl, table), at, timedelta(minutes=minutes) if minutes else None)
+    table, at = finding.table_of(kubectl, name), now()
+    since = timedelta(minutes=minutes) if minutes else None
+    shown = pictures.rows(table, finding.writers_of(kubectl, table), at, since)
     if file:
         title = f"{table.namespace}/{table.name}, {at:%Y-%m-%d %H:%M:%S} UTC"
         Path(file).write_text(pictures.svg(title, shown, at), encoding="utf-8")
@@ -222,8 +97,8 @@ def timeline(kubectl: Kubectl, screen: Screen, name: str, minutes: float, file: 
 
 def queue(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Who waits for admission, in order."""
-    table, at = _table(kubectl, name), now()
-    waiting = [w for w in _writers(kubectl, table) if w.status.get("queue")]
+    table, at = finding.table_of(kubectl, name), now()
+    waiting = [w for w in finding.writers_of(kubectl, table) if w.status.get("queue")]
     waiting.sort(key=lambda w: w.status["queue"].get("position", 0))
     if screen.as_json:
         screen.give([{"name": w.name, "priority": w.spec.get("priority", 0), **w.status["queue"]} for w in waiting])
@@ -244,7 +119,7 @@ def queue(kubectl: Kubectl, screen: Screen, name: str) -> int:
 
 def conflicts(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """Commits that were refused because of another writer, the newest last."""
-    writers, at = _writers(kubectl, _named(kubectl, name)), now()
+    writers, at = finding.writers_of(kubectl, finding.named(kubectl, name)), now()
     found = [(w, one) for w in writers for one in w.status.get("recentConflicts") or []]
     found.sort(key=lambda pair: str(pair[1].get("time", "")))
     if screen.as_json:
@@ -267,8 +142,8 @@ def conflicts(kubectl: Kubectl, screen: Screen, name: str) -> int:
 
 def history(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """What has happened, oldest first: attempts, commits, savepoints, restores, Events."""
-    thing = _named(kubectl, name)
-    writers = _writers(kubectl, thing)
+    thing = finding.named(kubectl, name)
+    writers = finding.writers_of(kubectl, thing)
     told = [*_of_attempts(writers), *(_of_table(thing) if isinstance(thing, Table) else ())]
     names = {thing.name, *(w.name for w in writers)}
     events = kubectl.optional("events")
@@ -334,7 +209,7 @@ def _of_table(table: Table) -> Iterator[tuple[Any, str, str]]:
 
 def logs(kubectl: Kubectl, name: str, attempt: int, follow: bool, tail: int) -> int:
     """The driver's log of a writer's attempt, or the log of a table's agent."""
-    thing = _named(kubectl, name)
+    thing = finding.named(kubectl, name)
     if isinstance(thing, Writer):
         one = thing.attempt(attempt)
         if one is None:
@@ -343,74 +218,18 @@ def logs(kubectl: Kubectl, name: str, attempt: int, follow: bool, tail: int) -> 
             raise Failed(f"{thing.name}: the status has no {wanted} (it has {known})")
         pod, container = str(one.get("pod")), "driver"
     else:
-        agent = str(thing.status.get("agent") or "")
-        pods = kubectl.objects("pods", selector=f"hudioperator.io/agent={agent}") if agent else []
+        pods = finding.agent_pods(kubectl, thing)
         if not pods:
             raise Failed(f"no pod of an agent serves {thing.name} here")
-        pod, container = max((p["metadata"]["creationTimestamp"], p["metadata"]["name"]) for p in pods)[1], "agent"
+        pod, container = str(pods[-1]["metadata"]["name"]), "agent"
     flags = [f"--container={container}", *(["--follow"] if follow else []), *([f"--tail={tail}"] if tail >= 0 else [])]
     return kubectl.show_logs(pod, *flags)
 
 
-# ---------------------------------------------------------------- commands that change
-def suspend(kubectl: Kubectl, screen: Screen, name: str, value: bool, force: bool) -> int:
-    """Set spec.suspend of a writer or a table."""
-    thing = _named(kubectl, name)
-    if bool(thing.spec.get("suspend")) == value:
-        screen.say(f"{thing.kind} {thing.name}: spec.suspend is {str(value).lower()} already")
-        return 0
-    _change(kubectl, thing, "suspend", value, force)
-    done = "is being suspended: it ends at its next commit" if value else "goes on"
-    if isinstance(thing, Table):
-        done = "is being suspended: its writers end at their next commits" if value else "takes writes again"
-    screen.say(f"{thing.kind} {thing.name} {done}")
-    return 0
-
-
-def restart(kubectl: Kubectl, screen: Screen, name: str, force: bool) -> int:
-    """Another run of a writer: a new spec.restartNonce."""
-    thing = _named(kubectl, name)
-    if not isinstance(thing, Writer):
-        raise Failed(f"{name} is a HudiTable; writers are restarted")
-    nonce = f"{now():%Y-%m-%dT%H:%M:%SZ}"
-    _change(kubectl, thing, "restartNonce", nonce, force)
-    screen.say(f"HudiWriter {thing.name}: another run is asked for (spec.restartNonce: {nonce})")
-    return 0
-
-
-_BY_HAND = (MANAGER, "kubectl", "Mozilla")
-
-
-def _change(kubectl: Kubectl, thing: Thing, field: str, value: Any, force: bool) -> None:
-    """Change one field of the spec.
-
-    What somebody else keeps in place is not changed half-way: it is refused, or the user hears that
-    it was taken back.
-    """
-    owners = [one for one in thing.managers_of(field) if not one.startswith(_BY_HAND)]
-    if owners and not force:
-        raise Failed(
-            f"spec.{field} of {thing.kind} {thing.name} is kept by {', '.join(owners)}, which would set it back: "
-            "change it there, or use --force"
-        )
-    kind = TABLE if isinstance(thing, Table) else WRITER
-    kubectl.patch(kind, thing.name, {"spec": {field: value}})
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
-        time.sleep(0.5)
-        seen = Thing(kubectl.get(kind, thing.name))
-        if seen.spec.get(field) != value:
-            by = [one for one in seen.managers_of(field) if not one.startswith(MANAGER)]
-            raise Failed(
-                f"spec.{field} of {thing.kind} {thing.name} was set back to {seen.spec.get(field)!r} at once"
-                f"{' by ' + ', '.join(by) if by else ''}: change it where it is kept"
-            )
-
-
 def make_report(kubectl: Kubectl, screen: Screen, name: str, file: str, lines: int) -> int:
     """A bundle for support."""
-    table = _table(kubectl, name)
-    world = _world(kubectl)
+    table = finding.table_of(kubectl, name)
+    world = finding.world(kubectl)
     own = of_table(world.writers, table)
     files: dict[str, Any] = {"table.json": table.raw, "version.json": json.loads(kubectl.version())}
     files["why.txt"] = "\n\n".join("\n".join(why.lines(w)) for w in _whys(table, own, world)) + "\n"
@@ -449,3 +268,17 @@ def names(kubectl: Kubectl, tables: bool, writers: bool) -> Iterator[str]:
     for wanted, kind in ((tables, TABLE), (writers, WRITER)):
         for raw in (kubectl.optional(kind) or []) if wanted else []:
             yield str(raw["metadata"]["name"])
+
+
+def savepoints(kubectl: Kubectl, name: str) -> Iterator[str]:
+    """Savepoints of a table, for completion."""
+    for raw in kubectl.optional(TABLE) or []:
+        if raw["metadata"]["name"] == name.rpartition("/")[2]:
+            yield from (str(one.get("name")) for one in raw["spec"].get("savepoints") or [])
+
+
+def awaited_pods(kubectl: Kubectl, name: str) -> Iterator[str]:
+    """Pods of dead writers of a table, for completion."""
+    for raw in kubectl.optional(TABLE) or []:
+        if raw["metadata"]["name"] == name.rpartition("/")[2]:
+            yield from (str(one["pod"]) for one in Table(raw).status.get("settling") or [] if one.get("pod"))

@@ -12,6 +12,8 @@ RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED = "Running", "Scheduled", "Succeeded", 
 FAILED = "Failed"
 """State of a writer that is not repeated; the reason of its Stalled, too."""
 STALLED = "Stalled"
+BY_HAND = ("kubectl", "Mozilla")
+"""Field managers of people; what they set is not set back. `kubectl hudi` is one of the first."""
 AS_ASKED = (RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED)
 """States of a writer that matches its spec. These words are those of the CRD; the enum of the
 contract needs a newer Python.
@@ -55,13 +57,16 @@ class Thing:
         """Whether a condition has that status."""
         return self.condition(kind).get("status") == status
 
-    def managers_of(self, field: str) -> list[str]:
-        """Field managers that have set a field of the spec, with `--show-managed-fields`."""
-        return [
-            str(entry.get("manager", ""))
-            for entry in self.meta.get("managedFields") or []
-            if f"f:{field}" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
-        ]
+    def managers_of(self, *path: str, root: str = "spec") -> list[str]:
+        """Field managers that have set a field below ``root``, with `--show-managed-fields`."""
+        found = []
+        for entry in self.meta.get("managedFields") or []:
+            node: Any = entry.get("fieldsV1") or {}
+            for name in (root, *path):
+                node = node.get(f"f:{name}") if isinstance(node, dict) else None
+            if node is not None:
+                found.append(str(entry.get("manager", "")))
+        return found
 
 
 class Table(Thing):

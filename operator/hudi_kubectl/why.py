@@ -139,17 +139,21 @@ def _of_attempts(writer: Writer, table: Table | None, world: World) -> Iterator[
 
 def _of_pod(attempt: JsonDict, world: World) -> Iterator[Reason]:
     pod = world.pods.get(str(attempt.get("pod")))
-    if pod is None:
-        return
+    if pod is not None:
+        yield from of_pod(str(attempt.get("pod")), pod)
+
+
+def of_pod(name: str, pod: JsonDict) -> Iterator[Reason]:
+    """What keeps a pod from its start."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            yield Reason(f"pod {attempt.get('pod')} is not scheduled: {one.get('message') or one.get('reason')}")
+            yield Reason(f"pod {name} is not scheduled: {one.get('message') or one.get('reason')}")
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "PodInitializing"):
             said = f"{waiting['reason']}: {waiting.get('message') or 'no message'}"
-            yield Reason(f"container {container.get('name')} of pod {attempt.get('pod')} waits: {said}")
+            yield Reason(f"container {container.get('name')} of pod {name} waits: {said}")
 
 
 def of_table(table: Table, world: World) -> Reason:

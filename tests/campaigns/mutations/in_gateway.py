@@ -69,7 +69,7 @@ IDENTITIES = (
         "F543",
         "a driver's message reaches the terminal of whoever asks, with its control characters",
         Edit(
-            "operator/hudi_kubectl/commands.py",
+            "operator/hudi_kubectl/screen.py",
             '            print(printable("   ".join(cells).rstrip()))\n',
             '            print("   ".join(cells).rstrip())\n',
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, PROOF, RULES, o
-from tests.campaigns.mutations.mutation import mutation
+from tests.campaigns.mutations.mutation import Edit, mutation
 
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
 EVENTS = "tests/tiers/unit/control/test_events_last.py"
@@ -216,6 +216,28 @@ OUTSIDE = (
 )
 
 PEOPLE = (
+    mutation(
+        "a-living-pod-is-attested",
+        "I1",
+        "kubectl hudi takes a person's word for the death of a pod that its kubelet calls ready",
+        Edit(
+            "operator/hudi_kubectl/verbs.py",
+            "if raw is not None and not how.force and _lives(raw):",
+            "if raw is not None and how.force and _lives(raw):",
+        ),
+        "tests/tiers/unit/kubectl/test_verbs.py::test_a_pod_that_lives_is_not_attested",
+    ),
+    mutation(
+        "anothers-word-is-written-over",
+        "availability",
+        "what somebody else has added to a list meanwhile is gone",
+        Edit(
+            "operator/hudi_kubectl/changing.py",
+            '{"metadata": {"resourceVersion": thing.meta.get("resourceVersion")}}',
+            '{"metadata": {}}',
+        ),
+        "tests/tiers/unit/kubectl/test_verbs.py::test_a_list_is_made_anew_when_somebody_else_has_changed_it",
+    ),
     mutation(
         "every-commit-is-an-event",
         "F250 availability",

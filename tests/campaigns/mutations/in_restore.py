@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
-from tests.campaigns.mutations.mutation import mutation
+from tests.campaigns.mutations.mutation import Edit, mutation
 
 RESTORES = "tests/tiers/unit/runtime/agent/test_restores.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_restore_requests.py"
@@ -13,6 +13,13 @@ POSITIONS = "tests/tiers/unit/runtime/read/test_positions.py"
 PROGRESS = "tests/tiers/unit/runtime/read/test_progress.py"
 
 UNDOING = (
+    mutation(
+        "a-restore-asks-nobody",
+        "I8",
+        "kubectl hudi restore undoes commits at once, with a slip of the hand",
+        Edit("operator/hudi_kubectl/verbs.py", "    confirm(_what_a_restore_undoes(table, to), how)\n", ""),
+        "tests/tiers/unit/kubectl/test_verbs.py::test_a_restore_says_what_it_undoes_and_needs_a_yes",
+    ),
     mutation(
         "a-writer-removes-commits",
         "I8",

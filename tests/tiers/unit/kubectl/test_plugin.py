@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hudi_contract.words import WriterState
-from hudi_kubectl import commands, objects, pictures, report, why
+from hudi_kubectl import objects, pictures, report, screen, why
 from hudi_kubectl.objects import Table, Writer, ago, span, when
 from hudi_operator.plan.writers import writer_status
 from tests.support import ROOT, crds
@@ -319,7 +319,7 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
     tree = ast.parse(source.read_text(), feature_version=(3, 9))
     names = {"argparse", "dataclasses", "datetime", "io", "json", "os", "pathlib", "re", "shutil", "subprocess", "sys"}
     names |= {"tarfile", "time", "typing", "xml", "collections", "__future__", "hudi_kubectl", "hudi_contract"}
-    names |= {"fnmatch", "shlex"}
+    names |= {"contextlib", "fnmatch", "shlex", "signal", "uuid"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             assert {one.name.split(".")[0] for one in node.names} <= names
@@ -334,9 +334,9 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
 
 def test_a_status_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """F543: a driver writes the message of its attempt."""
-    screen = commands.Screen(colour=True)
-    screen.say(f"{screen.word('Failed')}: \x1b]0;owned\x07 \x1b[2J\x9b2J\r\x00 ü\tx")
-    screen.table(("NAME", "WHY"), [("load", "Failed"), ("live", "\x1b[8mhidden")], coloured=(1,))
+    shown = screen.Screen(colour=True)
+    shown.say(f"{shown.word('Failed')}: \x1b]0;owned\x07 \x1b[2J\x9b2J\r\x00 ü\tx")
+    shown.table(("NAME", "WHY"), [("load", "Failed"), ("live", "\x1b[8mhidden")], coloured=(1,))
     told = capsys.readouterr().out
     assert told.splitlines()[0] == ("\x1b[31mFailed\x1b[0m: \\x1b]0;owned\\x07 \\x1b[2J\\x9b2J\\r\\x00 ü\tx")
     assert "\\x1b[8mhidden" in told

@@ -1,0 +1,393 @@
+"""What `kubectl hudi plan` says would happen. `crds/test_kubectl.py` asks an API server, too."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_kubectl import outlook, planning
+from hudi_kubectl.cluster import Failed
+from hudi_kubectl.objects import TABLE, WRITER, Table, Writer
+from hudi_kubectl.outlook import Namespace, Outlook
+from hudi_kubectl.screen import Screen
+from hudi_operator.api import options, partitions
+from hudi_operator.api.spec import TableSpec, WriterSpec
+from tests.support import crds
+from tests.tiers.unit.kubectl.played import Played
+
+JsonDict = dict[str, Any]
+READY = {"type": "Ready", "status": "True", "reason": "Ready"}
+
+
+def table(name: str = "flights", *, ready: bool | str = True, status: JsonDict | None = None, **spec: Any) -> JsonDict:
+    condition = READY if ready is True else {"type": "Ready", "status": "False", "reason": str(ready), "message": "…"}
+    return {
+        "apiVersion": "hudioperator.io/v1alpha1",
+        "kind": "HudiTable",
+        "metadata": {"name": name, "namespace": "team", "uid": "u", "generation": 1},
+        "spec": {"path": f"s3a://lake/{name}", "recordKeyFields": ["a"], "partitionFields": ["day"], **spec},
+        "status": {"observedGeneration": 1, "conditions": [condition], "timeline": {}, **(status or {})},
+    }
+
+
+def writer(name: str = "load", *, status: JsonDict | None = None, **spec: Any) -> JsonDict:
+    source = {"files": {"format": "csv", "paths": ["s3a://in/"]}}
+    return {
+        "apiVersion": "hudioperator.io/v1alpha1",
+        "kind": "HudiWriter",
+        "metadata": {"name": name, "namespace": "team", "uid": "0123456789", "generation": 1},
+        "spec": {"tableRef": {"name": "flights"}, "source": source, **spec},
+        "status": status or {},
+    }
+
+
+RUNS = {"state": "Running", "attempt": 2, "attempts": [{"number": 2, "pod": "w-2"}]}
+ENDED = [{"number": 1, "endTime": "x"}]
+
+
+def space(before: list[JsonDict], after: list[JsonDict]) -> Namespace:
+    def of(kind: str, *objects: list[JsonDict]) -> JsonDict:
+        made = Table if kind == "HudiTable" else Writer
+        return {one["metadata"]["name"]: made(one) for many in objects for one in many if one["kind"] == kind}
+
+    return Namespace(
+        of("HudiTable", before),
+        of("HudiWriter", before),
+        of("HudiTable", before, after),
+        of("HudiWriter", before, after),
+    )
+
+
+def one_writer(before: list[JsonDict], *after: JsonDict) -> Outlook:
+    names = [one["metadata"]["name"] for one in after if one["kind"] == "HudiWriter"]
+    return outlook.of_writers(space(before, list(after)), names)[0]
+
+
+def one_table(before: list[JsonDict], after: JsonDict) -> Outlook:
+    return outlook.of_table(space(before, [after]), after["metadata"]["name"])
+
+
+CASES: list[tuple[str, list[JsonDict], JsonDict, str, str]] = [
+    ("starts", [table()], writer(), outlook.STARTS, "as attempt 1"),
+    ("no table", [], writer(), outlook.WAITS, "there is no HudiTable flights in namespace team"),
+    ("not ready", [table(ready="AgentNotReady")], writer(), outlook.WAITS, "Ready=False, AgentNotReady: …"),
+    ("suspended", [table()], writer(suspend=True), outlook.RESTS, "spec.suspend is true"),
+    ("table suspended", [table(suspend=True)], writer(), outlook.RESTS, "spec.suspend of HudiTable flights is true"),
+    ("schedule", [table()], writer(schedule={"cron": "0 3 * * *"}), outlook.RESTS, "0 3 * * * (Etc/UTC)"),
+    (
+        "no partition fields",
+        [table(partitionFields=[])],
+        writer(partitions=["day=1"]),
+        outlook.STALLS,
+        "spec.partitions = ['day=1']: HudiTable flights has no partitionFields",
+    ),
+    (
+        "option of the operator",
+        [table()],
+        writer(hudiOptions={"hoodie.write.lock.provider": "x"}),
+        outlook.STALLS,
+        "spec.hudiOptions['hoodie.write.lock.provider'] = 'x': owned by the operator",
+    ),
+    (
+        "option on no list",
+        [table()],
+        writer(sparkConf={"spark.something.new": "x"}),
+        outlook.STALLS,
+        "not on the allow-list, unless an administrator has added it",
+    ),
+    (
+        "all places taken",
+        [table(concurrency={"mode": "Optimistic", "maxWriters": 1}), writer("other", status=RUNS)],
+        writer(),
+        outlook.WAITS,
+        "1 of 1 writers of HudiTable flights run or start: other",
+    ),
+    (
+        "a single writer",
+        [table(concurrency={"mode": "SingleWriter"}), writer("other", status=RUNS)],
+        writer(),
+        outlook.WAITS,
+        "1 of 1 writers",
+    ),
+    (
+        "overlap",
+        [
+            table(concurrency={"admission": "DisjointPartitions"}),
+            writer("other", partitions=["day=2026-*"], status=RUNS),
+        ],
+        writer(partitions=["2026-03"]),
+        outlook.WAITS,
+        "other runs and may write the same partitions: 2026-03 here, day=2026-* there",
+    ),
+    (
+        "undeclared overlap",
+        [table(concurrency={"admission": "DisjointPartitions"}), writer("other", status=RUNS)],
+        writer(partitions=["2026-03"]),
+        outlook.WAITS,
+        "2026-03 here, any there",
+    ),
+    (
+        "no overlap",
+        [table(concurrency={"admission": "DisjointPartitions"}), writer("other", partitions=["a*"], status=RUNS)],
+        writer(partitions=["b*"]),
+        outlook.STARTS,
+        "as attempt 1",
+    ),
+    (
+        "a higher one in the queue takes the last place",
+        [
+            table(concurrency={"maxWriters": 1}),
+            writer("urgent", priority=5, status={"state": "Waiting", "queue": {"since": "2026"}}),
+        ],
+        writer(),
+        outlook.WAITS,
+        "run or start: urgent",
+    ),
+    ("over", [table(), writer(status={"state": "Succeeded"})], writer(status={"state": "Succeeded"}), outlook.RESTS,
+     "its last run is over (Succeeded); a new spec.restartNonce starts another run"),
+    (
+        "restarted",
+        [table(), writer(status={"state": "Failed", "attempt": 4, "executedNonce": ""})],
+        writer(restartNonce="again", status={"state": "Failed", "attempt": 4, "executedNonce": ""}),
+        outlook.STARTS,
+        "as attempt 5",
+    ),
+    (
+        "backs off",
+        [table(), writer(status={"state": "Retrying", "nextRetryTime": "2026-03-01T12:00:00Z", "attempts": ENDED})],
+        writer(status={"state": "Retrying", "attempts": ENDED}),
+        outlook.WAITS,
+        "its last attempt failed, and is repeated at 2026-03-01T12:00:00Z",
+    ),
+    (
+        "its dead attempt is settled",
+        [
+            table(status={"settling": [{"pod": "w-1", "phase": "Terminating", "waitingFor": "node-3"}]}),
+            writer(status={"state": "Retrying", "attempts": [{"pod": "w-1", "endTime": "x"}]}),
+        ],
+        writer(status={"state": "Retrying", "attempts": [{"pod": "w-1", "endTime": "x"}]}),
+        outlook.WAITS,
+        "its attempt of pod w-1 is Terminating: node-3",
+    ),
+    (
+        "a source that is not there",
+        [table()],
+        writer(source={"hudi": {"tableRef": {"name": "orders"}}}),
+        outlook.WAITS,
+        "HudiTable orders, the source, does not exist in this namespace",
+    ),
+    ("runs as it is", [table(), writer(status=RUNS)], writer(status=RUNS), outlook.RUNS, "attempt 2 runs"),
+    (
+        "runs, and changes later",
+        [table(), writer(status=RUNS)],
+        writer(status=RUNS, operation="Insert"),
+        outlook.RUNS,
+        "spec.operation: from the next attempt on; attempt 2 goes on as it began",
+    ),
+    (
+        "runs, and is suspended",
+        [table(), writer(status=RUNS)],
+        writer(status=RUNS, suspend=True),
+        outlook.RUNS,
+        "spec.suspend: attempt 2 ends at its next commit",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=[name for name, *_ in CASES])
+def test_a_writer(case: tuple[str, list[JsonDict], JsonDict, str, str]) -> None:
+    _, before, after, verdict, fact = case
+    found = one_writer(before, after)
+    assert (found.verdict, fact in found.facts[0]) == (verdict, True), found
+
+
+def test_a_writer_of_a_table_that_the_same_file_makes_or_changes() -> None:
+    found = one_writer([], writer(), table())
+    assert (found.verdict, found.facts) == (
+        outlook.WAITS,
+        ("HudiTable flights is new: it waits until its condition Ready is True",),
+    )
+    found = one_writer([table()], writer(), table(savepoints=[{"name": "a"}]))
+    assert found.facts[0].startswith("spec.savepoints: the savepoint a of HudiTable flights comes first")
+    found = one_writer([table(), writer(status=RUNS)], writer(status=RUNS), table(hudiVersion="1.2.1"))
+    assert found.facts[0].startswith("spec.hudiVersion of HudiTable flights: attempt 2 ends at its next commit")
+
+
+def test_writers_of_one_file_take_places_in_the_operators_order() -> None:
+    before = [table(concurrency={"maxWriters": 2}), writer("one", status=RUNS)]
+    asked = [writer("low"), writer("high", priority=3)]
+    found = outlook.of_writers(space(before, asked), ["low", "high"])
+    assert [(one.name, one.verdict) for one in found] == [("low", outlook.WAITS), ("high", outlook.STARTS)]
+    assert found[0].facts == ("2 of 2 writers of HudiTable flights run or start: high, one",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "fact"),
+    [
+        ([], table(), outlook.NEW, "its agent adopts the table at s3a://lake/flights, or creates it"),
+        ([], table(adoption={"policy": "Create"}), outlook.NEW, "where none may be"),
+        ([table()], table(), outlook.SAME, ""),
+        ([table(ready="Frozen")], table(), outlook.SAME, "now it has Ready=False, Frozen: …"),
+        (
+            [table()],
+            table(lock={"leaseSeconds": 20}),
+            outlook.CHANGES,
+            "spec.lock: running attempts end at their next commit",
+        ),
+        (
+            [table(lock={"leaseSeconds": 10, "maxHoldSeconds": 600})],
+            table(lock={"leaseSeconds": 10, "maxHoldSeconds": 900}),
+            outlook.CHANGES,
+            "spec.lock.maxHoldSeconds: changes",
+        ),
+        (
+            [table(savepoints=[{"name": "a"}])],
+            table(savepoints=[{"name": "a"}], restore={"savepoint": "a", "nonce": "n"}),
+            outlook.CHANGES,
+            "spec.restore: the restore to a, which undoes all later commits",
+        ),
+        ([table(savepoints=[{"name": "a"}])], table(savepoints=[]), outlook.CHANGES, "its savepoint stays"),
+        (
+            [table(services={"clean": {}})],
+            table(services={"clean": {"runNonce": "n"}}),
+            outlook.CHANGES,
+            "spec.services.clean.runNonce: the service runs once, now",
+        ),
+        ([table()], table(suspend=True), outlook.CHANGES, "spec.suspend: running attempts end"),
+        (
+            [table("other", path="s3a://lake//flights/")],
+            table(path="s3://lake/flights"),
+            outlook.STALLS,
+            "HudiTable other has s3a://lake//flights/, and one path has one HudiTable",
+        ),
+        ([table("other", path="s3a://lake")], table(), outlook.STALLS, "tables must not be nested"),
+        (
+            [],
+            table(hudiOptions={"hoodie.table.name": "x"}),
+            outlook.STALLS,
+            "spec.hudiOptions['hoodie.table.name'] = 'x': owned by the operator",
+        ),
+    ],
+)
+def test_a_table(before: list[JsonDict], after: JsonDict, verdict: str, fact: str) -> None:
+    found = one_table(before, after)
+    assert found.verdict == verdict, found
+    assert any(fact in one for one in found.facts) or not fact, found
+
+
+def test_what_is_being_deleted_is_said_to_be() -> None:
+    gone = table()
+    gone["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+    assert one_table([gone], table()).verdict == outlook.WAITS
+    gone = writer()
+    gone["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+    assert one_writer([table(), gone], writer()).facts[0].startswith("it is being deleted")
+
+
+# ---- the rules are the operator's
+PATTERN = st.text(alphabet="ab*?/", min_size=1, max_size=7)
+
+
+@given(PATTERN, PATTERN)
+def test_patterns_meet_as_the_operator_says(one: str, another: str) -> None:
+    found, _ = partitions.in_common(partitions.Patterns((one,)), partitions.Patterns((another,)))
+    assert outlook.meet(one, another) == (found is not None)
+
+
+NAMES = st.sampled_from(
+    [
+        "hoodie.write.lock.provider", "hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.new",
+        "hoodie.table.name", "spark.hadoop.fs.s3a.endpoint", "spark.sql.shuffle.partitions", "spark.eventLog.enabled",
+        "spark.ui.enabled", "hoodie.archive.beyond.savepoint", "hoodie.commits.archival.batch", "hoodie.index.type",
+    ]
+)  # fmt: skip
+
+
+@given(NAMES, st.sampled_from(["hudiOptions", "sparkConf"]))
+def test_options_of_writers_are_judged_as_the_operator_does(name: str, field: str) -> None:
+    raw = writer(**{field: {name: "1"}})
+    said = options.writer_problem(WriterSpec.from_object(raw))
+    assert bool(list(outlook._options_of_writer(Writer(raw)))) == bool(said), said
+
+
+@given(NAMES)
+def test_options_of_tables_are_judged_as_the_operator_does(name: str) -> None:
+    raw = table(hudiOptions={name: "1"})
+    said = options.table_problem(TableSpec.from_object(raw))
+    assert bool(list(outlook._options_of_table(Table(raw)))) == bool(said), said
+
+
+def test_its_fields_are_those_of_the_crds() -> None:
+    """A field of another name would never be found."""
+    of_tables = crds.schema("huditables", "spec")["properties"]
+    for field in (*outlook._CHANGED_ALONE, *outlook._BESIDE):
+        first, _, second = field.partition(".")
+        assert not second or second in of_tables[first]["properties"], field
+        assert first in of_tables, field
+    assert set(outlook._AT_ONCE) <= set(crds.schema("hudiwriters", "spec")["properties"])
+
+
+# ---- the command
+class Asked(Played):
+    """The API server's answer to `kubectl apply --dry-run=server` is the object, or a refusal."""
+
+    def __init__(self, *objects: JsonDict, file: list[JsonDict], refusals: dict[str, str] | None = None) -> None:
+        super().__init__(*objects)
+        self.file, self.refusals = file, refusals or {}
+
+    def written_in(self, file: str, stdin: str = "") -> list[JsonDict]:
+        if file != "objects.yaml":
+            raise Failed("error: the path does not exist")
+        return self.file
+
+    def applied(self, what: JsonDict) -> JsonDict:
+        name = what["metadata"]["name"]
+        if name in self.refusals:
+            raise Failed(self.refusals[name])
+        there = self.there.get((TABLE if what["kind"] == "HudiTable" else WRITER, name), {})
+        return {**what, "status": there.get("status", {})}
+
+
+def test_a_plan_says_each_objects_fate_and_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": "team"}}
+    file = [secret, writer("bad"), writer()]
+    refusal = 'The HudiWriter "bad" is invalid: spec.source: Invalid value: source is empty'
+    asked = Asked(table(), file=file, refusals={"bad": refusal})
+    assert planning.plan(asked, Screen(), ["objects.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [
+        "Secret team/keys: is accepted",
+        "HudiWriter team/bad: refused",
+        f"    {refusal}",
+        "HudiWriter team/load: starts now",
+        "    as attempt 1",
+    ]
+    assert lines[5] == "Nothing was changed. Not looked at, and able to change this:"
+    assert len(lines) == 6 + len(outlook.UNKNOWN)
+    assert planning.plan(Asked(table(), file=[writer()]), Screen(as_json=True), ["objects.yaml"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["objects"] == [
+        {"kind": "HudiWriter", "namespace": "team", "name": "load", "verdict": "starts now", "facts": ["as attempt 1"]}
+    ]
+    assert told["notLookedAt"] == list(outlook.UNKNOWN)
+    assert not asked.patches
+
+
+def test_a_namespace_of_the_same_file_is_not_there_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    missing = 'Error from server (NotFound): error when creating "STDIN": namespaces "team" not found'
+    assert (
+        planning.plan(Asked(file=[namespace, table()], refusals={"flights": missing}), Screen(), ["objects.yaml"]) == 0
+    )
+    assert "HudiTable team/flights: not asked\n    namespace team is made by the same file" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(Failed, match=r"^-f nothing.yaml: error: the path does not exist$"):
+        planning.plan(Asked(file=[]), Screen(), ["nothing.yaml"])
+    with pytest.raises(Failed, match=r"^-f objects.yaml: there is no object in it$"):
+        planning.plan(Asked(file=[]), Screen(), ["objects.yaml"])
