@@ -15,7 +15,7 @@ from demo.cluster import kubectl
 from tests.support import ROOT, quick_yaml
 from tests.support.cluster.enforcer import enforced
 from tests.support.cluster.scene import EXECUTOR, executors
-from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, run, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 NEIGHBOUR = "neighbour"
@@ -182,6 +182,7 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(
         assert answered(store) == set(store)
         tables_only()
         wait_for("the example's policy to hold", lambda: not answered(store), seconds=90, every=2)
+        run("helm", "test", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--timeout", "3m")
         space.wait("hudiwriter/before", "Succeeded", seconds=240)
         space.writer(
             "during", "policies", batches=2, rows=60, first=1000, delay=0.2, executors={"instances": 1, **EXECUTOR}
@@ -208,6 +209,7 @@ def test_pods_of_ours_reach_nobody_else_and_writers_work(space: Space, neighbour
 
     with enforced(OUT / "logs" / "kube-router-egress.log"):
         wait_for("the policies to hold", lambda: not reaching(address, *where), seconds=90, every=2)
+        run("helm", "test", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--timeout", "3m")
         space.wait("hudiwriter/outgoing-before", "Succeeded", seconds=240)
         space.writer(
             "outgoing-during",
