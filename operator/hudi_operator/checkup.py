@@ -30,14 +30,14 @@ def addresses(url: SplitResult) -> list[str]:
 def ready(url: SplitResult) -> str:
     """How many pods answered that they are ready.
 
-    Raises OSError when one of them does not answer, and ValueError with its answer when it is another
-    one.
+    Raises OSError when one of them does not answer, and ValueError with its answer when it is
+    another one.
     """
     asked = addresses(url)
     for address in asked:
         connection = http.client.HTTPConnection(address, url.port, timeout=ASK_SECONDS)
         try:
-            connection.request("GET", url.path, headers={"Host": url.netloc})
+            connection.request("GET", url.path)
             answer = connection.getresponse()
             text = answer.read(500).decode("utf-8", "replace").strip()
         except (OSError, http.client.HTTPException) as error:
@@ -45,7 +45,7 @@ def ready(url: SplitResult) -> str:
         finally:
             connection.close()
         if answer.status != http.client.OK:
-            raise ValueError(f"{address} answers {answer.status} {ascii(text)}")
+            raise ValueError(f"{address} answers {answer.status} {text!a}")
     return f"{len(asked)} ready"
 
 

@@ -137,8 +137,9 @@ def readme() -> str:
     lines += ["      --set images.registry=REGISTRY --set images.tag=TAG \\"]
     lines += ['      --set-json \'config.pathPrefixes={"NAMESPACE": ["s3a://BUCKET/"]}\'', ""]
     lines.append(
-        "CHART is the folder or the archive of this chart. `helm test hudi-operator -n hudi-operator` asks every pod of the operator and "
-        "the gateway, and through it etcd, whether it is ready, and looks at the gateways' certificates."
+        "CHART is the folder or the archive of this chart. `helm test hudi-operator -n hudi-operator` asks every pod "
+        "of the operator and the gateway, and through it etcd, whether it is ready, and looks at the gateways' "
+        "certificates."
     )
     lines += ["", "## Upgrade and uninstall", ""]
     lines.append(

@@ -341,8 +341,8 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            "reads those of operator and gateway, and at the gateway those of etcd, unless the chart is given a token or "
-            "certificates; where a plugin enforces its NetworkPolicies, none. etcd itself tells it nothing",
+            "reads those of operator and gateway, and at the gateway those of etcd, unless the chart is given a token "
+            "or certificates; where a plugin enforces its NetworkPolicies, none. etcd itself tells it nothing",
             METRICS,
             GATEWAY_METRICS,
             ETCD_METRICS,

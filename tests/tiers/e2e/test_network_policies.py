@@ -89,7 +89,9 @@ def listening(namespace: str) -> dict[Port, tuple[str, int]]:
         if not pids:
             continue  # it has just ended
         asked = subprocess.run(
-            ["nsenter", "--target", str(min(pids)), "--net", "ss", "--no-header", "-ltn"], capture_output=True, text=True
+            ["nsenter", "--target", str(min(pids)), "--net", "ss", "--no-header", "-ltn"],
+            capture_output=True,
+            text=True,
         )
         for line in asked.stdout.splitlines():
             host, _, port = line.split()[3].rpartition(":")

@@ -753,8 +753,8 @@ def test_nobody_reads_etcds_metrics_without_a_certificate(etcd: tuple[int, Path]
     assert curl(f"http://127.0.0.2:{told}/metrics").returncode == 7, "a connection"
     metrics = f"https://127.0.0.1:{port}/metrics"
     trusting = ("--cacert", str(directory / "gateway" / "ca.crt"))
-    without = curl(*trusting, metrics)
-    assert (without.returncode != 0, "certificate" in without.stderr) == (True, True), without.stderr
+    without = curl(*trusting, metrics)  # the server ends the connection
+    assert (without.returncode != 0, without.stdout) == (True, ""), without.stderr
     pair = ("--cert", str(directory / "gateway" / "tls.crt"), "--key", str(directory / "gateway" / "tls.key"))
     assert "etcd_server_has_leader 1" in curl(*trusting, *pair, metrics).stdout
     addresses = [urlsplit(one) for one in re.findall(r"^--listen-\S+?=(\S+)", "\n".join(etcds(render())["args"]), re.M)]

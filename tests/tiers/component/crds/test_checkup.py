@@ -17,7 +17,7 @@ from tests.tiers.component.crds.cluster import CHART, IMAGES, Cluster, JsonDict,
 TEST = "templates/tests/checkup.yaml"
 
 
-def tested(*values: str, namespace: str = "hudi-system") -> dict[str, JsonDict]:
+def hooks(*values: str, namespace: str = "hudi-system") -> dict[str, JsonDict]:
     """The objects of the test, by kind and name."""
     done = helm("template", "hudi-operator", str(CHART), "-n", namespace, f"--show-only={TEST}", IMAGES, *values)
     assert done.returncode == 0, done.stderr
@@ -29,7 +29,7 @@ LETS_IN, OWN = "NetworkPolicy/hudi-operator-tested", "NetworkPolicy/hudi-operato
 
 
 def test_all_of_it_is_there_for_the_test_alone() -> None:
-    objects = tested()
+    objects = hooks()
     assert set(objects) == {POD, SERVICE, LETS_IN, OWN}
     for name, found in objects.items():
         annotations = found["metadata"]["annotations"]
@@ -44,11 +44,13 @@ def test_all_of_it_is_there_for_the_test_alone() -> None:
 def test_a_restricted_namespace_takes_it(light_cluster: Cluster, namespace: str, values: tuple[str, ...]) -> None:
     label = "pod-security.kubernetes.io/enforce=restricted"
     light_cluster.kubectl("label", "namespace", namespace, "--overwrite", label)
-    for found in tested(*values, namespace=namespace).values():
+    refused = light_cluster.run("run", "x", "--image=none", "-n", namespace, "--dry-run=server")
+    assert "violates PodSecurity" in refused.stdout
+    for found in hooks(*values, namespace=namespace).values():
         command = ["create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"]
         stored = json.loads(light_cluster.kubectl(*command, stdin=quick_yaml.dump(found)))
         assert stored["metadata"]["namespace"] == namespace
-    pod = tested(*values)[POD]["spec"]
+    pod = hooks(*values)[POD]["spec"]
     assert pod["automountServiceAccountToken"] is False
     assert pod["restartPolicy"] == "Never"
 
@@ -67,12 +69,13 @@ def selects(selector: JsonDict, pod: dict[str, str]) -> bool:
 def test_the_pod_reaches_what_it_asks(ports: int) -> None:
     """Each URL is of a Service of the release, and the policies open its port, both ways."""
     values = (f"--set=config.probePort={ports},networkPolicy.egress.enabled=true", "--set=gateway.replicas=3")
-    objects, installed = tested(*values), render(*values)
+    objects, installed = hooks(*values), render(*values)
     pod = objects[POD]
     workloads = {
         o["metadata"]["name"]: o
         for o in installed
-        if o["kind"] in ("Deployment", "StatefulSet") and o["metadata"]["name"] in ("hudi-operator", "hudi-operator-gateway")
+        if o["kind"] in ("Deployment", "StatefulSet")
+        and o["metadata"]["name"] in ("hudi-operator", "hudi-operator-gateway")
     }
     services = {o["metadata"]["name"]: o for o in [*installed, objects[SERVICE]] if o["kind"] == "Service"}
     (container,) = pod["spec"]["containers"]
@@ -83,7 +86,11 @@ def test_the_pod_reaches_what_it_asks(ports: int) -> None:
         assert (space, suffix) == ("hudi-system", "svc")
         spec = services[service]["spec"]
         assert url.port in [port["port"] for port in spec["ports"]]
-        (workload,) = [name for name, o in workloads.items() if spec["selector"].items() - {("statefulset.kubernetes.io/pod-name", service)} <= labels(o).items()]
+        (workload,) = [
+            name
+            for name, o in workloads.items()
+            if spec["selector"].items() - {("statefulset.kubernetes.io/pod-name", service)} <= labels(o).items()
+        ]
         assert not pods or workloads[workload]["spec"]["serviceName"] == service
         lets_in = objects[LETS_IN]["spec"]
         assert selects(lets_in["podSelector"], labels(workloads[workload]))
@@ -102,12 +109,12 @@ def test_the_pod_reaches_what_it_asks(ports: int) -> None:
     ]
     known = quick_yaml.load(next(o for o in installed if o["kind"] == "ConfigMap")["data"]["config.yaml"])
     assert [f"https://{url.netloc}" for url in urls if url.scheme == "https"] == known["podEtcd"]["endpoints"]
-    assert not [o for o in tested(*values, "--set=networkPolicy.enabled=false") if o.startswith("NetworkPolicy")]
+    assert not [o for o in hooks(*values, "--set=networkPolicy.enabled=false") if o.startswith("NetworkPolicy")]
 
 
 def test_its_command_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
     """The module takes the arguments of the pod, and finds nobody here."""
-    (container,) = tested()[POD]["spec"]["containers"]
+    (container,) = hooks()[POD]["spec"]["containers"]
     assert container["command"] == ["python", "-m", "hudi_operator.checkup"]
     assert main([*container["args"], "--seconds=0"]) == 1
     assert capsys.readouterr().out.count("FAILED  ") == 5
@@ -118,6 +125,6 @@ def test_it_sees_of_the_gateways_certificate_what_pods_see() -> None:
         return next(one["secret"] for one in spec["volumes"] if one["name"] == volume)
 
     operator = next(o for o in render() if o["kind"] == "Deployment" and o["metadata"]["name"] == "hudi-operator")
-    spec = tested()[POD]["spec"]
+    spec = hooks()[POD]["spec"]
     assert [volume["name"] for volume in spec["volumes"]] == ["pod-etcd"]
     assert mounted(spec, "pod-etcd") == mounted(operator["spec"]["template"]["spec"], "pod-etcd")
