@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,11 @@ chart: ## copy the CRDs into the chart, and their bounds of a status into the op
 	cp crds/*.yaml charts/hudi-operator/files/crds/
 	@hack/setup/venv >/dev/null
 	python hack/crds/statuses.py
+
+manifests: ## make deploy/ from the chart
+	@hack/build/build-binaries helm
+	@hack/setup/venv >/dev/null
+	python -m hack.manifests.make
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster/cluster purge

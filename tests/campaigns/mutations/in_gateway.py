@@ -852,13 +852,13 @@ IDENTITIES = (
     mutation(
         "etcds-own-port-is-opened",
         "F361",
-        "whoever may read metrics reaches etcd's own port, which asks for no certificate",
+        "every pod of the cluster reaches the port on which etcd asks for no certificate",
         Edit(
-            "charts/hudi-operator/templates/networkpolicy.yaml",
-            "  # Traffic between members.\n",
-            "  - ports: [{port: 2381, protocol: TCP}]\n  # Traffic between members.\n",
+            "charts/hudi-operator/templates/etcd.yaml",
+            "--listen-metrics-urls=http://127.0.0.1:2381",
+            "--listen-metrics-urls=http://0.0.0.0:2381",
         ),
-        "tests/tiers/component/crds/test_chart.py::test_network_policies_of_every_pod_of_the_release",
+        "tests/tiers/component/crds/test_chart.py::test_nobody_reads_etcds_metrics_without_a_certificate",
     ),
     mutation(
         "the-chart-forgets-the-gateways-token",

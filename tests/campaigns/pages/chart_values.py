@@ -136,7 +136,11 @@ def readme() -> str:
     lines += ["", "    helm install hudi-operator CHART -n hudi-operator --create-namespace \\"]
     lines += ["      --set images.registry=REGISTRY --set images.tag=TAG \\"]
     lines += ['      --set-json \'config.pathPrefixes={"NAMESPACE": ["s3a://BUCKET/"]}\'', ""]
-    lines.append("CHART is the folder or the archive of this chart.")
+    lines.append(
+        "CHART is the folder or the archive of this chart. `helm test hudi-operator -n hudi-operator` asks every pod "
+        "of the operator and the gateway, and through it etcd, whether it is ready, and looks at the gateways' "
+        "certificates."
+    )
     lines += ["", "## Upgrade and uninstall", ""]
     lines.append(
         "`helm upgrade` upgrades the CRDs, too (`crds.enabled`). Give it your values again, or use "

@@ -54,6 +54,7 @@ MOUNTS = f"{UNIT}/manifests/test_manifests.py::test_executors_may_mount_what_the
 POLICIES = f"{UNIT}/manifests/test_manifests.py::test_pods_of_tables_are_reached_by_their_executors_and_drivers_only"
 ENFORCED = "tests/tiers/e2e/test_network_policies.py::test_a_neighbour_reaches_no_pod_of_ours_and_writers_work"
 CHART_POLICIES = f"{CRDS}/test_chart.py::test_network_policies_of_every_pod_of_the_release"
+ETCD_METRICS = f"{CRDS}/test_chart.py::test_nobody_reads_etcds_metrics_without_a_certificate"
 METRICS = f"{UNIT}/adapters/test_metrics_access.py::test_without_the_token_nothing_is_told"
 GATEWAY_METRICS = f"{COMPONENT}/test_dashboards.py::test_every_panel_shows_something"
 PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
@@ -340,10 +341,11 @@ CELLS: dict[str, dict[str, Cell]] = {
         DRIVER: cell("over the network, as a neighbour", METRICS),
         EXECUTOR: cell("over the network, as a neighbour", METRICS),
         NETWORK: cell(
-            "reads those of etcd and its health on the kubelet's port, and those of operator and gateway unless the "
-            "chart is given a token or certificates; where a plugin enforces its NetworkPolicies, none",
+            "reads those of operator and gateway, and at the gateway those of etcd, unless the chart is given a token "
+            "or certificates; where a plugin enforces its NetworkPolicies, none. etcd itself tells it nothing",
             METRICS,
             GATEWAY_METRICS,
+            ETCD_METRICS,
             CHART_POLICIES,
             ENFORCED,
         ),

@@ -1,7 +1,10 @@
-"""Uninstalling with live writers, and deleting a namespace in the middle of a write."""
+"""A release that tests itself, uninstalling with live writers, and deleting a namespace in the
+middle of a write.
+"""
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 
@@ -12,6 +15,18 @@ from demo.lake import Lake
 from demo.protocol import Watch
 
 from tests.support.cluster.space import OPERATOR_NAMESPACE, Space, make_space, run, wait_for, written
+
+
+def test_the_release_tests_itself(installed: None) -> None:
+    """`helm test` asks each pod of the operator and the gateway, and leaves nothing."""
+    told = run("helm", "test", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--timeout", "3m", "--logs")
+    answered = re.findall(r"^ok +(\S+):", told, re.MULTILINE)
+    gateways = [f"https://hudi-operator-gateway-{number}.{OPERATOR_NAMESPACE}.svc:2379" for number in range(2)]
+    assert sorted(url for url in answered if url.startswith("https:")) == gateways, told
+    assert len(answered) == 5, told
+    labels = "app.kubernetes.io/component=test"
+    left = cluster.items("pods,services,networkpolicies", "-n", OPERATOR_NAMESPACE, "-l", labels)
+    assert left == []
 
 
 def test_reinstalled_operator_settles_what_was_left(space: Space) -> None:

@@ -15,7 +15,7 @@ from demo.cluster import kubectl
 from tests.support import ROOT, quick_yaml
 from tests.support.cluster.enforcer import enforced
 from tests.support.cluster.scene import EXECUTOR, executors
-from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, wait_for, written
+from tests.support.cluster.space import OPERATOR_NAMESPACE, OUT, Space, installed_with, run, wait_for, written
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 NEIGHBOUR = "neighbour"
@@ -80,6 +80,7 @@ def listening(namespace: str) -> dict[Port, tuple[str, int]]:
     """The ports on which the running pods of a namespace wait for others, with their addresses.
 
     Asked of the kernel in each pod's network, so that a port that nobody has listed is there, too.
+    By its oldest process: that of a probe may be gone at once.
     """
     found: dict[Port, tuple[str, int]] = {}
     for pod in cluster.items("pods", "-n", namespace, "--field-selector=status.phase=Running"):
@@ -88,7 +89,9 @@ def listening(namespace: str) -> dict[Port, tuple[str, int]]:
         if not pids:
             continue  # it has just ended
         asked = subprocess.run(
-            ["nsenter", "--target", str(pids[0]), "--net", "ss", "--no-header", "-ltn"], capture_output=True, text=True
+            ["nsenter", "--target", str(min(pids)), "--net", "ss", "--no-header", "-ltn"],
+            capture_output=True,
+            text=True,
         )
         for line in asked.stdout.splitlines():
             host, _, port = line.split()[3].rpartition(":")
@@ -124,7 +127,7 @@ def reaching(address: str, *namespaces: str) -> dict[str, str]:
             if not pids:
                 continue  # it has just ended
             told = subprocess.run(
-                ["nsenter", "--target", str(pids[0]), "--net", sys.executable, "-c", CONNECT],
+                ["nsenter", "--target", str(min(pids)), "--net", sys.executable, "-c", CONNECT],
                 input=asked,
                 capture_output=True,
                 text=True,
@@ -172,6 +175,7 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(
     store = listening(STORAGE)
     open_before = answered(ours)
     assert roles(open_before) >= {"operator", "gateway", "etcd", "driver", "executor", "agent"}, open_before
+    assert {port for (pod, port) in ours if pod.endswith("-etcd-0")} == {2379, 2380}, "each asks for a certificate"
     assert answered(store) == set(store) != set()
 
     with enforced(OUT / "logs" / "kube-router.log"):
@@ -180,6 +184,7 @@ def test_a_neighbour_reaches_no_pod_of_ours_and_writers_work(
         assert answered(store) == set(store)
         tables_only()
         wait_for("the example's policy to hold", lambda: not answered(store), seconds=90, every=2)
+        run("helm", "test", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--timeout", "3m")
         space.wait("hudiwriter/before", "Succeeded", seconds=240)
         space.writer(
             "during", "policies", batches=2, rows=60, first=1000, delay=0.2, executors={"instances": 1, **EXECUTOR}
@@ -206,6 +211,7 @@ def test_pods_of_ours_reach_nobody_else_and_writers_work(space: Space, neighbour
 
     with enforced(OUT / "logs" / "kube-router-egress.log"):
         wait_for("the policies to hold", lambda: not reaching(address, *where), seconds=90, every=2)
+        run("helm", "test", "hudi-operator", "-n", OPERATOR_NAMESPACE, "--timeout", "3m")
         space.wait("hudiwriter/outgoing-before", "Succeeded", seconds=240)
         space.writer(
             "outgoing-during",

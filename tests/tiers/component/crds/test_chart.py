@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -665,7 +669,7 @@ def _ends_with_its_tables(cluster: Cluster, namespace: str, release: str) -> Non
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
     """etcd with the arguments of the chart, and certificates as its process makes them.
 
-    Only addresses and directories are others. Yields client port and certificates.
+    Only ports, names and directories are others. Yields client port and certificates.
     """
     objects, directory = render(), tmp_path_factory.mktemp("etcd")
     made = planning.plan(planning.Settings("hudi-operator-etcd", "hudi-system"), {}, datetime.now(tz=UTC))
@@ -674,7 +678,8 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]
         for name, value in stored.data.items():
             (directory / identity / name).write_bytes(value)
     client, peer, metrics = free_ports(3)
-    arguments = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"][0]["args"]
+    arguments = etcds(objects)["args"]
+    (told,) = [one.partition("=")[2] for one in arguments if one.startswith("--listen-metrics-urls=")]
     addresses = {
         "--data-dir": f"{directory}/data",
         "--listen-client-urls": f"https://127.0.0.1:{client}",
@@ -682,7 +687,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]
         "--listen-peer-urls": f"https://127.0.0.1:{peer}",
         "--initial-advertise-peer-urls": f"https://127.0.0.1:{peer}",
         "--initial-cluster": f"e0=https://127.0.0.1:{peer}",
-        "--listen-metrics-urls": f"http://127.0.0.1:{metrics}",
+        "--listen-metrics-urls": told.replace(":2381", f":{metrics}"),
     }
     command = [str(BIN / "etcd")]
     for argument in arguments:
@@ -702,12 +707,24 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]
             process.kill()
 
 
+def etcds(objects: list[JsonDict]) -> JsonDict:
+    """The container of etcd."""
+    (found,) = find(objects, "StatefulSet", "hudi-operator-etcd")["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
 def _answers(port: int) -> bool:
-    """The probes of the StatefulSet."""
-    return all(
-        subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}{path}"], capture_output=True).returncode == 0
-        for path in ("/livez", "/readyz")
-    )
+    """The probes of the StatefulSet, as the kubelet runs them in etcd's container."""
+    for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+        program, url = etcds(render())[name]["exec"]["command"]
+        assert program == "/usr/local/bin/etcd-probe"
+        if probe(url.replace(":2381/", f":{port}/")).returncode != 0:
+            return False
+    return True
+
+
+def probe(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(BIN / "etcd-probe"), *arguments], capture_output=True, text=True, timeout=20)
 
 
 def etcdctl(port: int, identity: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -730,6 +747,58 @@ def test_etcd_talks_to_those_with_a_certificate_only(etcd: tuple[int, Path]) -> 
     for identity in ("operator", "gateway", "root"):
         done = etcdctl(port, directory / identity, "put", "x", identity)
         assert done.returncode == 0, done.stderr
+
+
+def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["curl", "-sSf", *arguments], capture_output=True, text=True, timeout=20)
+
+
+def test_nobody_reads_etcds_metrics_without_a_certificate(etcd: tuple[int, Path]) -> None:
+    """What needs none is on the loopback, which no other pod reaches (F361).
+
+    127.0.0.2 stands for the pod's address: who listens on all addresses answers there, too.
+    """
+    port, directory = etcd
+    told = (directory / "metrics-port").read_text()
+    assert "etcd_server_has_leader 1" in curl(f"http://127.0.0.1:{told}/metrics").stdout
+    assert curl(f"http://127.0.0.2:{told}/metrics").returncode == 7, "a connection"
+    metrics = f"https://127.0.0.1:{port}/metrics"
+    trusting = ("--cacert", str(directory / "gateway" / "ca.crt"))
+    without = curl(*trusting, metrics)  # the server ends the connection
+    assert (without.returncode != 0, without.stdout) == (True, ""), without.stderr
+    pair = ("--cert", str(directory / "gateway" / "tls.crt"), "--key", str(directory / "gateway" / "tls.key"))
+    assert "etcd_server_has_leader 1" in curl(*trusting, *pair, metrics).stdout
+    addresses = [urlsplit(one) for one in re.findall(r"^--listen-\S+?=(\S+)", "\n".join(etcds(render())["args"]), re.M)]
+    assert sorted((one.scheme, one.hostname, one.port) for one in addresses) == [
+        ("http", "127.0.0.1", 2381), ("https", "0.0.0.0", 2379), ("https", "0.0.0.0", 2380),
+    ]  # fmt: skip
+    assert {one["containerPort"] for one in etcds(render())["ports"]} == {2379, 2380}
+
+
+class Unready(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response({"/ok": 200, "/moved": 302}.get(self.path, 503))
+        self.send_header("Location", "/ok")
+        self.end_headers()
+        self.wfile.write(b"[-]linearizable_read failed: no leader\n")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not logged."""
+
+
+def test_a_probe_says_why_etcd_is_not_ready() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unready) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        assert probe(f"{url}/ok").returncode == 0
+        done = probe(f"{url}/readyz")
+        assert done.returncode == 1
+        assert done.stderr == "503 Service Unavailable: [-]linearizable_read failed: no leader\n"
+        assert probe(f"{url}/moved").returncode == 1
+        server.shutdown()
+    gone = probe(f"{url}/readyz")
+    assert (gone.returncode, "connection refused" in gone.stderr) == (1, True), gone.stderr
+    assert probe().returncode == 1
 
 
 def test_the_database_has_a_quota_and_history_is_compacted(etcd: tuple[int, Path]) -> None:
