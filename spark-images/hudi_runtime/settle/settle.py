@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ from hudi_runtime.process.session import FENCED
 from hudi_runtime.settle.agent_session import AgentSession
 from hudi_runtime.settle.agent_table import AgentTable
 from hudi_runtime.settle.rollback import NotYet, look_and_roll_back
-from hudi_runtime.settle.sweep import Listing, sweep, sweep_unnamed
+from hudi_runtime.settle.sweep import INSTANTS_AT_ONCE, Listing, Stopped, sweep, sweep_unnamed
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 COMMIT = "commit"
@@ -202,6 +202,19 @@ def backoff(failures: int) -> float:
 
 
 @dataclass
+class _Handed:
+    """The settle record of an incarnation that is handed over, as this pass writes it on."""
+
+    inc: str
+    record: SettleRecord
+    revision: int
+    due: frozenset[str]
+    """Its instants that are looked at now."""
+    changed: bool = False
+    """Somebody else has written it: the next pass begins with what is there (I6)."""
+
+
+@dataclass
 class Settler:
     """Rolls back and sweeps instants of one table."""
 
@@ -235,61 +248,80 @@ class Settler:
 
         Returns how many of them got an outcome.
         """
-        done = 0
-        for inc, entry in records.settles.items():
-            if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():
-                done += self._settle(inc, entry, records, stopping)
+        done = self._settle(records, stopping)
         done += self._give_up(records, stopping)
-        self._collect(records)
+        self._collect(records, stopping)
         return done
 
-    def _settle(self, inc: str, entry: Entry, records: Records, stopping: Callable[[], bool]) -> int:
+    def _settle(self, records: Records, stopping: Callable[[], bool]) -> int:
+        """Settle what the operator has handed over, of all incarnations together (F562)."""
+        handed: list[_Handed] = []
+        for inc, entry in records.settles.items():
+            if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():
+                handed += self._handed(inc, entry, records)
+        done = 0
+        due = {instant for one in handed for instant in one.due}
+        for instant, end in self._ends(sorted(due), records, stopping):
+            done += sum(self._ended(one, instant, end) for one in handed if instant in one.due)
+        for one in handed:
+            self._swept(one, records)
+        return done
+
+    def _handed(self, inc: str, entry: Entry, records: Records) -> list[_Handed]:
+        """The record of an incarnation, with its instants; none when it cannot be read."""
         try:
             record = SettleRecord.from_json(entry.readable)
             wanted = instants_of(inc, record, records)
         except ShapeError as unread:
             # Its instants and their outcomes are unknown: all of its data stays as it is (I11).
             self._later_unread(inc, str(unread))
-            return 0
+            return []
         added = {
             instant: SettledInstant(action=action)
             for instant, action in wanted.items()
             if instant not in record.instants
         }
         record = record.but(instants={**record.instants, **added})
-        revision = entry.mod_revision
-        done = 0
         now = time.monotonic()
-        due = [
+        due = frozenset(
             instant
-            for instant, item in sorted(record.instants.items())
+            for instant, item in record.instants.items()
             if item.outcome is None and now >= self._due.get((inc, instant), 0.0)
-        ]
-        for instant, end in self._ends(due, records, stopping):
-            item = record.instants[instant]
-            if isinstance(end, NotYet):
-                self._due[(inc, instant)] = time.monotonic() + 2.0
-                if item.error == str(end):
-                    continue
-                item = item.but(error=str(end))  # not counted: waiting is not a failure
-            elif isinstance(end, Exception):
-                item = self._failed(inc, instant, item, end)
-            else:
-                item = item.but(outcome=end, error="")
-                done += 1
-            record = record.but(instants={**record.instants, instant: item})
-            updated = self._put(inc, record, revision, instant=instant)
-            if updated is None:
-                return done
-            revision = updated
+        )
+        return [_Handed(inc, record, entry.mod_revision, due)]
+
+    def _ended(self, handed: _Handed, instant: str, end: Outcome | Exception) -> bool:
+        """Record the outcome of an instant, or why it has none yet; whether it has one."""
+        inc, item = handed.inc, handed.record.instants[instant]
+        if isinstance(end, NotYet):
+            self._due[(inc, instant)] = time.monotonic() + 2.0
+            if item.error == str(end):
+                return False
+            item = item.but(error=str(end))  # not counted: waiting is not a failure
+        elif isinstance(end, Exception):
+            item = self._failed(inc, instant, item, end)
+        else:
+            item = item.but(outcome=end, error="")
+        handed.record = handed.record.but(instants={**handed.record.instants, instant: item})
+        updated = self._put(inc, handed.record, handed.revision, instant=instant)
+        if updated is None:
+            handed.changed, handed.due = True, frozenset()
+        else:
+            handed.revision = updated
+        return item.outcome is not None
+
+    def _swept(self, handed: _Handed, records: Records) -> None:
+        """Move the record to Swept when every instant of it has an outcome."""
+        inc, record = handed.inc, handed.record
+        if handed.changed:
+            return
         if records.of_unknown_owner:
             # It may be the owner: it waits until the record can be read, or is gone (I7).
             self._later_unread(inc, f"the owner of instant {records.of_unknown_owner[0]} cannot be read")
         elif not record.without_outcome(record.instants):
             record = record.moved(Phase.Swept, now_ms=now_ms())
-            if self._put(inc, record, revision) is not None:
+            if self._put(inc, record, handed.revision) is not None:
                 self._forget_given_up(inc, records)
-        return done
 
     def _later_unread(self, inc: str, error: str) -> None:
         now = time.monotonic()
@@ -330,29 +362,41 @@ class Settler:
         )
 
     def _ends(
-        self, instants: Iterable[str], records: Records, stopping: Callable[[], bool]
+        self, instants: Sequence[str], records: Records, stopping: Callable[[], bool]
     ) -> Iterator[tuple[str, Outcome | Exception]]:
         """Roll back each instant that needs it, then sweep all of them after one listing (F530).
 
-        Yields the outcome of each, or why it has none yet. An instant without either, because this
-        process stops, is looked at again by the next agent.
+        As many at a time as one listing looks for: the names of their files are in memory. Yields
+        the outcome of each, or why it has none yet. An instant without either, because this process
+        stops, is looked at again by the next agent.
         """
-        looked: dict[str, tuple[Outcome, str]] = {}
-        for instant in instants:
-            if stopping():
-                return
-            try:
-                looked[instant] = self._look(instant, records)
-            except Exception as error:
-                yield instant, error
+        for start in range(0, len(instants), INSTANTS_AT_ONCE):
+            looked: dict[str, tuple[Outcome, str]] = {}
+            for instant in instants[start : start + INSTANTS_AT_ONCE]:
+                if stopping():
+                    return
+                try:
+                    looked[instant] = self._look(instant, records)
+                except Exception as error:
+                    yield instant, error
+            yield from self._sweeps(looked, stopping)
+
+    def _sweeps(
+        self, looked: Mapping[str, tuple[Outcome, str]], stopping: Callable[[], bool]
+    ) -> Iterator[tuple[str, Outcome | Exception]]:
         if not looked or stopping():
             return
+        wanted = [victim or instant for instant, (_, victim) in looked.items()]
         try:
-            listing = Listing.of(self.table, [victim or instant for instant, (_, victim) in looked.items()])
+            listing = Listing.of(self.table, wanted, stopping=stopping)
+        except Stopped:
+            return
         except Exception as error:
             yield from ((instant, error) for instant in looked)
             return
         for instant, (outcome, victim) in looked.items():
+            if stopping():
+                return
             try:
                 if victim:
                     sweep(self.table, victim, listing)
@@ -445,7 +489,7 @@ class Settler:
             ):
                 owners[instant] = record.inc
         done = 0
-        for instant, end in self._ends(owners, records, stopping):
+        for instant, end in self._ends(tuple(owners), records, stopping):
             inc = owners[instant]
             try:
                 outcome = _outcome(end)
@@ -503,14 +547,18 @@ class Settler:
                 return
         raise OutcomeUnknown(f"{key} changes too fast")
 
-    def _collect(self, records: Records) -> None:
+    def _collect(self, records: Records, stopping: Callable[[], bool]) -> None:
         """Check and sweep the abandoned instants of writers that left by a clean exit (F4).
 
-        They are forgotten afterwards: such writers are never settled.
+        Those of all writers together (F562). They are forgotten afterwards: such writers are never
+        settled.
         """
         if records.of_unknown_owner:
             return
         held = {entry.read(InstantRecord).inc for entry in records.instants.values()}
+        left: dict[str, set[str]] = {}
+        """Of each such writer, the instants that are not looked at again yet."""
+        failed: dict[str, Exception] = {}
         for inc in records.given_up:
             if (
                 inc in records.settles
@@ -522,12 +570,25 @@ class Settler:
             if not self._drained(inc):
                 continue
             try:
-                for instant, end in self._ends(records.given_up_by(inc), records, lambda: False):
+                left[inc] = set(records.given_up_by(inc))
+            except ShapeError as unread:
+                failed[inc] = unread
+        every = {instant for instants in left.values() for instant in instants}
+        for instant, end in self._ends(sorted(every), records, stopping):
+            for inc in [inc for inc, instants in left.items() if instant in instants]:
+                try:
                     self._drop_record(instant, _outcome(end))
+                    left[inc].remove(instant)
+                except Exception as error:
+                    failed[inc] = error
+        for inc in [inc for inc, instants in left.items() if not instants]:
+            try:
                 self._forget_given_up(inc, records)
                 self._since.pop((inc, ""), None)
             except Exception as error:
-                self._postpone(inc, "", error)
+                failed[inc] = error
+        for inc, failure in failed.items():
+            self._postpone(inc, "", failure)
 
     def _forget_given_up(self, inc: str, records: Records) -> None:
         entry = records.given_up.get(inc)

@@ -12,7 +12,7 @@ error stops the sweep.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -24,8 +24,10 @@ from hudi_runtime.table.timeline import WRITE_ACTIONS, Instant
 
 _FOLDERS_AT_ONCE = 8
 """Folders that are listed at the same time."""
-_INSTANTS_AT_ONCE = 100
+INSTANTS_AT_ONCE = 100
 """Instants in one pattern."""
+_FOLDERS_IN_A_ROW = 64
+"""Folders after which a process that stops lists no more."""
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 
 
@@ -47,6 +49,10 @@ def late_files(paths: Iterable[str], instant: str) -> list[str]:
     return sorted(path for path in paths if bears(path, instant))
 
 
+class Stopped(Exception):
+    """A listing was given up: this process stops."""
+
+
 @dataclass(frozen=True)
 class Listing:
     """Full paths of the files that bear some instants, by instant.
@@ -60,23 +66,35 @@ class Listing:
     """In the metadata table."""
 
     @classmethod
-    def of(cls, table: Table, instants: Iterable[str]) -> Self:
-        """List the table now. An error of any folder is raised: no listing is incomplete."""
+    def of(cls, table: Table, instants: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> Self:
+        """List the table now. An error of any folder is raised: no listing is incomplete.
+
+        Raises Stopped soon after `stopping` is true.
+        """
         wanted = sorted(set(instants))
         data: dict[str, list[str]] = {instant: [] for instant in wanted}
         metadata: dict[str, list[str]] = {instant: [] for instant in wanted}
         folders = [f"{escape(partition)}/" if partition else "" for partition in table.partitions()] if wanted else []
-        for start in range(0, len(wanted), _INSTANTS_AT_ONCE):
-            some = wanted[start : start + _INSTANTS_AT_ONCE]
+        for start in range(0, len(wanted), INSTANTS_AT_ONCE):
+            some = wanted[start : start + INSTANTS_AT_ONCE]
             pattern = f"*_{{{','.join(some)}}}.*" if len(some) > 1 else f"*_{some[0]}.*"
-            with ThreadPoolExecutor(_FOLDERS_AT_ONCE, "listing") as pool:
-                for paths in pool.map(table.storage.glob, [folder + pattern for folder in folders]):
-                    for instant in some:
-                        data[instant] += late_files(paths, instant)
+            for paths in _globs(table, folders, pattern, stopping):
+                for instant in some:
+                    data[instant] += late_files(paths, instant)
             paths = table.storage.glob(f"{METADATA}/*/{pattern}")
             for instant in some:
                 metadata[instant] += late_files(paths, instant)
         return cls(data, metadata)
+
+
+def _globs(table: Table, folders: list[str], pattern: str, stopping: Callable[[], bool]) -> Iterator[list[str]]:
+    """What matches in each folder. The patterns are long: those of a row of folders are kept."""
+    with ThreadPoolExecutor(_FOLDERS_AT_ONCE, "listing") as pool:
+        for first in range(0, len(folders), _FOLDERS_IN_A_ROW):
+            if stopping():
+                raise Stopped
+            row = folders[first : first + _FOLDERS_IN_A_ROW]
+            yield from pool.map(table.storage.glob, [folder + pattern for folder in row])
 
 
 def sweep(table: Table, instant: str, listing: Listing | None = None) -> int:

@@ -261,11 +261,11 @@ SWEEP = (
         "data files are deleted before everything could be listed",
         a(
             "settle/sweep",
-            "                        data[instant] += late_files(paths, instant)\n",
+            "                    data[instant] += late_files(paths, instant)\n",
             (
-                "                        data[instant] += late_files(paths, instant)\n"
-                "                        for path in data[instant]:\n"
-                "                            table.storage.delete(path)\n"
+                "                    data[instant] += late_files(paths, instant)\n"
+                "                    for path in data[instant]:\n"
+                "                        table.storage.delete(path)\n"
             ),
         ),
         f"{ROLLBACK}::test_sweep_deletes_nothing_after_a_failed_listing",
@@ -332,8 +332,8 @@ SWEEP = (
 
 HANDED_OVER = a(
     "settle/settle",
-    "            if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():\n                done",
-    "            if not stopping():\n                done",
+    "            if entry.read(SettleRecord).phase is Phase.RollingBack and not stopping():\n                handed",
+    "            if not stopping():\n                handed",
 )
 GIVEN_UP = a(
     "settle/settle",
@@ -409,10 +409,10 @@ SETTLE = (
         "a table with many partitions and many lost races has no time for its services",
         a(
             "settle/settle",
-            "        for instant, (outcome, victim) in looked.items():\n            try:\n",
+            "            try:\n                if victim:\n",
             (
-                "        for instant, (outcome, victim) in looked.items():\n            try:\n"
-                "                listing = Listing.of(self.table, [victim or instant])\n"
+                "            try:\n                listing = Listing.of(self.table, [victim or instant])\n"
+                "                if victim:\n"
             ),
         ),
         f"{SETTLER}::test_folders_are_listed_once_for_all_instants",
@@ -425,13 +425,66 @@ SETTLE = (
         f"{SETTLER}::test_who_stops_lists_nothing_more",
     ),
     mutation(
+        "each-incarnation-has-its-listing",
+        "F562",
+        "a node's drivers die, and the agent lists the table once for each of them",
+        a(
+            "settle/settle",
+            (
+                "        for instant, end in self._ends(sorted(due), records, stopping):\n"
+                "            done += sum(self._ended(one, instant, end) for one in handed if instant in one.due)\n"
+            ),
+            (
+                "        for one in handed:\n"
+                "            for instant, end in self._ends(sorted(one.due & due), records, stopping):\n"
+                "                done += self._ended(one, instant, end)\n"
+            ),
+        ),
+        f"{SETTLER}::test_folders_are_listed_once_for_all_incarnations",
+    ),
+    mutation(
+        "each-writer-that-left-has-its-listing",
+        "F562",
+        "many batches have lost a race each, and the agent lists the table once for each of them",
+        a(
+            "settle/settle",
+            (
+                "        for instant, end in self._ends(sorted(every), records, stopping):\n"
+                "            for inc in [inc for inc, instants in left.items() if instant in instants]:\n"
+            ),
+            (
+                "        for instant, end in (x for t in sorted(every) for x in self._ends([t], records, stopping)):\n"
+                "            for inc in [inc for inc, instants in left.items() if instant in instants]:\n"
+            ),
+        ),
+        f"{SETTLER}::test_folders_are_listed_once_for_all_incarnations",
+    ),
+    mutation(
+        "what-was-not-looked-at-is-forgotten",
+        "F562 F4 I5",
+        "an agent that stops forgets what it has not looked at, and a late file of it stays",
+        a(
+            "settle/settle",
+            "        for inc in [inc for inc, instants in left.items() if not instants]:\n",
+            "        for inc in left:\n",
+        ),
+        f"{SETTLER}::test_who_stops_forgets_only_what_it_has_looked_at",
+    ),
+    mutation(
+        "who-stops-lists-every-folder",
+        "F562",
+        "an agent that is asked to end lists thousands of folders until it is killed",
+        a("settle/sweep", "            if stopping():\n                raise Stopped\n"),
+        f"{ROLLBACK}::test_a_listing_ends_when_its_process_does",
+    ),
+    mutation(
         "a-listing-of-the-first-hundred",
         "F530 I5",
         "of many instants some are not listed, and their late files stay",
         a(
             "settle/sweep",
-            "range(0, len(wanted), _INSTANTS_AT_ONCE)",
-            "range(0, min(len(wanted), 1), _INSTANTS_AT_ONCE)",
+            "range(0, len(wanted), INSTANTS_AT_ONCE)",
+            "range(0, min(len(wanted), 1), INSTANTS_AT_ONCE)",
         ),
         f"{ROLLBACK}::test_a_listing_is_of_many_instants",
     ),
@@ -464,7 +517,7 @@ SETTLE = (
         "left-is-not-looked-at",
         "I5 F4",
         "what a writer gave up that left by itself is never looked at again",
-        a("settle/settle", "        self._collect(records)\n        return done", "        return done"),
+        a("settle/settle", "        self._collect(records, stopping)\n        return done", "        return done"),
         f"{SETTLER}::test_after_a_clean_exit_the_sweep_comes_again_too",
         f"{SETTLER}::test_a_late_requested_file_of_a_writer_that_left_is_rolled_back",
     ),
@@ -474,8 +527,11 @@ SETTLE = (
         "the agent goes on after the operator has changed the record that it works on",
         a(
             "settle/settle",
-            "            if updated is None:\n                return done\n            revision = updated\n",
-            '            revision = updated or self.session.etcd.get(f"settle/{inc}").mod_revision\n',
+            (
+                "        if updated is None:\n            handed.changed, handed.due = True, frozenset()\n"
+                "        else:\n            handed.revision = updated\n"
+            ),
+            '        handed.revision = updated or self.session.etcd.get(f"settle/{inc}").mod_revision\n',
         ),
         f"{SETTLER}::test_a_lost_compare_and_set_writes_nothing_more",
     ),
@@ -496,12 +552,13 @@ SETTLE = (
         "an instant that cannot be rolled back keeps the others from it",
         a(
             "settle/settle",
-            "                item = self._failed(inc, instant, item, end)\n",
+            "            item = self._failed(inc, instant, item, end)\n",
             (
-                "                item = self._failed(inc, instant, item, end)\n"
-                "                self._put(inc, record.but(instants={**record.instants, instant: item}), revision, "
-                "instant=instant)\n"
-                "                return done\n"
+                "            item = self._failed(inc, instant, item, end)\n"
+                "            handed.record = handed.record.but(instants={**handed.record.instants, instant: item})\n"
+                "            self._put(inc, handed.record, handed.revision, instant=instant)\n"
+                "            handed.due = frozenset()\n"
+                "            return False\n"
             ),
         ),
         f"{SETTLER}::test_a_failure_is_counted_and_does_not_stop_the_others",

@@ -150,7 +150,7 @@ TRANSACTIONS = (
         "fenced-process-goes-on",
         "I2",
         "a fenced process does not halt",
-        j("Liveness", "    halt.halt(EXIT_FENCED, why);\n"),
+        j("Liveness", "        ends(EXIT_FENCED, why);\n"),
         t("RegistrationTest.theFenceHaltsTheProcess"),
     ),
     mutation(

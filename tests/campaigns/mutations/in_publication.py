@@ -77,8 +77,8 @@ SENT = (
         ),
         j(
             "Session",
-            "if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {",
-            "if (!lock.unknown().isEmpty()) {",
+            "if (lock.unknown().isEmpty() && lock.unanswered().isEmpty()) {",
+            "if (lock.unknown().isEmpty()) {",
         ),
         t("UnansweredTest.theNextOwnerBeginsWhenItHasLanded"),
         t("UnansweredTest.aSecondTryThatIsAnsweredSaysNothingAboutTheFirst"),

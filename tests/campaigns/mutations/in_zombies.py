@@ -31,6 +31,93 @@ ZOMBIES = (
         t("LostExecutorsTest.whatCouldNotBeToldIsAskedAgain"),
     ),
     mutation(
+        "what-nobody-counts-is-not-lost",
+        "F559 F4 I5",
+        "a driver whose events are late says that it has lost no executor, and leaves by itself",
+        j("LostExecutors", "counted.applyAsLong(EVENTS_MILLIS) != 0", "counted.applyAsLong(EVENTS_MILLIS) > 0"),
+        t("LostExecutorsTest.whatCannotBeToldCountsAsLost"),
+    ),
+    mutation(
+        "who-is-not-heard-has-lost-nobody",
+        "F559 F4 I5",
+        "a driver with executors whose events nobody counts says that it has lost none",
+        j("LostExecutors", ": !asked.isLocal();", ": false;"),
+        "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
+    ),
+    mutation(
+        "the-status-store-is-asked",
+        "F559 F4 I5",
+        "a loss that Spark's status store has missed is none",
+        a(
+            "process/spark",
+            "    return bool(context._jvm.io.hudioperator.session.LostExecutors.lost(context._jsc.sc()))\n",
+            (
+                "    known = context._jsc.sc().statusStore().executorList(False)\n"
+                "    return any(not known.apply(index).isActive() for index in range(known.size()))\n"
+            ),
+        ),
+        f"{RUNTIME}/process/test_lost_executors.py::test_the_java_module_knows_what_the_status_store_has_missed",
+    ),
+    mutation(
+        "late-events-are-not-waited-for",
+        "F560 F36 I5",
+        "a loss whose event is on its way is not counted at the release",
+        j(
+            "DriverEvents",
+            "return waitMillis > 0 && !hasHeardAll(waitMillis) ? UNKNOWN : lost.get();",
+            "return lost.get();",
+        ),
+        t("DriverEventsTest.whatWasSentBeforeIsCounted"),
+        t("DriverEventsTest.whatIsLateIsNotKnown"),
+    ),
+    mutation(
+        "events-come-with-those-of-others",
+        "F560 availability",
+        "beside a slow listener of a program no loss can be told at any commit",
+        j(
+            "DriverEvents",
+            "context.listenerBus().addToQueue(this, QUEUE);",
+            "context.listenerBus().addToSharedQueue(this);",
+        ),
+        "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
+    ),
+    mutation(
+        "a-full-queue-drops-a-loss",
+        "F560 F545 I5",
+        "the queue of the driver's events is as short as any",
+        j("DriverEvents", "        context.conf().set(CAPACITY, Integer.toString(Integer.MAX_VALUE));\n"),
+        "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
+    ),
+    mutation(
+        "what-fails-at-the-release-keeps-the-lock",
+        "F561 availability",
+        "an exception of Spark keeps the table's lock",
+        j("LostExecutors", "        } catch (Exception e) {\n", "        } catch (IllegalStateException e) {\n"),
+        t("LostExecutorsTest.whateverFailsIsNotKnown"),
+    ),
+    mutation(
+        "an-interrupt-keeps-the-lock",
+        "F561 availability",
+        "an interrupt of the thread that commits ends each look for its file, and the lock stays",
+        j("TimelineGuard", "Uninterrupted.run(() -> length(path, lister))", "length(path, lister)"),
+        t("ReleaseTest.anInterruptDoesNotReachTheListing"),
+    ),
+    mutation(
+        "who-cannot-release-goes-on",
+        "F561 availability",
+        "a process whose release was refused keeps its heartbeat, and with it the lock for ten minutes",
+        j("Session", "            if (!released) {\n", "            if (!released && held == null) {\n"),
+        t("AcquireTest.whoCannotReleaseEnds"),
+        t("LockProviderTest.aReleaseThatFailsEndsTheIncarnation"),
+    ),
+    mutation(
+        "who-cannot-give-back-goes-on",
+        "F561 availability",
+        "a lock that is given back unused, and was not, stays with a process that does not know of it",
+        j("Session", "            if (!released) {\n", "            if (!released && held != null) {\n"),
+        t("AcquireTest.whoCannotGiveBackEnds"),
+    ),
+    mutation(
         "of-a-completed-instant-nothing-is-swept",
         "I5 F36",
         "settling leaves files of a completed instant that no commit names",

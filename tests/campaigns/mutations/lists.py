@@ -123,7 +123,6 @@ MUTATIONS: tuple[Mutation, ...] = (
 NO_PLACE = {
     "F544": "a line that was taken out of two templates",
     "F558": "a label in the README of an example",
-    "F545": "a queue that drops an event cannot be made in a test",
     "F25": "a release only deletes, and a full etcd still accepts deletions: there is nothing to take out",
     "F368": "it is not prevented: whether a user's merger is associative cannot be told",
     "F112": "the right is one that the chart does not grant",

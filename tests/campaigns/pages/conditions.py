@@ -139,7 +139,7 @@ CLASSES = {
     FailureClass.ENDED_FOR_CHANGE: "it ended for a change of the table: the next attempt continues after the change",
     FailureClass.WRITE_CONFLICT: "a batch was refused because of other commits more often than the writer repeats it",
     FailureClass.LOCK_TIMEOUT: "the table's lock was not free in time",
-    FailureClass.FENCED: "the operator withdrew its right to write; the JVM halts",
+    FailureClass.FENCED: "its right to write was withdrawn, or the release of its lock was refused; the JVM halts",
     FailureClass.HEARTBEAT_LOST: "etcd did not answer, or its revision went back; the JVM halts",
     FailureClass.CLOCK_SKEW: "the clock of its host is wrong",
     FailureClass.STORAGE_UNREACHABLE: "the store refused or did not answer",

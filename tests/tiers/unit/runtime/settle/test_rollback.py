@@ -10,7 +10,7 @@ import pytest
 
 from hudi_runtime.process.errors import OutcomeUnknown
 from hudi_runtime.settle.rollback import NotYet, Outcome, look_and_roll_back
-from hudi_runtime.settle.sweep import Listing, sweep
+from hudi_runtime.settle.sweep import Listing, Stopped, sweep
 from tests.support.world.fake_table import DONE, PENDING, R1, T1, T9, FakeTable
 
 ROLLED_BACK = [f"{R1}.rollback.requested", f"{R1}.rollback.inflight", f"{R1}_{T9}.rollback"]
@@ -189,6 +189,24 @@ def test_a_listing_is_of_many_instants(number: int) -> None:
     assert table.storage.files == {f"a/f_0-1-1_{T9}.parquet"}
     table.storage.broken = "a/"
     assert Listing.of(table, []) == Listing({}, {})
+
+
+def test_a_listing_ends_when_its_process_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F562: nothing that is not complete is returned."""
+    table: Any = FakeTable([f"{T9}_{T9}.commit"])
+    table.partitions = lambda: [f"p{n}" for n in range(1000)]
+    table.storage.files = {f"p999/f_0-1-1_{T1}.parquet"}
+    assert Listing.of(table, [T1]).data == {T1: [f"p999/f_0-1-1_{T1}.parquet"]}
+    asked: list[str] = []
+
+    def glob(pattern: str) -> list[str]:
+        asked.append(pattern)
+        return []
+
+    monkeypatch.setattr(table.storage, "glob", glob)
+    with pytest.raises(Stopped):
+        Listing.of(table, [T1], stopping=lambda: len(asked) >= 10)
+    assert 10 <= len(asked) < 100
 
 
 @pytest.mark.parametrize("broken", ["a/", ".hoodie/metadata"])

@@ -33,6 +33,7 @@ class World:
         self.fate: dict[str, Outcome | Exception] = {}
         self.touches: dict[str, list[str]] = {}
         self.swept: list[str] = []
+        self.looked: list[str] = []
         self.listings: list[list[str]] = []
         """Of which instants the table's folders were listed, each time."""
         self.broken: set[str] = set()
@@ -48,6 +49,7 @@ class World:
         monkeypatch.setattr(settle, "backoff", lambda _failures: 0.0)
 
     def _look(self, _table: object, instant: str, *, claim: Callable[[str], None], **_: object) -> tuple[Outcome, str]:
+        self.looked.append(instant)
         fate = self.fate.get(instant, Outcome.ROLLED_BACK)
         if isinstance(fate, Exception):
             raise fate
@@ -58,7 +60,7 @@ class World:
                 claim(touched)
         return fate, instant
 
-    def _list(self, _table: object, instants: Iterable[str]) -> None:
+    def _list(self, _table: object, instants: Iterable[str], **_: object) -> None:
         self.listings.append(list(instants))
         if self.broken & set(self.listings[-1]):
             raise OSError("listing failed")
@@ -144,7 +146,47 @@ def test_folders_are_listed_once_for_all_instants(world: World) -> None:
     for instant in times:
         world.instant(instant, "dead")
     assert world.run() == 201
-    assert world.listings[1:] == [times, [T2]]
+    assert world.listings[1:] == [times[:100], times[100:], [T2]], "as many as one pattern has"
+
+
+def test_folders_are_listed_once_for_all_incarnations(world: World) -> None:
+    """F562: a node's drivers die together, and many batches have lost one race each."""
+    world.settle("dead")
+    world.settle("claimed", instants={T2: {"action": "commit"}})
+    world.instant(T1, "dead")
+    world.instant(T2, "dead", claimedBy="claimed")
+    t4, t5 = "20260101000000004", "20260101000000005"
+    for inc, instants in {"a": [T3], "b": [t4, t5]}.items():
+        world.etcd.set(f"done/abandoned-{inc}", inc=inc, instants=instants)
+    world.fate[t5] = OutcomeUnknown("no storage")
+    assert world.run() == 3
+    assert world.listings == [[T1, T2], [T3, t4]]
+    for inc in ("dead", "claimed"):
+        record = world.record(inc)
+        assert record["phase"] == "Swept"
+        assert record["instants"][T2]["outcome"] == "RolledBack"
+    assert sorted(world.swept) == [T1, T2, T3, t4], "each once"
+    assert "done/abandoned-a" not in world.etcd.keys
+    assert "done/abandoned-b" in world.etcd.keys, "one of its instants has no end"
+    world.fate[t5] = Outcome.ROLLED_BACK
+    world.run()
+    assert not [key for key in world.etcd.keys if key.startswith("done/")]
+
+
+def test_who_stops_forgets_only_what_it_has_looked_at(world: World) -> None:
+    """F562: the hand-over is short, and the next agent looks at the rest."""
+    for inc, instant in {"a": T1, "b": T2}.items():
+        world.etcd.set(f"done/abandoned-{inc}", inc=inc, instants=[instant])
+        world.fate[instant] = Outcome.GONE
+    world.settler.run(world.records(), stopping=lambda: bool(world.looked))
+    assert (world.looked, world.listings, world.swept) == ([T1], [], [])
+    world.settler.run(world.records(), stopping=lambda: bool(world.swept))
+    assert (world.listings, world.swept) == ([[T1, T2]], [T1])
+    assert "done/abandoned-a" not in world.etcd.keys
+    assert "done/abandoned-b" in world.etcd.keys
+    world.run()
+    assert world.swept == [T1, T2]
+    assert "done/abandoned-b" not in world.etcd.keys
 
 
 def test_what_could_not_be_listed_is_listed_again(world: World) -> None:

@@ -204,8 +204,8 @@ public final class EtcdLockProvider implements LockProvider<String> {
         mine = false;
         try {
             session.release();
-        } catch (RuntimeException e) {
-            System.err.println("the lock is kept until this incarnation is settled: " + e.getMessage());
+        } catch (Exception e) { // what Scala throws is not declared
+            System.err.println("the lock is kept until this incarnation is settled: " + e);
         }
     }
 

@@ -3,6 +3,7 @@ package io.hudioperator;
 import static io.hudioperator.support.TestTable.assertCode;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,8 +11,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.etcd.Pause;
 import io.hudioperator.session.Session;
+import io.hudioperator.support.FaultyEtcd;
 import io.hudioperator.support.TestTable;
 import java.time.Duration;
+import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -59,6 +62,17 @@ class LockProviderTest {
         assertEquals(table.id, provider.getLock());
         provider.unlock();
         assertNull(provider.getLock());
+    }
+
+    /** F561: readers see the commit, and nobody is told that it failed. */
+    @Test
+    void aReleaseThatFailsEndsTheIncarnation() {
+        assertTrue(provider.tryLock(5, TimeUnit.SECONDS));
+        table.faults(session).refuse(FaultyEtcd.deletes(table.keys.lock()));
+        provider.unlock();
+        assertNotNull(table.lock());
+        assertEquals("FENCED", session.state());
+        assertEquals(List.of(15), table.halts);
     }
 
     @Test

@@ -195,12 +195,7 @@ public final class Liveness implements Runnable {
      * end the work of the others (F48).
      */
     void fenced(String why) {
-        if (ended == null) {
-            ended = State.FENCED;
-        }
-        if (!me.isAgent()) {
-            halt.halt(EXIT_FENCED, why);
-        }
+        ends(EXIT_FENCED, why);
     }
 
     /**
@@ -209,6 +204,24 @@ public final class Liveness implements Runnable {
      */
     public void leaves() {
         leaving = true;
+    }
+
+    /**
+     * The lock may be this incarnation's in etcd, and nothing in this process will release it. With
+     * a heartbeat nobody would suspect it before the lock has been held for too long: it ends as a
+     * fenced one does (F561).
+     */
+    public void keepsLock(String why) {
+        ends(silentTooLong() ? EXIT_SILENT : EXIT_FENCED, why);
+    }
+
+    private void ends(int exitCode, String why) {
+        if (ended == null) {
+            ended = State.FENCED;
+        }
+        if (!me.isAgent()) {
+            halt.halt(exitCode, why);
+        }
     }
 
     private void gone(String why) {

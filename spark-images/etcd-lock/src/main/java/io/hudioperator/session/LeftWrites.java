@@ -5,7 +5,6 @@ import io.hudioperator.protocol.Liveness;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
@@ -141,15 +140,8 @@ final class LeftWrites {
 
     /** Whether a job with a smaller number is active, or a task of one still runs. */
     private boolean hasTasksBefore(int job) {
-        try {
-            driver.listenerBus().waitUntilEmpty(EVENTS_MILLIS); // events tell the tracker below which jobs are active
-        } catch (TimeoutException e) {
+        if (DriverEvents.OF_THIS_JVM.hasJobBefore(job, EVENTS_MILLIS)) {
             return true;
-        }
-        for (int active : driver.statusTracker().getActiveJobIds()) {
-            if (active < job) {
-                return true;
-            }
         }
         TaskScheduler scheduler = driver.taskScheduler();
         if (!(scheduler instanceof TaskSchedulerImpl)) {

@@ -5,14 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkContext;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
-import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 
 /**
  * Tracks which instants were written while an executor was lost. A task of a lost executor may
@@ -23,18 +18,18 @@ import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
     /** The number cannot be told. */
-    public static final long UNKNOWN = -1;
+    public static final long UNKNOWN = DriverEvents.UNKNOWN;
 
-    /** Of those whose end could not be told, so many are asked about with one release. */
-    private static final int ASKED_AGAIN = 100;
+    /**
+     * Of those whose end could not be told, so many are asked about with one release. The gateway
+     * reads each record before it lets it go, and the lock is held meanwhile.
+     */
+    private static final int ASKED_AGAIN = 10;
 
-    private static final String QUEUE = "hudi-operator";
-
-    private static final AtomicLong REPEATED = new AtomicLong();
-    /** Executors that the driver has lost since it began; Spark's own list forgets the oldest. */
-    private static final AtomicLong LOST = new AtomicLong();
+    private static final LongUnaryOperator NONE = wait -> 0;
 
     private static volatile SparkContext driver;
+    private static volatile LongUnaryOperator counted = NONE;
 
     private final Map<String, Long> atBegin = new ConcurrentHashMap<>();
     /** Completed instants whose records stand: the number was not known at their release. */
@@ -43,7 +38,7 @@ public final class LostExecutors {
     private final LongUnaryOperator lost;
 
     LostExecutors() {
-        this(LostExecutors::count);
+        this(wait -> counted.applyAsLong(wait));
     }
 
     /**
@@ -56,24 +51,23 @@ public final class LostExecutors {
 
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
     public static void drivenBy(SparkContext context) {
-        driver = context;
-        // a queue of its own: a full one drops events, and listeners of a program may be slow
-        context.listenerBus()
-                .addToQueue(
-                        new SparkListener() {
-                            @Override
-                            public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
-                                if (submitted.stageInfo().attemptNumber() > 0) {
-                                    REPEATED.incrementAndGet();
-                                }
-                            }
+        DriverEvents.OF_THIS_JVM.of(context);
+        // what runs in the driver ends with it
+        countedBy(context, context.isLocal() ? NONE : DriverEvents.OF_THIS_JVM::lost);
+    }
 
-                            @Override
-                            public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-                                LOST.incrementAndGet();
-                            }
-                        },
-                        QUEUE);
+    /** @param number as for the constructor */
+    static void countedBy(SparkContext context, LongUnaryOperator number) {
+        counted = number;
+        driver = context;
+    }
+
+    /**
+     * Whether this driver has lost an executor since it began, whose tasks may still write (F4).
+     * Also true when that cannot be told. The runtime has no other answer to this question (F559).
+     */
+    public static boolean lost(SparkContext asked) {
+        return asked == driver ? counted.applyAsLong(EVENTS_MILLIS) != 0 : !asked.isLocal();
     }
 
     /**
@@ -82,8 +76,8 @@ public final class LostExecutors {
      * the number cannot be told.
      */
     public static long recomputed() {
-        long lost = count(EVENTS_MILLIS);
-        return lost == UNKNOWN ? UNKNOWN : lost + REPEATED.get();
+        long lost = counted.applyAsLong(EVENTS_MILLIS);
+        return lost == UNKNOWN ? UNKNOWN : lost + DriverEvents.OF_THIS_JVM.repeated();
     }
 
     /**
@@ -124,7 +118,7 @@ public final class LostExecutors {
         }
         List<String> asked = new ArrayList<>(completed);
         kept.stream().sorted().limit(ASKED_AGAIN).forEach(asked::add);
-        long now = lost.applyAsLong(EVENTS_MILLIS);
+        long now = numberAtRelease();
         if (now == UNKNOWN) {
             kept.addAll(completed);
             return List.of();
@@ -133,27 +127,21 @@ public final class LostExecutors {
         return untouched(asked, now);
     }
 
+    /** Nothing that fails here keeps the lock (F561). Spark's code throws undeclared exceptions. */
+    private long numberAtRelease() {
+        try {
+            return lost.applyAsLong(EVENTS_MILLIS);
+        } catch (Exception e) {
+            System.err.println("whether an executor was lost is not known: " + e);
+            if (e instanceof InterruptedException) {
+                Thread.currentThread().interrupt();
+            }
+            return UNKNOWN;
+        }
+    }
+
     /** The records of these instants are gone. */
     void forget(List<String> instants) {
         atBegin.keySet().removeAll(instants);
-    }
-
-    /**
-     * Number of executors that this JVM's driver has lost since it began; 0 when there is no
-     * driver, or when the driver runs tasks itself.
-     */
-    private static long count(long waitMillis) {
-        SparkContext context = driver;
-        if (context == null || context.isLocal()) {
-            return 0;
-        }
-        try {
-            if (waitMillis > 0) {
-                context.listenerBus().waitUntilEmpty(waitMillis); // events count below
-            }
-        } catch (TimeoutException e) {
-            return UNKNOWN;
-        }
-        return LOST.get();
     }
 }

@@ -271,7 +271,7 @@ public final class Session {
             throw new HoodieException("cannot read table " + basePath + ": " + e.getMessage(), e);
         } finally {
             if (!entered) {
-                protocol.release(lock.token, List.of());
+                orEnds(() -> protocol.release(lock.token, List.of()));
             }
         }
     }
@@ -287,24 +287,47 @@ public final class Session {
             return;
         }
         lock.beginRelease();
-        if (!lock.unknown().isEmpty() || !lock.unanswered().isEmpty()) {
-            log.line("drain")
-                    .with("token", lock.token)
-                    .with("detail", lock.unknownInstants())
-                    .write(0, true);
-            lock.unanswered()
-                    .forEach(file -> System.err.println(
-                            "waiting before the lock is released: the store has not acknowledged " + file));
-            Pause.millis(liveness.durations().drain * 1000L); // the wait before release
-            lookUntilKnown(lock);
-        }
-        List<String> completed = lock.completed();
-        // when this throws, the lock may still be ours, and this process must not take it again
-        List<String> forgotten = instants.forgettable(completed);
-        protocol.release(lock.token, forgotten);
-        instants.released(completed, forgotten);
+        orEnds(() -> {
+            awaitAnswers(lock);
+            List<String> completed = lock.completed();
+            List<String> forgotten = instants.forgettable(completed);
+            protocol.release(lock.token, forgotten);
+            instants.released(completed, forgotten);
+        });
         held = null;
         turn.release();
+    }
+
+    /**
+     * Without a definite answer the lock may still be ours, and this process must not take it
+     * again. Everybody would wait for it until it has been held for too long, so this incarnation
+     * ends at once and is settled (F561).
+     */
+    private void orEnds(Runnable releasing) {
+        boolean released = false;
+        try {
+            releasing.run();
+            released = true;
+        } finally {
+            if (!released) {
+                liveness.keepsLock("the lock of table " + tableId + " was not released");
+            }
+        }
+    }
+
+    private void awaitAnswers(HeldLock lock) {
+        if (lock.unknown().isEmpty() && lock.unanswered().isEmpty()) {
+            return;
+        }
+        log.line("drain")
+                .with("token", lock.token)
+                .with("detail", lock.unknownInstants())
+                .write(0, true);
+        lock.unanswered()
+                .forEach(file -> System.err.println(
+                        "waiting before the lock is released: the store has not acknowledged " + file));
+        Pause.millis(liveness.durations().drain * 1000L); // the wait before release
+        lookUntilKnown(lock);
     }
 
     private void lookUntilKnown(HeldLock lock) {
@@ -316,7 +339,7 @@ public final class Session {
                             .with("instant", p.instant)
                             .with("detail", p.outcome().name())
                             .write(0, true);
-                } catch (IOException e) { // never decide on a failed listing (I11)
+                } catch (IOException | RuntimeException e) { // never decide on a failed listing (I11)
                     log.line("drained")
                             .with("instant", p.instant)
                             .with("detail", "cannot list: " + e.getMessage())

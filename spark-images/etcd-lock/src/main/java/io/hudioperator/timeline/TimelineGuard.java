@@ -209,7 +209,11 @@ public final class TimelineGuard {
                 return null;
             case COMPLETED:
                 return session.instants()
-                        .beforeCompleted(target.instant, target.completion, target.action, () -> length(path, lister));
+                        .beforeCompleted(
+                                target.instant,
+                                target.completion,
+                                target.action,
+                                () -> Uninterrupted.run(() -> length(path, lister)));
             default:
                 session.instants().requireHeldNow(what);
                 return null;

@@ -26,6 +26,7 @@ import io.hudioperator.support.FaultyEtcd;
 import io.hudioperator.support.TestTable;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
@@ -216,6 +217,31 @@ class AcquireTest {
         assertTrue(session.unresolved());
         assertFalse(session.close());
         assertFalse(table.acquire(session, 100));
+    }
+
+    /** F561: with its heartbeat the lock would stand until it has been held for too long. */
+    @Test
+    void whoCannotReleaseEnds() {
+        for (String role : List.of("writer", "agent")) {
+            Session session = table.session("ns." + role, Map.of("role", role));
+            assertTrue(table.acquire(session));
+            table.faults(session).refuse(FaultyEtcd.deletes(table.keys.lock()));
+            assertThrows(HoodieException.class, session::release);
+            assertEquals("FENCED", session.state());
+            assertEquals(List.of(15), table.halts, "an agent's other tables are not its concern");
+            table.etcd.delete("lock", 0); // as the operator does after a proof of death
+        }
+    }
+
+    /** F561: nobody knows of a lock that is given back before it was used. */
+    @Test
+    void whoCannotGiveBackEnds() {
+        Session session = table.session("ns.a");
+        table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> table.etcd.put(table.keys.clock(), "x"));
+        table.faults(session).refuse(FaultyEtcd.deletes(table.keys.lock()));
+        assertThrows(HoodieException.class, () -> table.acquire(session));
+        assertNotNull(table.lock());
+        assertEquals("FENCED", session.state());
     }
 
     @Test

@@ -1,8 +1,10 @@
 package io.hudioperator.session;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Which records of completed instants are deleted while executors are lost (F36). */
@@ -11,6 +13,11 @@ class LostExecutorsTest {
     private static final String SECOND = "20260101000000002";
     private long lost;
     private final LostExecutors executors = new LostExecutors(wait -> lost);
+
+    @AfterEach
+    void nothingIsCounted() {
+        LostExecutors.countedBy(null, wait -> 0);
+    }
 
     private List<String> release(String... completed) {
         List<String> forgotten = executors.forgettable(List.of(completed));
@@ -95,9 +102,32 @@ class LostExecutorsTest {
         }
         lost = 0;
         executors.begins(FIRST);
-        assertEquals(101, release(FIRST).size());
+        assertEquals(11, release(FIRST).size(), "the gateway reads each of them under the lock");
         executors.begins(FIRST);
-        assertEquals(101, release(FIRST).size());
+        assertEquals(11, release(FIRST).size());
+    }
+
+    /** F559: the one answer for Java and Python. */
+    @Test
+    void whatCannotBeToldCountsAsLost() {
+        for (long number : new long[] {0, 1, LostExecutors.UNKNOWN}) {
+            LostExecutors.countedBy(null, wait -> number);
+            assertEquals(number != 0, LostExecutors.lost(null), () -> number + " lost");
+        }
+    }
+
+    /** F561: Spark throws exceptions that it does not declare. */
+    @Test
+    void whateverFailsIsNotKnown() {
+        LostExecutors failing = new LostExecutors(wait -> wait == 0 ? 0 : LostExecutorsTest.<RuntimeException>thrown());
+        failing.begins(FIRST);
+        assertEquals(List.of(), failing.forgettable(List.of(FIRST)));
+        assertTrue(Thread.interrupted(), "the caller is told of the interrupt");
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Exception> long thrown() throws E {
+        throw (E) new InterruptedException("sleep interrupted");
     }
 
     @Test

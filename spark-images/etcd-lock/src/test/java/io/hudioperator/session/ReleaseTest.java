@@ -19,6 +19,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The lock is not released while a publication is unknown (F1, I1), on a store that sends in
@@ -46,6 +48,7 @@ class ReleaseTest {
 
     @AfterEach
     void close() {
+        LostExecutors.countedBy(null, wait -> 0);
         SlowStore.reset();
         table.close();
     }
@@ -104,16 +107,18 @@ class ReleaseTest {
         assertNull(table.instant(instant), "completed: recorded as a success");
     }
 
-    @Test
-    void aListingThatFailsDecidesNothing() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aListingThatFailsDecidesNothing(boolean declared) throws Exception {
         SlowStore.DIES.add(file);
         assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
-        SlowStore.listingFails = true;
+        SlowStore.listingFails = declared;
+        SlowStore.listingBreaks = !declared;
         Thread releasing = new Thread(session::release);
         releasing.start();
         Pause.millis(1800);
         assertNotNull(table.lock());
-        SlowStore.listingFails = false;
+        SlowStore.reset();
         releasing.join(10_000);
         assertNull(table.lock());
     }
@@ -157,6 +162,47 @@ class ReleaseTest {
         String later = instant + "_" + TestTable.time(50) + ".commit";
         assertCode(ErrorCode.TOKEN, assertThrows(IOException.class, () -> fs.create(SlowStore.path(table, later))));
         releasing.join(10_000);
+    }
+
+    /** F561: {@code query.stop()} interrupts the thread that commits. */
+    @Test
+    void anInterruptDoesNotKeepTheLock() throws IOException {
+        TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED);
+        LostExecutors.countedBy(null, new DriverEvents()::lost); // its events never come
+        Thread.currentThread().interrupt();
+        session.release();
+        assertTrue(Thread.interrupted(), "the caller is told of the interrupt");
+        assertNull(table.lock());
+        assertFalse(session.holdsLock());
+        assertEquals("Pending", table.state(instant), "an executor may have been lost");
+        LostExecutors.countedBy(null, wait -> 0);
+        commitsAnother();
+        assertNull(table.instant(instant));
+    }
+
+    private void commitsAnother() throws IOException {
+        assertTrue(table.acquire(session));
+        String second = TestTable.time(2);
+        fs.create(SlowStore.path(table, second + ".commit.requested")).close();
+        session.conflictsChecked(second);
+        String completed = second + "_" + TestTable.time(3) + ".commit";
+        TestTable.write(fs, SlowStore.path(table, completed), TestTable.COMPLETED);
+        session.release();
+        assertNull(table.instant(second));
+    }
+
+    /** F561: it would fail again and again, and the lock stay for as long. */
+    @Test
+    void anInterruptDoesNotReachTheListing() throws Exception {
+        SlowStore.DIES.add(file);
+        assertThrows(IOException.class, () -> TestTable.write(fs, SlowStore.path(table, file), TestTable.COMPLETED));
+        Thread releasing = new Thread(session::release);
+        releasing.setDaemon(true);
+        releasing.start();
+        releasing.interrupt();
+        releasing.join(10_000);
+        assertNull(table.lock());
+        assertEquals("Pending", table.state(instant));
     }
 
     @Test

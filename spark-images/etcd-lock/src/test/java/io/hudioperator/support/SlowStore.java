@@ -3,6 +3,7 @@ package io.hudioperator.support;
 import io.hudioperator.GuardedFileSystem;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.net.URI;
 import java.nio.file.Files;
@@ -34,6 +35,8 @@ public final class SlowStore extends RawLocalFileSystem {
     public static final List<String> ANSWERS_INTERRUPTS = new ArrayList<>();
 
     public static boolean listingFails;
+    /** With an exception that is not declared, as clients of stores throw them. */
+    public static boolean listingBreaks;
 
     @Override
     public void initialize(URI uri, Configuration conf) throws IOException {
@@ -66,6 +69,7 @@ public final class SlowStore extends RawLocalFileSystem {
 
     public static void reset() {
         listingFails = false;
+        listingBreaks = false;
         DIES.clear();
         STAYS_ON_THE_WIRE.clear();
         ANSWERS_INTERRUPTS.clear();
@@ -118,8 +122,14 @@ public final class SlowStore extends RawLocalFileSystem {
 
         @Override
         public org.apache.hadoop.fs.FileStatus[] listStatus(Path path) throws IOException {
+            if (Thread.currentThread().isInterrupted()) { // S3A, too, asks the store nothing then
+                throw new InterruptedIOException("interrupted");
+            }
             if (listingFails) {
                 throw new IOException("the store does not answer");
+            }
+            if (listingBreaks) {
+                throw new IllegalStateException("the connection pool is shut down");
             }
             return fs.listStatus(local(path));
         }
