@@ -394,6 +394,7 @@ def test_a_plan_that_was_withdrawn_serves_nobody() -> None:
     world.outcome = RuntimeFailure(FailureClass.WRITE_CONFLICT, "a writer was faster")
     assert world.consider(clustering=PERSON) == [("clustering", None)]
     assert world.record(kind)["result"] == "Postponed"
+    assert served(world, kind) == ("", [])
     world.patience(kind)
     world.outcome = Done(Result.COMPLETED, T1, "done")
     assert world.consider(clustering=PERSON) == [("clustering", None)]
