@@ -237,6 +237,10 @@ def _service_due(observed: Observed) -> bool:
     return any(tick is not None and tick - observed.now_ms <= QUIET_SECONDS * 1000 for tick in ticks)
 
 
+_DEADLINES = ("readyDeadlineSeconds", "commitDeadlineSeconds")
+"""Fields with a time of a running attempt that no event tells of."""
+
+
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     """True when what the writer does next follows from an event alone.
 
@@ -250,7 +254,8 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     if awaited.waits(status):  # also with a run that is over
         calm = awaited.comes_as_event(status)
     else:
-        calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
+        runs = conditions.is_true(status, "Running")
+        calm = conditions.is_true(status, "Finished") or (runs and not any(spec.get(field) for field in _DEADLINES))
         calm = calm or (scheduled and status.get("state") == WriterState.SCHEDULED)
     due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []
     due += [status.get("nextScheduleTime")] if scheduled else []

@@ -51,7 +51,11 @@ POLLED: Mapping[str, str] = {
 }
 """Reasons of waits that something ends of which no event tells, and what."""
 
-_CONDITION = {WriterState.WAITING: "Admitted", WriterState.RETRYING: "Admitted", WriterState.STALLED: "Stalled"}
+_CONDITION = {
+    WriterState.WAITING: "Admitted",
+    WriterState.RETRYING: "Admitted",
+    WriterState.STALLED: WriterState.STALLED.value,
+}
 """States of writers that start nothing now, and the condition with the reason."""
 
 

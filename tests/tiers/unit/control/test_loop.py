@@ -164,6 +164,9 @@ def test_a_quiet_table_is_looked_at_ever_less_often() -> None:
     assert not is_quiet(observed(writers=[waiting])), "its next attempt has a time"
     assert is_quiet(observed(writers=[finished]))
     assert is_quiet(observed(writers=[running, finished])), "F262: nothing is polled that comes with an event"
+    for field in ("readyDeadlineSeconds", "commitDeadlineSeconds"):
+        assert not is_quiet(observed(writers=[{**running, "spec": {field: 60}}])), "no event tells of a deadline"
+        assert is_quiet(observed(writers=[{**finished, "spec": {field: 60}}]))
     for minutes, quiet in ((4, False), (5, True)):
         tick = conditions.rfc3339(minutes * 60_000)
         scheduled = {

@@ -56,7 +56,7 @@ def test_every_section_of_the_values_is_asked_for() -> None:
     template = (folder / "templates/values-complete.yaml").read_text(encoding="utf-8")
     asked = re.findall(r'"([\w.]+)"', template.partition("$sections := list")[2].partition("}}")[0])
     values = yaml.safe_load((folder / "values.yaml").read_text(encoding="utf-8"))
-    of_people = {"resources", "labels", "annotations"}
+    of_people = {"resources", "labels", "annotations", "driverAnnotations"}
     """A person may take one of them away."""
     found = {name for name, of in values.items() if of and isinstance(of, dict)} - of_people
     inner = {f"{name}.{key}" for name in found for key, of in values[name].items() if of and isinstance(of, dict)}

@@ -59,6 +59,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "coredns",
         "pause",
         "gitops-check",
+        "spark-operator",
         "helm",
         "versitygw",
         "fake-gcs-server",
