@@ -50,7 +50,7 @@ ORDERS: Mapping[str, Order] = {"Maven": MavenVersion, "PyPI": PypiVersion, "Go":
 DECISIONS = {
     "upgraded": "the image has a version in which it is fixed",
     "removed": "the jar is not in the image",
-    "unreachable": "the part is in the image, and nothing calls the code in question with input of others",
+    "unreachable": "the part is in the image; as far as names tell, nothing calls the code in question with input of others",
     "open": "it can be reached, or nobody could show that it cannot",
 }
 
@@ -356,6 +356,13 @@ def page(databases: Iterable[Mapping[str, str]], entries: Iterable[Entry]) -> st
             f"{len(entries)} parts with {number} vulnerabilities whose range of versions includes a version that the "
             "images have, or had. A writer's own program may call anything that is in the image, with the rights of "
             "its pod; that is not counted as a way to reach it. How parts are pinned: [supply chain](supply-chain.md)."
+        ),
+        "",
+        _wrapped(
+            "How sure this is: *unreachable* rests on names. No class outside of the part names the code in question, or "
+            "a setting that users cannot make would have to. Paths of calls were not followed. Ranges of versions that "
+            "are newer than the copy of 2024-12-16 were entered by hand from release notes and advisories, and were not "
+            "checked against a second source."
         ),
         "",
         "| database | state | what was read |",
