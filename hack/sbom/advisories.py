@@ -50,7 +50,8 @@ ORDERS: Mapping[str, Order] = {"Maven": MavenVersion, "PyPI": PypiVersion, "Go":
 DECISIONS = {
     "upgraded": "the image has a version in which it is fixed",
     "removed": "the jar is not in the image",
-    "unreachable": "the part is in the image; as far as names tell, nothing calls the code in question with input of others",
+    "unreachable": "the part is in the image; as far as names tell, nothing calls the code in question with input of "
+    "others",
     "open": "it can be reached, or nobody could show that it cannot",
 }
 
@@ -359,10 +360,10 @@ def page(databases: Iterable[Mapping[str, str]], entries: Iterable[Entry]) -> st
         ),
         "",
         _wrapped(
-            "How sure this is: *unreachable* rests on names. No class outside of the part names the code in question, or "
-            "a setting that users cannot make would have to. Paths of calls were not followed. Ranges of versions that "
-            "are newer than the copy of 2024-12-16 were entered by hand from release notes and advisories, and were not "
-            "checked against a second source."
+            "How sure this is: *unreachable* rests on names. No class outside of the part names the code in question, "
+            "or a setting that users cannot make would have to. Paths of calls were not followed. Ranges of versions "
+            "that are newer than the copy of 2024-12-16 were entered by hand from release notes and advisories, and "
+            "were not checked against a second source."
         ),
         "",
         "| database | state | what was read |",
