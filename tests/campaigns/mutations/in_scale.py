@@ -122,7 +122,7 @@ SCALE = (
         "running-is-polled",
         "F262",
         "a table whose writers run is looked at every 15 s",
-        o("control/loop", ' or (runs and not any(spec.get(field) for field in _DEADLINES))'),
+        o("control/loop", " or (runs and not any(spec.get(field) for field in _DEADLINES))"),
         f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
     ),
     mutation(
