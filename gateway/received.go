@@ -62,8 +62,8 @@ const (
 	messageHead = 5
 	// What a stream costs beside bytes: two goroutines and what grpc knows of it.
 	streamBytes = 16 << 10
-	// A namespace with less holds nothing that could be the reason.
-	leastHeld     = 4 << 20
+	// grpc makes room for a stream again when so much of it was read: an honest one counts as much.
+	readBytes     = 16 << 10
 	reliefPause   = 100 * time.Millisecond
 	collectPause  = 500 * time.Millisecond
 	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -216,13 +216,17 @@ func (s *sent) add(bytes []byte, padded bool) {
 // room for again. It makes room in steps, and for a long message before that has come.
 func (s *sent) held() int64 { return max(s.begun, s.received-s.granted) + streamBytes }
 
-func (c *client) held() (bytes int64) {
+// unread is what it holds for certain.
+func (s *sent) unread() int64 { return max(s.begun, s.received-s.granted-readBytes, 0) }
+
+func (c *client) held() (bytes, unread int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, stream := range c.streams {
 		bytes += stream.held()
+		unread += stream.unread()
 	}
-	return bytes
+	return bytes, unread
 }
 
 // frames reads the heads of HTTP/2's frames out of a connection's bytes, however these are cut.
@@ -265,40 +269,47 @@ func (f *frames) each(bytes []byte, see func(f *frames, part []byte, first bool)
 	}
 }
 
-// heaviest is who holds most, how much that is, and the connection of theirs that holds most.
-func (c *crowd) heaviest() (who string, held int64, most *client, own int64) {
+// heaviest is who has most that is not read, or, where nobody has any, who holds most; the connection of
+// theirs that has most, and what that and all of them hold.
+func (c *crowd) heaviest() (who string, most *client, own, all int64) {
 	c.mu.Lock()
-	all := make([]*client, 0, len(c.members))
+	members := make([]*client, 0, len(c.members))
 	for member := range c.members {
-		all = append(all, member)
+		members = append(members, member)
 	}
 	c.mu.Unlock()
-	of, one, largest := map[string]int64{}, map[string]*client{}, map[string]int64{}
-	for _, member := range all {
-		bytes, name := member.held(), *member.who.Load()
-		of[name] += bytes
-		if bytes >= largest[name] {
-			one[name], largest[name] = member, bytes
+	type weight struct{ unread, held int64 }
+	more := func(a, b weight) bool { return a.unread > b.unread || (a.unread == b.unread && a.held > b.held) }
+	of, one, largest := map[string]weight{}, map[string]*client{}, map[string]weight{}
+	for _, member := range members {
+		held, unread := member.held()
+		all += held
+		this, name := weight{unread, held}, *member.who.Load()
+		of[name] = weight{of[name].unread + unread, of[name].held + held}
+		if one[name] == nil || more(this, largest[name]) {
+			one[name], largest[name] = member, this
 		}
 	}
-	for name, bytes := range of {
-		if bytes > held {
-			who, held = name, bytes
+	heaviest := weight{}
+	for name, total := range of {
+		if more(total, heaviest) {
+			who, heaviest = name, total
 		}
 	}
-	return who, held, one[who], largest[who]
+	return who, one[who], largest[who].held, all
 }
 
-// relieve closes connections until so many bytes are free; it returns how many it could find.
+// relieve closes connections until so many bytes are free; it returns how many it could find. Where all
+// that was sent is far less, that is not the reason, and nobody gives way.
 func (c *crowd) relieve(bytes int64) (freed int64) {
 	for freed < bytes {
-		who, held, most, own := c.heaviest()
-		if most == nil || held < leastHeld {
+		who, most, own, all := c.heaviest()
+		if most == nil || all < (bytes-freed)/2 {
 			return freed
 		}
 		c.closed.Add(1)
-		c.log.Warn("connection closed", "why", "this process needs memory, and nobody holds more of it than "+who,
-			"bytes", held, "of the connection", own)
+		c.log.Warn("connection closed", "why", "this process needs memory, and nobody has sent more that is not read than "+who,
+			"bytes", own, "of all", all)
 		// Not by TLS, which would say goodbye to a peer that may not read.
 		c.forget(most)
 		_ = most.raw.Close()

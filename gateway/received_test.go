@@ -149,7 +149,8 @@ func (c *crowd) total() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for member := range c.members {
-		bytes += member.held()
+		held, _ := member.held()
+		bytes += held
 	}
 	return bytes
 }
@@ -221,9 +222,12 @@ func TestWhatIsReadIsNotCounted(t *testing.T) {
 	if held := many.held(); held > 16<<10+streamBytes {
 		t.Errorf("a heartbeat of 1,000 messages holds %d bytes", held)
 	}
+	if unread := many.unread(); unread != 0 {
+		t.Errorf("a heartbeat has %d bytes that nobody has read", unread)
+	}
 }
 
-// The namespace that holds most gives way, connection by connection; one that holds little never does.
+// The namespace that has sent most that is not read gives way, connection by connection.
 func TestWhoHoldsMostGivesWay(t *testing.T) {
 	g, tokens, address := withCrowd(t)
 	fill := func(namespace, pod string, calls int) *slow {
@@ -249,13 +253,49 @@ func TestWhoHoldsMostGivesWay(t *testing.T) {
 	}
 	g.crowd.relieve(1)
 	eventually(t, "who holds most now stays", alone.ended)
-	g.crowd.relieve(1 << 40)
+	g.crowd.relieve(1)
 	eventually(t, "the last one that is large stays", one.ended)
+	g.crowd.relieve(1 << 30)
 	if small.ended() {
-		t.Error("who holds little gives way")
+		t.Error("who holds little gives way, though that cannot be the reason")
 	}
 	if closed := g.crowd.closed.Load(); closed != 3 {
 		t.Errorf("%d connections are counted as closed", closed)
+	}
+}
+
+// However many namespaces share it: there is no amount that each may hold.
+func TestManyNamespacesGiveWayOneByOne(t *testing.T) {
+	g, tokens, address := withCrowd(t)
+	begun := func(namespace string, calls int) *slow {
+		made := newSlow(t, address, tokenOf(t, tokens, namespace, "p"))
+		for range calls {
+			if _, err := made.begin("/etcdserverpb.KV/Txn", 300<<10, 16<<10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return made
+	}
+	honest := begun("ours", 1)
+	var others []*slow
+	for namespace := range 30 {
+		others = append(others, begun(fmt.Sprint("theirs-", namespace), 3))
+	}
+	eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= 91*300<<10 })
+	if freed := g.crowd.relieve(20 << 20); freed < 20<<20 {
+		t.Errorf("%d bytes are freed", freed)
+	}
+	eventually(t, "too few give way", func() bool {
+		left := 0
+		for _, other := range others {
+			if !other.ended() {
+				left++
+			}
+		}
+		return left <= 10
+	})
+	if honest.ended() {
+		t.Error("who has sent least gives way")
 	}
 }
 

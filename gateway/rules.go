@@ -807,13 +807,18 @@ func (r *rules) releases(ctx context.Context, s subject, table string, in branch
 	if len(answers[0].Kvs) > 0 {
 		gone = answers[0].Kvs[0].CreateRevision
 	}
-	if created < gone {
+	switch {
+	case created <= 0, created > gone, created == gone && len(answers[0].Kvs) == 0:
+		// 0 is the comparison for no lock; a larger one may be that of another one's, later.
+		return denied("no lock of table %s has the create revision %d", table, created)
+	case created < gone:
 		return nil
 	}
-	if len(answers[0].Kvs) == 0 {
-		return denied("no lock of table %s has the create revision %d", table, created)
+	told, err := registrationIn(answers[0].Kvs[0].Value)
+	if err != nil {
+		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
 	}
-	return r.ownsValue(ctx, s, table, key)
+	return r.owns(ctx, s, table, told.Inc)
 }
 
 // ---- leases: the upper bits of an id are the pod's, so that each replica recognizes it

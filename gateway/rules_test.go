@@ -397,6 +397,8 @@ func TestALockThatIsGoneMayBeReleasedAgain(t *testing.T) {
 		{"one that is older than another's", "inc-2", []*pb.Compare{createdAt(storedAt - 2)}, codes.OK},
 		{"another's", "inc-2", []*pb.Compare{createdAt(storedAt)}, codes.PermissionDenied},
 		{"one that may come", "inc-2", []*pb.Compare{createdAt(storedAt + 1)}, codes.PermissionDenied},
+		{"one that may come after its own", "inc-1", []*pb.Compare{createdAt(storedAt + 1)}, codes.PermissionDenied},
+		{"while there is none", "inc-2", []*pb.Compare{createdAt(0)}, codes.PermissionDenied},
 		{"whatever stands", "inc-2", nil, codes.PermissionDenied},
 		{"none", "", []*pb.Compare{createdAt(storedAt)}, codes.OK},
 		{"none, and one that may come", "", []*pb.Compare{createdAt(storedAt + 1)}, codes.PermissionDenied},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from hudi_kubectl.screen import Screen, printable, wants_colour
 from hudi_kubectl.streamer.given import Places
 from hudi_kubectl.streamer.work import Wishes
 
+UNREAD = 141
+"""Exit code when nobody reads the output to its end."""
 _CONNECTION = ("kubeconfig", "context", "cluster", "user", "as", "as-group", "server", "token", "request-timeout")
 """Flags of kubectl that are handed on to it."""
 _NAMED: dict[str, tuple[str, bool, bool]] = {
@@ -305,7 +308,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # 1 of an audit says that the table is not as it should be, and nobody has looked.
         return auditing.UNKNOWN if said.command == "audit" else 1
     except BrokenPipeError:
-        return 0
+        # As of a program that SIGPIPE has ended. What is not written yet would raise it once more.
+        if (out := sys.__stdout__) is not None and out is sys.stdout:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return UNREAD
 
 
 def _import(said: argparse.Namespace, job: Sequence[str]) -> int:

@@ -170,7 +170,7 @@ def audit(kubectl: Kubectl, screen: Screen, name: str, wanted: Wanted) -> int:
             code = _followed(there, screen, called, wanted)
         except KeyboardInterrupt:
             code = INTERRUPTED
-        except Failed:
+        except BaseException:  # also an output that nobody reads any more
             _deleted(there, screen, called, is_sure=False)
             raise
         _deleted(there, screen, called, is_sure=True)

@@ -72,13 +72,24 @@ def _ended(thing: Thing) -> Seen:
         running = [f"{count} writer{'' if count == 1 else 's'}"] if count else []
     if running or not thing.looked_at:
         return Seen(f"waits for {running[0]} to end" if running else "the operator has not looked at it yet")
+    if isinstance(thing, Writer):
+        return Seen("its attempt has ended", is_over=True)
+    # An attempt has ended in status before its process is proven dead.
+    dead = [str(one.get("attempt") or one.get("incarnation")) for one in thing.status.get("settling") or []]
+    if dead:
+        return Seen(f"waits for {dead[0]}, which has died, to be settled")
     return Seen("nothing of it runs any more", is_over=True)
 
 
 def _runs(thing: Thing) -> Seen:
     ready = thing.condition("Ready")
     said = f"Ready is {ready.get('status', 'Unknown')}, {ready.get('reason', 'no reason')}"
-    return Seen(said, is_over=thing.looked_at and ready.get("status") == "True")
+    if not thing.looked_at:
+        return Seen("the operator has not looked at it yet")
+    if thing.condition("Stalled").get("status") == "True":
+        return Seen(f"{said}: {thing.condition('Stalled').get('message', '')}", is_over=True, is_well=False)
+    # A writer of a suspended table is Ready, as it should be, and does not go on.
+    return Seen(said, is_over=ready.get("status") == "True" and ready.get("reason") != "Suspended")
 
 
 def restart(kubectl: Kubectl, screen: Screen, name: str, how: How) -> int:
@@ -224,6 +235,10 @@ def _restore_of(to: str, word: str) -> Callable[[Thing], Seen]:
 
 
 # ---------------------------------------------------------------- services and the metadata table
+CLUSTERED_AFTER = 20
+"""Commits after which a clustering without a trigger of its own runs (`AFTER_COMMITS`)."""
+
+
 def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) -> int:
     """Run a table service once, now: a new runNonce."""
     kind = SERVICES[kind]
@@ -241,7 +256,11 @@ def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) ->
                 f"spec.type of HudiTable {thing.name} is {thing.spec.get('type', 'CopyOnWrite')}: only a MergeOnRead "
                 "table has log files to compact"
             )
-        return {(SPEC, "services", kind, "runNonce"): word}
+        asked: dict[tuple[str, ...], Any] = {(SPEC, "services", kind, "runNonce"): word}
+        if kind == "clustering" and not set(section or {}) - {"enabled"}:
+            # With nothing but a runNonce it would run on demand alone: what runs by itself goes on.
+            asked[SPEC, "services", kind, "afterCommits"] = CLUSTERED_AFTER
+        return asked
 
     changed = change(kubectl, table, fields, how)
     told(screen, changed, how, f": {kind} is asked for, once (spec.services.{kind}.runNonce: {word})")
@@ -432,7 +451,8 @@ def attest(
             f"pod {pod}: nothing of HudiTable {table.name} waits for proof of its end (it waits for {listed}); "
             "--force attests it all the same"
         )
-    if raw is not None and not how.force and _lives(raw):
+    lives = raw is not None and _lives(raw)
+    if raw is not None and not how.force and lives:
         raise Failed(
             f"pod {pod} is Ready, says the kubelet of node {raw['spec'].get('nodeName')}: only of a pod that has "
             "ended can it be attested; --force attests it all the same"
@@ -459,7 +479,9 @@ def attest(
     fields(table)
     confirm(
         f"You say, as {word['attestedBy']}, that pod {pod} (uid {uid}) on node {node} has ended and cannot write any "
-        "more. If it still can, rows of commits may be lost.",
+        "more. If it still can, rows of commits may be lost."
+        + (" **The kubelet says that it is Ready.**" if lives else "")
+        + ("" if pod in awaited else " Nothing waits for proof of its end."),
         how,
     )
     changed = change(kubectl, table, fields, how)

@@ -27,6 +27,7 @@ from hudi_operator.plan.core.ownership import has_role
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
+_REMEMBERED = 4096
 _MADE_HERE = ",".join(f"{name}={value}" for name, value in naming.MANAGED.items())
 
 
@@ -47,6 +48,8 @@ class DriverBindings:
         self._check_leader = check_leader
         self._logged = logged
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._looked: set[Key] = set()
+        """Names without a HudiTable for which this was done since one of that name was deleted."""
 
     async def apply(self, manifest: JsonDict) -> None:
         """Apply an object; a RoleBinding when none of its namespace is being deleted.
@@ -68,32 +71,44 @@ class DriverBindings:
         Whether there was one. ``going``: uid of the HudiTable that goes next, which counts no more;
         empty: none. Raises Retryable. What the operator may not read or delete stays.
         """
+        if going:
+            self._looked.discard(key)
+        elif key in self._looked:
+            return False
         try:
-            async with self._lock(key[0]):
-                deleted = await self._delete_unused(key[0], role, going)
+            deleted = await self._delete_unused(key[0], role, going)
         except Fatal as error:
             # Rights of an earlier chart: a person deletes them. A HudiTable goes all the same.
             if self._logged.due((key, "RoleBinding")):
                 LOG.warning("%s: RoleBindings of accounts stay: %s", "/".join(key), error)
             return False
+        if not going:
+            if len(self._looked) >= _REMEMBERED:
+                self._looked.clear()
+            self._looked.add(key)
         if deleted:
             LOG.info("%s: nothing uses RoleBindings %s: deleted", "/".join(key), ", ".join(deleted))
         return bool(deleted)
 
     async def _delete_unused(self, namespace: str, role: str, going: str) -> list[str]:
+        # Most often there is nothing to do: that keeps nobody waiting, and nothing is forgotten.
+        if not await self._unused(namespace, role, going):
+            return []
+        async with self._lock(namespace):
+            self._applied.forget(namespace)
+            unused = await self._unused(namespace, role, going)
+            for name, uid in unused:
+                self._check_leader()
+                await self._kubernetes.delete("RoleBinding", namespace, name, uid=uid)
+        return [name for name, _ in unused]
+
+    async def _unused(self, namespace: str, role: str, going: str) -> list[tuple[str, str]]:
+        """Name and uid of each binding of an account that nothing uses."""
         found = await self._kubernetes.list_objects("RoleBinding", namespace, labels=_MADE_HERE)
         bound = {account: one["metadata"] for one in found if (account := bound_account(one, role))}
-        if not bound:
-            return []
-        self._applied.forget(namespace)
-        used = await self._used(namespace, going)
-        deleted = []
-        for account in sorted(bound.keys() - used if used is not None else ()):
-            name, uid = bound[account]["name"], bound[account]["uid"]
-            self._check_leader()
-            await self._kubernetes.delete("RoleBinding", namespace, name, uid=uid)
-            deleted.append(name)
-        return deleted
+        used = await self._used(namespace, going) if bound else None
+        free = sorted(bound.keys() - used) if used is not None else []
+        return [(bound[account]["name"], bound[account]["uid"]) for account in free]
 
     async def _used(self, namespace: str, going: str) -> set[str] | None:
         """Accounts that are in use. None: unknown, and nothing is deleted (I11)."""

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -126,6 +127,9 @@ class Services(LongTask):
             if any(SERVICE_ACTIONS[action] is kind for action in mine.values()):
                 continue
             record = _record(records, kind)
+            if (ended := _ended_unseen(record, timeline)) is not None:
+                self._begin(partial(self._save, kind, ended))
+                return
             request = ServiceRequest.known(requests.get(request_id(RequestKind.SERVICE, kind)))
             commits, left_out = self._commits(timeline, records, kind), len(self._actions.backoff.partitions(now))
             if why := due(service, record, commits=commits, request=request, now_ms=now, left_out=left_out):
@@ -312,6 +316,22 @@ def _served(record: ServiceDone, asked: Asked) -> ServiceDone:
     known = tuple(run for run in record.runs if run != asked.run)
     runs = (*known, asked.run)[-KEPT_RUNS:] if asked.run else record.runs
     return replace(record, nonce=asked.nonce or record.nonce, runs=runs, asked=None)
+
+
+def _ended_unseen(record: ServiceDone, timeline: tl.Timeline) -> ServiceDone | None:
+    """The record of a run whose instant is completed, and which nobody has recorded as such.
+
+    Its agent ended in between, or did not hear from the store. None: there is no such run. The
+    instant of a record is that of its own run, or empty.
+    """
+    asked = record.asked
+    if asked is None or record.instant <= asked.up_to or record.result in (None, Result.COMPLETED):
+        return None
+    found = timeline.get(record.instant)
+    if found is None or found.pending:
+        return None
+    served = replace(_served(record, asked), up_to=asked.up_to)
+    return replace(served, result=Result.COMPLETED, message="", failures=0, retry_at_ms=0)
 
 
 def _planned_for(record: ServiceDone, instant: str) -> ServiceDone:

@@ -22,14 +22,14 @@ IDENTITIES = (
         "a-repeated-release-is-denied",
         "F563",
         "a process whose release had no answer takes itself for the owner of the lock for ever",
-        g("rules", "	if created < gone {", "	if created < min(gone, 0) {"),
+        g("rules", "	case created < gone:", "	case created < min(gone, 0):"),
         _GO,
     ),
     mutation(
         "any-lock-is-released",
         "F563 I1",
         "a pod that guesses a revision deletes the lock of another one",
-        g("rules", "	if created < gone {", "	if created != gone {"),
+        g("rules", "	case created <= 0, created > gone, created == gone", "	case created < 0, created == gone"),
         _GO,
     ),
     mutation(
@@ -50,7 +50,7 @@ IDENTITIES = (
         "anybody-gives-way",
         "F549",
         "who holds little loses the connection of its heartbeat to those who fill the gateway",
-        g("received", "if bytes > held {", "if held == 0 || bytes < held {"),
+        g("received", "\t\tif more(total, heaviest) {", '\t\tif who == "" || more(heaviest, total) {'),
         _GO,
     ),
     mutation(

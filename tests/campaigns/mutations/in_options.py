@@ -315,6 +315,13 @@ OPTIONS = (
         f"{HOSTILE}::test_an_attack",
     ),
     mutation(
+        "the-log-is-configured-by-users",
+        "F565",
+        "a variable of a driver names a configuration of Log4j on the network",
+        o("api/pod_settings", "|LOG4J_.*", ""),
+        f"{HOSTILE}::test_an_attack",
+    ),
+    mutation(
         "any-variable-is-a-users",
         "F131",
         "a variable of a pod names code that a shell, the loader or a JVM runs",

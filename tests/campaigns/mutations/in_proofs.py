@@ -222,8 +222,8 @@ PEOPLE = (
         "kubectl hudi takes a person's word for the death of a pod that its kubelet calls ready",
         Edit(
             "operator/hudi_kubectl/verbs.py",
-            "if raw is not None and not how.force and _lives(raw):",
-            "if raw is not None and how.force and _lives(raw):",
+            "if raw is not None and not how.force and lives:",
+            "if raw is not None and how.force and lives:",
         ),
         "tests/tiers/unit/kubectl/test_verbs.py::test_a_pod_that_lives_is_not_attested",
     ),

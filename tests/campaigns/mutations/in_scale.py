@@ -16,6 +16,13 @@ ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
     mutation(
+        "each-name-asks-for-all",
+        "F566",
+        "a HudiWriter without a HudiTable has its whole namespace listed every 15 s",
+        o("control/driver_bindings", "            self._looked.add(key)\n", "            pass\n"),
+        "tests/tiers/unit/control/test_driver_bindings.py::test_a_name_without_a_table_is_looked_after_once",
+    ),
+    mutation(
         "an-election-ends-with-one-round",
         "F514",
         "a replica whose API server has answered nonsense once never leads again",

@@ -15,6 +15,24 @@ _DEADLINES = "tests/tiers/unit/plan/writers/test_deadlines.py"
 
 TENDING = (
     mutation(
+        "what-completed-unseen-runs-again",
+        "F567",
+        "a clustering whose agent ended behind its completion rewrites everything a second time",
+        a(
+            "services/services",
+            "    if found is None or found.pending:\n        return None\n    served",
+            "    if found is not None:\n        return None\n    served",
+        ),
+        f"{RUNTIME}/services/test_service_runner.py::test_a_run_that_completed_unseen_has_served_who_asked_for_it",
+    ),
+    mutation(
+        "the-last-nonce-is-told",
+        "F568",
+        "a wait for a runNonce that is set again never ends",
+        o("plan/agent/table_services", "if service.run_nonce and service.run_nonce in record.runs:", "if False:"),
+        "tests/tiers/unit/plan/agent/test_service_requests.py::test_a_person_asks_for_a_run",
+    ),
+    mutation(
         "a-clean-asks-nobody",
         "F464 I13",
         "a clean is planned without a look at the writes that are pending",

@@ -76,7 +76,7 @@ ZOMBIES = (
         "beside a slow listener of a program no loss can be told at any commit",
         j(
             "DriverEvents",
-            "context.listenerBus().addToQueue(this, QUEUE);",
+            "context.listenerBus().addToQueue(listener, QUEUE);",
             "context.listenerBus().addToSharedQueue(this);",
         ),
         "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",

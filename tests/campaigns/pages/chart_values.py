@@ -145,7 +145,9 @@ def readme() -> str:
     lines.append(
         "`helm upgrade` upgrades the CRDs, too (`crds.enabled`). Give it your values again, or use "
         "`--reset-then-reuse-values`: `--reuse-values` leaves out what a newer chart has new, and is "
-        "refused then. `helm uninstall` keeps the CRDs with all tables and writers (`crds.keep`), etcd's volumes and "
+        "refused then. Either way set `images.tag` to images of the new release: a tag that was set before stays, and "
+        "the chart of one release does not run with images of another. "
+        "`helm uninstall` keeps the CRDs with all tables and writers (`crds.keep`), etcd's volumes and "
         "the Secrets with its certificates; data of tables is never deleted. "
         "Delete HudiWriters and HudiTables before the operator: without it their finalizers stay. "
         "`docs/operate/uninstall.md` of the project says how they are removed."

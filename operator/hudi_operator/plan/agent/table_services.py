@@ -107,6 +107,13 @@ def status(view: View, report: TimelineReport) -> dict[str, ServiceStatus]:
     return {s.kind: _of(view, s, report) for s in view.table.services}
 
 
+def _executed(service: Service, record: ServiceDone) -> str:
+    """The spec's runNonce if it was served, even before another one; else the last that was."""
+    if service.run_nonce and service.run_nonce in record.runs:
+        return service.run_nonce
+    return record.runs[-1] if record.runs else ""
+
+
 def _of(view: View, service: Service, report: TimelineReport) -> ServiceStatus:
     record, shown = _record(view, service.kind), ServiceStatus()
     if record.result is not None:
@@ -117,7 +124,7 @@ def _of(view: View, service: Service, report: TimelineReport) -> ServiceStatus:
             last_time=conditions.rfc3339(record.at_ms),
             last_instant=record.instant,
             failures=record.failures if outcome != Result.RUNNING else 0,
-            executed_nonce=record.runs[-1] if record.runs else "",
+            executed_nonce=_executed(service, record),
         )
     if service.schedule is not None and not services.problem((service,)):
         shown = shown.but(next_time=_time(service.schedule.next(view.now_ms)))

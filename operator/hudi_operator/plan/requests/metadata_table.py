@@ -86,7 +86,7 @@ def status(view: View) -> MetadataTableStatus | None:
     word = unfinished(view)
     if record.result is None and not word:
         return None
-    other = word and record.nonce != word
+    other = record.nonce != wanted(view).nonce
     shown = MetadataTableStatus(
         wanted=wanted(view).nonce,
         outcome=str((None if other else record.result) or Result.PENDING),

@@ -261,7 +261,12 @@ def test_a_table_that_is_made_at_that_moment_has_its_binding() -> None:
         assert ports.changes == [("apply", LAKE)], "once it is known to be there"
         begun: list[asyncio.Task[Any]] = []
 
+        asked: list[int] = []
+
         def meanwhile() -> None:
+            asked.append(1)
+            if len(asked) != 2:  # what is asked first decides nothing
+                return
             ports.table("orders", "lake")
             begun.append(asyncio.create_task(executor.perform(("ns", "orders"), SEEN, ensure)))
 
@@ -272,3 +277,53 @@ def test_a_table_that_is_made_at_that_moment_has_its_binding() -> None:
     asyncio.run(both())
     assert ports.changes[1:] == [("delete", LAKE), ("delete", OTHER), ("apply", LAKE)]
     assert LAKE in ports.bindings
+
+
+def test_a_name_without_a_table_is_looked_after_once() -> None:
+    """Such a look comes every 15 s while a HudiWriter names a HudiTable that is not there."""
+    ports, told = Namespace(), AppliedObjects()
+    ports.table("orders", "lake")
+    made = act.Ensure(_bindings()[LAKE])
+    made.manifest["metadata"].pop("uid")
+    asked: list[int] = []
+    ports.meanwhile = lambda: asked.append(1)
+
+    async def looks() -> None:
+        executor = _executor(ports, told)
+        await executor.perform(("ns", "orders"), SEEN, act.Plan("", (made,)))
+        del ports.bindings[OTHER]
+        for _ in range(5):
+            await executor.perform(("ns", "missing"), SEEN, act.Plan("", (UNBIND,)))
+        await executor.perform(("ns", "orders"), SEEN, act.Plan("", (made,)))
+
+    asyncio.run(looks())
+    assert ports.changes == [("apply", LAKE)], "what is known to be there is not forgotten"
+    assert len(asked) == 1
+
+
+def test_nobody_waits_for_the_question_who_uses_an_account() -> None:
+    ports, told = Namespace(), AppliedObjects()
+    ports.table("orders", "lake")
+    del ports.bindings[OTHER]
+    made = act.Ensure(_bindings()[LAKE])
+    made.manifest["metadata"].pop("uid")
+    held: list[asyncio.Event] = []
+
+    async def both() -> None:
+        held.append(asyncio.Event())
+        pods = ports.pods
+
+        async def slow(namespace: str, *, labels: str) -> list[PodFacts]:
+            await held[0].wait()
+            return await pods(namespace, labels=labels)
+
+        ports.pods = slow  # type: ignore[method-assign]
+        executor = _executor(ports, told)
+        asks = asyncio.create_task(executor.perform(("ns", "missing"), SEEN, act.Plan("", (UNBIND,))))
+        await asyncio.sleep(0.01)
+        await asyncio.wait_for(executor.perform(("ns", "orders"), SEEN, act.Plan("", (made,))), 5)
+        held[0].set()
+        await asks
+
+    asyncio.run(both())
+    assert ports.changes == [("apply", LAKE)]

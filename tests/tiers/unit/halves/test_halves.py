@@ -658,7 +658,7 @@ def test_a_killed_writer_is_settled_by_both(outcome: Outcome, monkeypatch: pytes
         return outcome, instant
 
     monkeypatch.setattr(settling, "look_and_roll_back", look)
-    monkeypatch.setattr(settling.Listing, "of", lambda *_: None)
+    monkeypatch.setattr(settling.Listing, "of", lambda *_, **__: None)
     monkeypatch.setattr(settling, "sweep", lambda *_: None)
     monkeypatch.setattr(settling, "sweep_unnamed", lambda *_: None)
     settlers: dict[str, Settler] = {}

@@ -186,6 +186,17 @@ def test_the_job_is_gone_after_an_error() -> None:
     assert not cluster.left()
 
 
+def test_the_job_is_gone_when_nobody_reads_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unread() -> None:
+        raise BrokenPipeError
+
+    cluster = Cluster(logging=unread)
+    monkeypatch.setattr(plugin, "Kubectl", lambda *_, **__: cluster)
+    assert plugin.main(["audit", "flights"]) == plugin.UNREAD
+    assert cluster.made
+    assert not cluster.left()
+
+
 def test_what_may_not_be_made_or_deleted_is_said() -> None:
     with pytest.raises(Failed, match=r"^no right to create jobs$"):
         auditing.audit(Cluster(create="no right to create jobs"), Screen(), "flights", Wanted())

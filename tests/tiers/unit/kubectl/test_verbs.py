@@ -144,14 +144,18 @@ def test_suspending_waits_for_what_runs(capsys: pytest.CaptureFixture[str]) -> N
     def running(raw: JsonDict) -> None:
         raw["status"]["writers"] = {"running": 1}
 
+    def died(raw: JsonDict) -> None:
+        raw["status"] |= {"writers": {"running": 0}, "settling": [{"incarnation": "i", "attempt": "ns.load-1"}]}
+
     def ended(raw: JsonDict) -> None:
-        raw["status"]["writers"] = {"running": 0}
+        raw["status"] |= {"writers": {"running": 0}, "settling": []}
 
     played = Played(table(writers={"running": 2}))
     name = "huditable/flights"
-    assert waited(played, [running, ended], lambda how: verbs.suspend(played, Screen(), name, True, how)) == 0
+    assert waited(played, [running, died, ended], lambda how: verbs.suspend(played, Screen(), name, True, how)) == 0
     out = capsys.readouterr().out
     assert "waits for 1 writer to end" in out
+    assert "waits for ns.load-1, which has died, to be settled" in out
     assert "nothing of it runs any more" in out
     assert verbs.suspend(played, Screen(as_json=True), name, True, How(wait=True)) == 0
     out = capsys.readouterr()
@@ -524,6 +528,22 @@ def test_the_words_are_those_of_the_operator() -> None:
 def run(monkeypatch: pytest.MonkeyPatch, played: Played, *arguments: str) -> int:
     monkeypatch.setattr(plugin, "Kubectl", lambda *_, **__: played)
     return plugin.main(list(arguments))
+
+
+@pytest.mark.parametrize("section", [{}, {"enabled": True}])
+def test_a_clustering_that_runs_by_itself_goes_on(section: JsonDict) -> None:
+    """With nothing but a runNonce it would run on demand alone."""
+    from hudi_contract.words import Service
+    from hudi_operator.api import services
+
+    played = Played(table(spec={"services": {"clustering": section}}))
+    assert verbs.service(played, Screen(), "flights", "cluster", How()) == 0
+    asked = played.patches[-1]["spec"]["services"]["clustering"]
+    assert asked["afterCommits"] == verbs.CLUSTERED_AFTER == services.AFTER_COMMITS[Service.CLUSTERING]
+    for own in ({"runNonce": "a"}, {"afterCommits": 5}, {"sortColumns": ["a"]}):
+        played = Played(table(spec={"services": {"clustering": own}}))
+        assert verbs.service(played, Screen(), "flights", "cluster", How()) == 0
+        assert list(played.patches[-1]["spec"]["services"]["clustering"]) == ["runNonce"]
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

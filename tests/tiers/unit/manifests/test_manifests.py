@@ -939,7 +939,8 @@ def test_a_secret_as_variables_needs_a_prefix(ref: JsonDict, said: str) -> None:
 def test_every_class_of_names_is_closed_to_prefixes() -> None:
     """What begins a class of OWNED_ENV is in the list that prefixes are compared with."""
     for name in ("LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "SSL_CERT_FILE", "AWS_PROFILE",
-                 "HADOOP_CONF_DIR", "SHELLOPTS", "GRPC_VERBOSITY", "KUBECONFIG", "POD_IP"):  # fmt: skip
+                 "HADOOP_CONF_DIR", "SHELLOPTS", "GRPC_VERBOSITY", "KUBECONFIG", "POD_IP",
+                 "LOG4J_CONFIGURATION_FILE"):  # fmt: skip
         assert re.fullmatch(pod_settings.OWNED_ENV, name), name
         for cut in range(1, len(name)):
             prefix = name[:cut] + "_"

@@ -119,6 +119,8 @@ def test_a_person_asks_for_a_run() -> None:
     assert "executedNonce" not in served(world)["clean"], "F551: it is planned, and runs"
     report(world, "clean", result="NothingToDo", runs=["before", "after-the-load"])
     assert served(world)["clean"]["executedNonce"] == "after-the-load"
+    report(world, "clean", result="Completed", runs=["after-the-load", "of-a-person"])
+    assert served(world)["clean"]["executedNonce"] == "after-the-load", "F568: it is set again, and was served"
     world.edit(world.table, services={})
     world.reconcile()
     assert world.names("request") == {}

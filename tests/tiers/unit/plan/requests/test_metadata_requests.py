@@ -82,6 +82,20 @@ def test_nobody_starts_with_the_new_options_before_the_change() -> None:
     world.run(lambda w: made(w) and finished("quick")(w))
 
 
+def test_a_change_that_waits_is_not_the_one_before_it() -> None:
+    """Of a table that is suspended: nobody may take it for completed."""
+    world = ready_world(metadataTable=OFF)
+    world.run(made)
+    assert world.table is not None
+    world.edit(world.table, suspend=True)
+    world.settle_down()
+    world.edit(world.table, metadataTable={"rebuild": "1"})
+    world.settle_down()
+    told = shown(world)
+    assert told["wanted"].endswith("/1")
+    assert told["outcome"] == "Pending"
+
+
 @pytest.mark.parametrize("before", [{}, {"metadataTable": {"rebuild": "1"}}])
 def test_another_word_makes_it_anew_once(before: dict[str, Any]) -> None:
     world = ready_world(**before)

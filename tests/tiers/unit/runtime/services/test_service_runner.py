@@ -334,6 +334,24 @@ def test_what_was_planned_serves_who_asked_for_it(kind: Service, asked: dict[str
     assert world.consider(**{kind.value: asked}) == []
 
 
+def test_a_run_that_completed_unseen_has_served_who_asked_for_it() -> None:
+    """F567: its agent ended between Hudi's completion and the record, or did not hear from the
+    store. A second whole run followed.
+    """
+    world = World(order(Service.CLUSTERING, 99))
+    world.outcome = OSError("the store does not answer")
+    assert len(world.consider(clustering=PERSON)) == 1
+    record = {**world.record(Service.CLUSTERING), "instant": T1}
+    world.session.etcd.set("done/service-clustering", **record)
+    world.names.append(f"{T1}_{T1[:-3]}999.replacecommit")
+    world.patience(Service.CLUSTERING)
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider(clustering=PERSON) == []
+    assert served(world, Service.CLUSTERING) == ("", [PERSON["run"]])
+    assert world.record(Service.CLUSTERING)["result"] == "Completed"
+    assert world.consider(clustering=PERSON) == []
+
+
 def test_nobody_is_served_while_the_run_that_was_asked_for_is_executed() -> None:
     """F551: `kubectl wait` for the nonce returned hours before its compaction had ended."""
     world = World(order(Service.COMPACTION, 99))

@@ -64,10 +64,15 @@ final class DriverEvents extends SparkListener {
 
     /** Hears this driver from now on. */
     void of(SparkContext context) {
+        hears(context, this);
+        by(context.listenerBus()::post);
+    }
+
+    /** The listener is told through this queue, too: it must neither wait nor work. */
+    static void hears(SparkContext context, SparkListener listener) {
         // nothing of the queue is dropped, and what only counts is never far behind
         context.conf().set(CAPACITY, Integer.toString(Integer.MAX_VALUE));
-        context.listenerBus().addToQueue(this, QUEUE);
-        by(context.listenerBus()::post);
+        context.listenerBus().addToQueue(listener, QUEUE);
     }
 
     /** @param sender sends an event to this listener, behind those that were sent before */

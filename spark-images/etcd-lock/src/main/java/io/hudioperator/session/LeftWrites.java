@@ -70,7 +70,7 @@ final class LeftWrites {
 
     /** Call this once, in the driver of a program, before the program runs. */
     void watch(SparkContext context, String name) {
-        context.addSparkListener(new SparkListener() {
+        DriverEvents.hears(context, new SparkListener() {
             @Override
             public void onOtherEvent(SparkListenerEvent event) {
                 if (event instanceof SparkListenerSQLExecutionEnd) {
