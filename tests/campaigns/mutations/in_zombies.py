@@ -77,7 +77,7 @@ ZOMBIES = (
         j(
             "DriverEvents",
             "context.listenerBus().addToQueue(listener, QUEUE);",
-            "context.listenerBus().addToSharedQueue(this);",
+            "context.listenerBus().addToSharedQueue(listener);",
         ),
         "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
     ),

@@ -76,24 +76,30 @@ class World(Effects, Agents):
         `crash_every`: in every so many looks the operator dies after some of its actions, each time
         after another number of them, or after all.
         """
+        if not self.passes(until, seconds, crash_every):
+            raise AssertionError(
+                "did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}"
+            )
+
+    def passes(self, until: Any, seconds: int, crash_every: int = 0) -> bool:
+        """The same; whether the condition has held."""
         quiet = 0
         for number in range(seconds):
             if until(self):
-                return
+                return True
             if crash_every or quiet < _RESTS or not number % _LOOKS:
                 crash = (
                     (lambda actions, n=number: n % (actions + 1)) if crash_every and not number % crash_every else None
                 )
                 quiet = quiet + 1 if _rests(self.reconcile(crash_after=crash)) else 0
                 if until(self):
-                    return
+                    return True
             self.tick()
-        raise AssertionError("did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}")
+        return False
 
     def pass_time(self, seconds: int) -> None:
         """Reconcile and tick, whatever happens."""
-        end = self.now + seconds
-        self.run(lambda w: w.now >= end, seconds + 1)
+        self.passes(lambda _: False, seconds)
 
     def settle_down(self, seconds: int = 200) -> None:
         """Run until nothing that changes anything is planned for 20 looks in a row: no livelock."""

@@ -80,12 +80,7 @@ def unlocked(world: World, victim: Process) -> bool:
 
 
 def look(world: World, seconds: int, until: Any = lambda: False) -> bool:
-    for _ in range(seconds):
-        world.reconcile()
-        if until():
-            return True
-        world.tick()
-    return False
+    return world.passes(lambda _: until(), seconds)
 
 
 def readable(world: World) -> dict[str, Any]:
