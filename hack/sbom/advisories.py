@@ -371,7 +371,7 @@ def page(databases: Iterable[Mapping[str, str]], entries: Iterable[Entry]) -> st
         *(f"| {one['name']} | {one['state']} | {' '.join(one['read'].split())} |" for one in databases),
     ]
     for decision, meaning in DECISIONS.items():
-        lines += ["", f"## {decision.capitalize()}", "", f"{count[decision]} parts: {meaning}."]
+        lines += ["", f"## {decision.capitalize()}", "", _wrapped(f"{count[decision]} parts: {meaning}.")]
         if count[decision]:
             lines += ["", "| part | where | vulnerabilities | reason |", "|---|---|---|---|"]
             lines += [_row(entry) for entry in entries if entry.decision == decision]

@@ -1121,7 +1121,7 @@ TENANTS = (
         "what-is-known-to-be-there-is-deleted",
         "I6 availability",
         "a HudiTable that is made while its account's RoleBinding is deleted does not make it again",
-        o("control/driver_bindings", "        self._applied.forget(namespace)\n"),
+        o("control/driver_bindings", "            self._applied.forget(namespace)\n"),
         f"{BINDINGS}::test_a_table_that_is_made_at_that_moment_has_its_binding",
     ),
     mutation(
