@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -22,18 +21,8 @@ import (
 
 // A call whose message has not come is refused: whoever shows no token sends no message.
 func TestAStrangersMessageIsNotReceived(t *testing.T) {
-	r, _ := world(t)
-	tokens := newSigner(t, "one")
-	g := &gateway{rules: r, limits: newLimits(), tokens: verifierOf(tokens), log: quiet()}
-	_, shown := issuer(t)
-	service := g.server(&pair{loaded: &shown, looked: time.Now()})
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = service.Serve(socket) }()
-	defer service.Stop()
-	client, err := grpc.NewClient(socket.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
+	g, tokens, address := withCrowd(t)
+	client, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -371,6 +372,13 @@ func ranges(txn *pb.TxnRequest, depth int) (n int) {
 // another branch registers is not registered here.
 func (r *rules) branch(ctx context.Context, s subject, operations []*pb.RequestOp, when []*pb.Compare) error {
 	told := branch{registers: map[[2]string]bool{}, when: when}
+	for _, op := range operations {
+		if table, kind, _ := r.contract.kind(op.GetRequestDeleteRange().GetKey()); kind == "lock" || kind == "instant" {
+			// Asked once for all of them: those of a transaction are of one table.
+			told.releases = sync.OnceValue(func() error { return r.releases(ctx, s, table, told) })
+			break
+		}
+	}
 	if err := cmp.Or(r.registersFew(ctx, s, operations), r.recordsFew(ctx, s, operations), r.waitsFew(ctx, s, operations)); err != nil {
 		return err
 	}
@@ -508,6 +516,7 @@ func (r *rules) waitsFew(ctx context.Context, s subject, operations []*pb.Reques
 type branch struct {
 	registers map[[2]string]bool // table and incarnation
 	when      []*pb.Compare
+	releases  func() error // whether it is executed only while the pod has the lock
 }
 
 // absent says whether the branch is executed only when there is no such key.
@@ -703,11 +712,11 @@ func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeReques
 	case "queue":
 		return r.owns(ctx, s, table, incOfTicket(name))
 	case "lock":
-		return r.releases(ctx, s, table, in)
+		return in.releases()
 	case "instant":
 		if have.role == roleWriter {
 			// While the lock is its own nobody else records one.
-			return cmp.Or(r.releases(ctx, s, table, in), r.ownsValue(ctx, s, table, del.Key))
+			return cmp.Or(in.releases(), r.ownsValue(ctx, s, table, del.Key))
 		}
 	case "settle":
 		return denied("a settle record is deleted by the operator")
@@ -783,9 +792,14 @@ func (r *rules) ownsValue(ctx context.Context, s subject, table string, key []by
 	if err != nil || len(answers[0].Kvs) == 0 {
 		return err
 	}
-	told, err := registrationIn(answers[0].Kvs[0].Value)
+	return r.ownsThis(ctx, s, table, answers[0].Kvs[0])
+}
+
+// ownsThis: what was read was put by this pod.
+func (r *rules) ownsThis(ctx context.Context, s subject, table string, read *mvccpb.KeyValue) error {
+	told, err := registrationIn(read.Value)
 	if err != nil {
-		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
+		return denied("%q was not put by pod %s/%s", read.Key, s.namespace, s.pod)
 	}
 	return r.owns(ctx, s, table, told.Inc)
 }
@@ -814,11 +828,7 @@ func (r *rules) releases(ctx context.Context, s subject, table string, in branch
 	case created < gone:
 		return nil
 	}
-	told, err := registrationIn(answers[0].Kvs[0].Value)
-	if err != nil {
-		return denied("%q was not put by pod %s/%s", key, s.namespace, s.pod)
-	}
-	return r.owns(ctx, s, table, told.Inc)
+	return r.ownsThis(ctx, s, table, answers[0].Kvs[0])
 }
 
 // ---- leases: the upper bits of an id are the pod's, so that each replica recognizes it
