@@ -10,16 +10,22 @@ DRIVER = "hudioperator.io/writer"
 """Label of the pods of writers."""
 
 
+_KINDS = {"huditable": TABLE, "ht": TABLE, "table": TABLE, "hudiwriter": WRITER, "hw": WRITER, "writer": WRITER}
+
+
+def _kind(given: str) -> str | None:
+    """What a user calls a kind, as kubectl takes it: singular, plural, or with its group."""
+    return _KINDS.get(given.lower().split(".")[0].rstrip("s"))
+
+
 def named(kubectl: Kubectl, given: str) -> Table | Writer:
     """A HudiWriter or HudiTable by its name, or as `kind/name`; a writer first."""
     kind, slash, name = given.rpartition("/")
-    kinds = {"huditable": (TABLE,), "ht": (TABLE,), "table": (TABLE,), "hudiwriter": (WRITER,), "hw": (WRITER,)}
-    kinds["writer"] = kinds["hudiwriter"]
-    chosen = kinds.get(kind.lower().split(".")[0].rstrip("s")) if slash else (WRITER, TABLE)
-    if chosen is None:
+    if slash and _kind(kind) is None:
         raise Failed(f"{given}: {kind} is none of huditable and hudiwriter")
+    chosen = (_kind(kind),) if slash else (WRITER, TABLE)
     missing = ""
-    for one in chosen:
+    for one in filter(None, chosen):
         try:
             raw = kubectl.get(one, name)
         except Failed as error:
@@ -46,7 +52,7 @@ def table_of(kubectl: Kubectl, given: str) -> Table:
 def table_named(kubectl: Kubectl, given: str) -> Table:
     """A HudiTable by its own name alone: for what changes one."""
     kind, slash, name = given.rpartition("/")
-    if slash and kind.lower().split(".")[0].rstrip("s") not in ("huditable", "ht", "table"):
+    if slash and _kind(kind) != TABLE:
         raise Failed(f"{given}: this is asked of a HudiTable")
     return Table(kubectl.get(TABLE, name))
 

@@ -49,6 +49,11 @@ class Thing:
         """Whether the status is about the spec as it is."""
         return bool(self.status) and self.status.get("observedGeneration", 0) >= self.meta.get("generation", 0)
 
+    @property
+    def shown(self) -> JsonDict:
+        """The object for programs, as kubectl prints it."""
+        return {**self.raw, "metadata": {key: value for key, value in self.meta.items() if key != "managedFields"}}
+
     def condition(self, kind: str) -> JsonDict:
         """A condition; empty when there is none of that type."""
         return next((dict(c) for c in self.status.get("conditions") or [] if c.get("type") == kind), {})

@@ -59,7 +59,7 @@ def suspend(kubectl: Kubectl, screen: Screen, name: str, value: bool, how: How) 
 def _as_it_is(kubectl: Kubectl, screen: Screen, thing: Thing, look: Callable[[Thing], Seen], how: How) -> int:
     """Nothing has to be changed: the object for programs, and what is still to be waited for."""
     if screen.as_json and not how.wait:
-        screen.give({**thing.raw, "metadata": {k: v for k, v in thing.meta.items() if k != "managedFields"}})
+        screen.give(thing.shown)
     return waiting.follow(kubectl, screen, thing, look, how)
 
 
@@ -480,7 +480,7 @@ def attest(
     confirm(
         f"You say, as {word['attestedBy']}, that pod {pod} (uid {uid}) on node {node} has ended and cannot write any "
         "more. If it still can, rows of commits may be lost."
-        + (" **The kubelet says that it is Ready.**" if lives else "")
+        + (" The kubelet says that it is Ready." if lives else "")
         + ("" if pod in awaited else " Nothing waits for proof of its end."),
         how,
     )

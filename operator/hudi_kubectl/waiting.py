@@ -53,8 +53,7 @@ def follow(kubectl: Kubectl, screen: Screen, thing: Thing, look: Callable[[Thing
                 said = seen.text
             if seen.is_over:
                 if screen.as_json:
-                    shown = {key: value for key, value in found.meta.items() if key != "managedFields"}
-                    screen.give({**found.raw, "metadata": shown})
+                    screen.give(found.shown)
                 return 0 if seen.is_well else 1
             if how.timeout and passed >= how.timeout:
                 raise Failed(f"not over within {span(how.timeout)}, and still asked for: {said}")

@@ -20,6 +20,7 @@ import yaml
 
 from hudi_contract import naming
 from hudi_contract.words import WriterState
+from tests.campaigns.bench import launches
 from tests.support import CACHE, ROOT
 from tests.support.harness.operator_world import SUCCEEDED, World
 from tests.support.harness.servers import ENVIRONMENT, Cluster, Etcd, wait_for
@@ -242,11 +243,7 @@ class Ours:
         self._ids: dict[str, str] = {}
 
     def install(self) -> None:
-        self._cluster.kubectl("apply", "-f", str(ROOT / "crds"))
-        names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
-        self._cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
-        self._cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
-        self._cluster.node("node1")
+        launches.install(self._cluster)
 
     def start(self) -> subprocess.Popen[bytes]:
         return self.world.start_operator(leader_election=False).process
@@ -259,23 +256,9 @@ class Ours:
         agent = self.world.pod("agent", seconds=120)
         self.world.run_pod(agent)
 
-        def ready(table_id: str) -> None:
-            inc = self.world.register(table_id, agent, role="agent", lease_seconds=7200)
-            self.world.report_timeline(table_id, inc)
-
         with ThreadPoolExecutor(4) as many:
-            list(many.map(ready, ids.values()))
-        wait_for("tables", lambda: self._ready() >= len(tables), seconds=600)
-
-    def _ready(self) -> int:
-        items = (self._cluster.request("GET", self.world.path("huditables")) or {})["items"]
-        return sum(
-            any(
-                c["type"] == "Ready" and c["status"] == "True"
-                for c in (item.get("status") or {}).get("conditions") or ()
-            )
-            for item in items
-        )
+            launches.serve(self.world, ids.values(), agent, many)
+        wait_for("tables", lambda: launches.ready_tables(self.world) >= len(tables), seconds=600)
 
     def _table_of(self, name: str) -> str:
         stem, _, number = name.rpartition("-")

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,21 @@ _AT_ONCE = 4
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def install(cluster: Cluster) -> None:
+    """What an operator without its chart finds: CRDs, the role of drivers, a node."""
+    cluster.kubectl("apply", "-f", str(ROOT / "crds"))
+    names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
+    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+    cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
+    cluster.node("node1")
+
+
+def serve(made: World, ids: Iterable[str], agent: JsonDict, many: Executor) -> None:
+    """An agent that is played has looked at these tables."""
+    for table_id, inc in many.map(lambda t: (t, made.register(t, agent, role="agent", lease_seconds=7200)), ids):
+        made.report_timeline(table_id, inc)
+
+
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
     """A cluster and an etcd of their own."""
@@ -48,11 +63,7 @@ def world(folder: Path) -> Iterator[World]:
     try:
         subprocess.run([ROOT / "hack/cluster/light-cluster", "up", directory], check=True, timeout=300)
         cluster = Cluster(directory / "kubeconfig")
-        cluster.kubectl("apply", "-f", str(ROOT / "crds"))
-        names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
-        cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
-        cluster.kubectl("create", "clusterrole", "hudi-operator-driver", "--verb=get", "--resource=pods")
-        cluster.node("node1")
+        install(cluster)
         etcd.start()
         etcd.set_up_users()
         made = World(cluster, etcd, folder, "bench")
@@ -109,6 +120,11 @@ def _all(made: World, plural: str, ready: Any) -> int:
     return sum(bool(ready(item.get("status") or {})) for item in items)
 
 
+def ready_tables(made: World) -> int:
+    """How many HudiTables are Ready."""
+    return _all(made, "huditables", _is_ready)
+
+
 def _is_ready(status: JsonDict) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
 
@@ -120,11 +136,8 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
     agent = made.pod("agent")
     made.run_pod(agent)
     with ThreadPoolExecutor(_AT_ONCE) as many:
-        for table_id, inc in many.map(
-            lambda t: (t, made.register(t, agent, role="agent", lease_seconds=7200)), ids.values()
-        ):
-            made.report_timeline(table_id, inc)
-        wait_for("tables", lambda: _all(made, "huditables", _is_ready) == tables, seconds=SECONDS)
+        serve(made, ids.values(), agent, many)
+        wait_for("tables", lambda: ready_tables(made) == tables, seconds=SECONDS)
         time.sleep(3.0)
         found: JsonDict = {"commit": commit(), "writers": writers, "tables": tables}
         costs = Costs(operator)
