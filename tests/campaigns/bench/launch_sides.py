@@ -268,10 +268,10 @@ class Ours:
         self.world.writer(
             name,
             table=self._table_of(name),
-            executors={"instances": 1, "memory": "512m"},
-            driver={"memory": "512m"},
+            executors={"instances": 1, "memory": "512Mi"},
+            driver={"memory": "512Mi"},
             sparkConf=SPARK_CONF,
-            retryPolicy={"maxRetries": 0},
+            retryPolicy={"limit": 0},
         )
 
     def run(self, pod: JsonDict) -> None:
