@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /**
@@ -32,6 +33,8 @@ import java.util.stream.Stream;
  * killed, restarted, frozen, and, when they are connected through proxies, cut off.
  */
 public final class EtcdServer implements AutoCloseable {
+    private static final AtomicInteger NEXT_PORT =
+            new AtomicInteger(ThreadLocalRandom.current().nextInt(1000));
     private static EtcdServer shared;
 
     private final List<Process> members = new ArrayList<>();
@@ -165,13 +168,14 @@ public final class EtcdServer implements AutoCloseable {
     }
 
     /**
-     * A port on which nobody listens; not of those that outgoing connections take (from 32768), or
-     * that tests in Python draw (up to 28999).
+     * A port on which nobody listens, and that no earlier call in this process returned (a server
+     * may not listen yet); not of those that outgoing connections take (from 32768), or that tests
+     * in Python draw (up to 28999).
      */
     public static int freePort() throws IOException {
         while (true) {
-            try (ServerSocket socket =
-                    new ServerSocket(ThreadLocalRandom.current().nextInt(29_000, 30_000))) {
+            int port = 29_000 + NEXT_PORT.getAndIncrement() % 1000;
+            try (ServerSocket socket = new ServerSocket(port)) {
                 return socket.getLocalPort();
             } catch (BindException taken) {
                 // another one
@@ -345,6 +349,14 @@ public final class EtcdServer implements AutoCloseable {
         }
     }
 
+    private String log() {
+        try {
+            return Files.readString(folder.resolve("log"));
+        } catch (IOException e) {
+            return "no log in " + folder;
+        }
+    }
+
     private void awaitReady(Map<String, String> client) {
         Map<String, String> settings = new java.util.HashMap<>(client);
         settings.put("endpoints", endpoints());
@@ -356,8 +368,8 @@ public final class EtcdServer implements AutoCloseable {
                     probe.txn(Txn.when().then(Txn.Op.get("/probe")));
                     return;
                 } catch (EtcdException e) {
-                    if (System.nanoTime() - end > 0) {
-                        throw new AssertionError("etcd did not start, its log is in " + folder, e);
+                    if (System.nanoTime() - end > 0 || !members.stream().allMatch(Process::isAlive)) {
+                        throw new AssertionError("etcd did not start: " + log(), e);
                     }
                     Pause.millis(50);
                 }
