@@ -7,9 +7,11 @@ leaves an empty file in FOLDER, and the others pass over those tests, which are 
 reports. So a process may join at any time, and each runs as much as it can. Nobody takes over what
 a process has begun: when it dies, its exit code says so, and the run has failed.
 
-Files that take longest come first, so that all processes end at about the same time. FILE holds the
-seconds of earlier runs (docs/results/raw/last-run/hudi.json); they decide the order, and nothing
-else. FOLDER has to be empty at the beginning of a run.
+Files that take longest come first, so that all processes end at about the same time; with
+--shortest-first those that take least: a process that has begun long before the others then shows
+as many tests as it can, should the time not be enough for all. FILE holds the seconds of earlier
+runs (docs/results/raw/last-run/hudi.json); they decide the order, and nothing else. FOLDER has to
+be empty at the beginning of a run.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
+from tests.support.time_limit import is_over
 
 UNKNOWN_SECONDS = 60.0
 """Assumed for a test that was not measured: about as long as a test of one writer takes."""
@@ -66,9 +70,10 @@ def file_of(item: pytest.Item) -> str:
 class Sharing:
     """The hooks of one process."""
 
-    def __init__(self, folder: Path, seconds: Seconds) -> None:
+    def __init__(self, folder: Path, seconds: Seconds, *, shortest_first: bool = False) -> None:
         self._folder = folder
         self._seconds = seconds
+        self._shortest_first = shortest_first
         self._ours: dict[str, bool] = {}
 
     @pytest.hookimpl(trylast=True)
@@ -78,6 +83,8 @@ class Sharing:
             # have.
             raise pytest.UsageError("--share: all files of tests have to be in one folder")
         order = longest_first([(file_of(item), item.name) for item in items], self._seconds)
+        if self._shortest_first:
+            order.reverse()
         items.sort(key=lambda item: order.index(file_of(item)))
 
     @pytest.hookimpl(tryfirst=True)
@@ -85,6 +92,8 @@ class Sharing:
         """True: nothing is left to do for this test."""
         file = file_of(item)
         if file not in self._ours:
+            if is_over():
+                return None  # left to whoever else has time; here the time limit passes over it
             self._ours[file] = take(self._folder, file)
         return None if self._ours[file] else True
 
@@ -95,10 +104,14 @@ class Sharing:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=Path, metavar="FOLDER", help="share the files with other processes")
+    parser.addoption("--shortest-first", action="store_true", help="files that take least come first")
     parser.addoption("--measured", type=Path, metavar="FILE", help="seconds that tests have taken")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     folder, stored = config.getoption("--share"), config.getoption("--measured")
     if folder:
-        config.pluginmanager.register(Sharing(folder, measured(stored) if stored else {}), "sharing-of-files")
+        sharing = Sharing(
+            folder, measured(stored) if stored else {}, shortest_first=config.getoption("--shortest-first")
+        )
+        config.pluginmanager.register(sharing, "sharing-of-files")

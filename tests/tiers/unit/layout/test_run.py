@@ -28,6 +28,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, loader.name, module)
     loader.exec_module(module)
     monkeypatch.setattr(module, "OUT", tmp_path)
+    monkeypatch.setattr(module, "LEFT", tmp_path / "left")
     return module
 
 
@@ -77,6 +78,35 @@ def test_each_lane_has_its_part_of_a_shared_tier(runner: Any) -> None:
     first, *others = (tier.command for tier in runner.TIERS if tier.name in every)
     for other in others:
         assert [word for word in first if word not in other] == [f"--junitxml={ROOT / 'build' / 'test' / 'hudi.xml'}"]
+    assert ["--shortest-first" in command for command in (first, *others)] == [False, False, True]
+
+
+def test_what_nobody_begins_in_time_is_counted(runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one process had no time for another one may have run."""
+    for said, seconds in (("", 55 * 60), ("90", 90 * 60), ("0", None)):
+        for name in ("TESTS_END_AT", "TESTS_LEFT", "TEST_MINUTES"):
+            monkeypatch.setenv(name, "")
+            monkeypatch.delenv(name)
+        if said:
+            monkeypatch.setenv("TEST_MINUTES", said)
+        runner.limit_time()
+        end_at = runner.environment().get("TESTS_END_AT")
+        assert (end_at is None) == (seconds is None)
+        assert end_at is None or abs(float(end_at) - time.time() - seconds) < 5
+    monkeypatch.setenv("TEST_MINUTES", "an hour")
+    with pytest.raises(SystemExit, match="TEST_MINUTES='an hour': a number of minutes"):
+        runner.limit_time()
+    case = '<testcase classname="tests.tiers.hudi.test_a" name="test_{}"/>'
+    (tmp_path / "hudi.xml").write_text(f"<testsuites>{case.format('first')}{case.format('second')}</testsuites>")
+    (runner.LEFT).mkdir()
+    names = {"1": ["first", "third[a-b]"], "2": ["second", "third[a-b]", "fourth"]}
+    for process, left in names.items():
+        (runner.LEFT / process).write_text("".join(f"tests.tiers.hudi.test_a::test_{name}\n" for name in left))
+    (runner.LEFT / "3").write_text("tests.tiers.component.crds.test_b::test_first\n")
+    chosen = runner.parts(["hudi", "component"], 3)
+    assert runner.not_begun(chosen) == {"hudi": 2, "component": 1}
+    limited = [tier.name for tier in runner.TIERS if "tests.support.time_limit" in tier.command]
+    assert limited == ["component", "crds", "hudi", "hudi-2", "hudi-3"], "others are always run whole"
 
 
 def test_as_many_lanes_as_the_machine_has_memory_for(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:

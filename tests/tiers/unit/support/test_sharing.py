@@ -186,6 +186,38 @@ def test_what_a_dead_process_has_begun_is_not_taken_for_done(place: Place) -> No
     assert not (place.folder / "early.xml").exists()
 
 
+def test_when_the_time_is_over_nothing_is_begun(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is under way is finished, and what is left is written down by its name in reports."""
+    monkeypatch.setenv("TESTS_END_AT", str(time.time() + 3600))
+    monkeypatch.setenv("TESTS_LEFT", "left")
+    place.file("one", "os.environ['TESTS_END_AT'] = '1'")
+    place.file("two")
+    place.measured(one=30, two=20)
+    limit = ("-p", "tests.support.time_limit")
+    process = place.start("early.xml", *limit)
+    code, said = place.end(process)
+    assert (code, place.reported("early.xml"), "1 passed" in said) == (0, ["one"], True), said
+    assert "5 tests were not begun: the time of this run was over" in said
+    assert "1 of 1 files were run here: test_one" in said, "the other one is there for who has time"
+    assert place.lines(process.pid) == ["begun", "begun test_one", "ran test_one", "ended test_one", "ended"]
+    (left,) = (place.folder / "left").iterdir()
+    assert left.read_text().splitlines() == [
+        *(f"test_one::test_more[{number}]" for number in (1, 2)),
+        *(f"test_two::test_{name}" for name in ("first", "more[1]", "more[2]")),
+    ]
+    assert not (place.folder / "taken" / "test_two.py.taken").exists()
+    code, said = place.end(place.start("late.xml", *limit))
+    assert (code, place.reported("late.xml")) == (0, ["two"]), said
+
+
+def test_the_shortest_come_first_where_that_is_said(place: Place) -> None:
+    for name in ("one", "two", "three"):
+        place.file(name)
+    place.measured(one=30, two=20, three=10)
+    code, said = place.end(place.start("early.xml", "--shortest-first"))
+    assert (code, place.reported("early.xml")) == (0, ["three", "two", "one"]), said
+
+
 def test_files_of_several_folders_are_refused(place: Place) -> None:
     place.file("one")
     place.measured()
