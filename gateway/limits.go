@@ -30,6 +30,8 @@ type limits struct {
 	users map[string]*usage
 	held  int64         // bytes of answers that are reserved
 	freed chan struct{} // closed when some are given back
+	// Ends connections whose clients do not read, as long as that is needed; nil: there are none.
+	giveWay func(needed func() bool)
 }
 
 // payer is who a request counts against: the pod, at one of its tables, and the table, which all of

@@ -261,6 +261,11 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 	if limit := heapLimit(); limit > 0 {
 		go g.crowd.watch(limit, heapUsed, collectGarbage)
 	}
+	go func() {
+		for range time.Tick(answerTime / 6) {
+			g.crowd.hangUp(answerTime)
+		}
+	}()
 	socket, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return err
@@ -296,6 +301,7 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 func (g *gateway) server(shown *pair) *grpc.Server {
 	g.crowd = newCrowd(g.log)
 	g.counts.crowd = g.crowd
+	g.limits.giveWay = g.crowd.giveWay
 	service := grpc.NewServer(
 		grpc.Creds(counted{credentials.NewTLS(&tls.Config{
 			MinVersion:     tls.VersionTLS12,

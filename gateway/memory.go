@@ -24,7 +24,8 @@ type hold struct {
 	bytes  int64
 }
 
-// reserve takes bytes of the owner's share and of all that there is, and waits a moment for them.
+// reserve takes bytes of the owner's share and of all that there is, and waits a moment for them. Where
+// answers that clients do not read leave no room for anybody, those who hold most of them give way.
 func (l *limits) reserve(ctx context.Context, owner string, bytes int64) (*hold, error) {
 	late := time.NewTimer(answerPatience)
 	defer late.Stop()
@@ -33,7 +34,7 @@ func (l *limits) reserve(ctx context.Context, owner string, bytes int64) (*hold,
 	use := l.of(owner)
 	use.waiting++
 	defer func() { use.waiting-- }()
-	for over := false; ; {
+	for over, gaveWay := false, false; ; {
 		own := use.held+bytes > l.answerBytes
 		if !own && l.held+bytes <= l.memoryBytes {
 			use.held += bytes
@@ -42,6 +43,17 @@ func (l *limits) reserve(ctx context.Context, owner string, bytes int64) (*hold,
 		}
 		if (over || use.waiting > maxWaiting) && own {
 			return nil, exceeded(owner, "bytes of answers at once", l.answerBytes, "memory")
+		}
+		if over && !gaveWay && l.giveWay != nil {
+			gaveWay = true
+			l.mu.Unlock()
+			l.giveWay(func() bool {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.held+bytes > l.memoryBytes
+			})
+			l.mu.Lock()
+			continue
 		}
 		if over || use.waiting > maxWaiting {
 			return nil, exceeded("the gateway", "bytes of answers at once", l.memoryBytes, "memory")
@@ -231,18 +243,32 @@ func (g *gateway) look(ctx context.Context, ranges ...*pb.RangeRequest) ([]*pb.R
 
 // ---- an answer is held until it is written to the client's connection, or that has ended
 
-// connection holds the answers that one client was sent and has not read.
+// connection holds the answers that one client was sent and has not read, each with the time when it was
+// sent.
 type connection struct {
 	mu   sync.Mutex
-	held map[*hold]struct{}
+	held map[*hold]time.Time
 	over bool
+}
+
+// unwritten are the bytes that are held, and since when the oldest of them.
+func (c *connection) unwritten() (bytes int64, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for h, at := range c.held {
+		bytes += h.bytes
+		if since.IsZero() || at.Before(since) {
+			since = at
+		}
+	}
+	return bytes, since
 }
 
 func (c *connection) add(h *hold) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over {
-		c.held[h] = struct{}{}
+		c.held[h] = time.Now()
 	}
 	return !c.over
 }
@@ -273,7 +299,7 @@ func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Cont
 func (connections) HandleRPC(context.Context, stats.RPCStats)                       {}
 
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{held: map[*hold]struct{}{}})
+	return context.WithValue(ctx, connectionKey{}, &connection{held: map[*hold]time.Time{}})
 }
 
 func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
@@ -290,6 +316,9 @@ func (g *gateway) hand(ctx context.Context, answer any, h *hold) {
 	if !ok || !c.add(h) {
 		h.release()
 		return
+	}
+	if from := clientOf(ctx); from != nil {
+		from.answers.Store(c)
 	}
 	g.handed.Store(answer, pool(func() { c.drop(h) }))
 }

@@ -227,16 +227,7 @@ func TestAnAnswerIsHeldUntilItIsWritten(t *testing.T) {
 	}
 	soon(t, "what was read is given back", func() bool { return g.limits.heldNow() == 0 })
 	deaf := connect()
-	for range 20 {
-		stream, err := deaf.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/etcdserverpb.KV/Txn")
-		if err == nil {
-			err = stream.SendMsg(read)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = stream.CloseSend()
-	}
+	deafClient(t, deaf, read, 20)
 	soon(t, "answers that nobody reads", func() bool { return g.limits.heldNow() > 9<<20 })
 	time.Sleep(2 * answerPatience)
 	if now := g.limits.heldNow(); now > g.limits.answerBytes || now < 9<<20 {
@@ -252,5 +243,78 @@ func TestAnAnswerIsHeldUntilItIsWritten(t *testing.T) {
 	soon(t, "the connection's end gives all of it back", func() bool { return g.limits.heldNow() == g.limits.answerBytes })
 	if _, err := pb.NewKVClient(client).Txn(ctx, read); err != nil {
 		t.Errorf("after that: %v", err)
+	}
+}
+
+// deafClient asks for so many answers and reads none of them.
+func deafClient(t *testing.T, connection *grpc.ClientConn, asked *pb.TxnRequest, answers int) {
+	t.Helper()
+	for range answers {
+		stream, err := connection.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, "/etcdserverpb.KV/Txn")
+		if err == nil {
+			err = stream.SendMsg(asked)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.CloseSend()
+	}
+}
+
+// Answers that a client does not read take no memory from others: where there is none left, who holds most
+// loses connections.
+func TestAnswersThatNobodyReadsGiveWay(t *testing.T) {
+	etcd := &large{}
+	g, connect := before(t, etcd)
+	g.limits.memoryBytes = 20 << 20
+	etcd.bytes.Store(3 << 20)
+	read := of(get(own+"queue/", string(prefixEnd(own+"queue/"))))
+	deaf := connect()
+	deafClient(t, deaf, read, 20)
+	soon(t, "answers that nobody reads", func() bool { return g.limits.heldNow() > 9<<20 })
+	time.Sleep(2 * answerPatience)
+	held, err := g.limits.reserve(context.Background(), "table "+otherTable, g.limits.answerBytes)
+	if err != nil {
+		t.Fatalf("a table of somebody else: %v", err)
+	}
+	if g.crowd.closed.Load() != 1 {
+		t.Errorf("%d connections were closed", g.crowd.closed.Load())
+	}
+	held.release()
+	soon(t, "what was closed is given back", func() bool { return g.limits.heldNow() == 0 })
+	// Nobody gives way for what is held by answers on their way from etcd.
+	if held, err = g.limits.reserve(context.Background(), "table "+otherTable, g.limits.answerBytes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.limits.reserve(context.Background(), "table x", g.limits.answerBytes); !full(err) {
+		t.Errorf("more than there is: %v", err)
+	}
+	held.release()
+}
+
+// An answer that is not read in half a minute ends its connection; one of a client that reads does not.
+func TestAnAnswerIsReadInTime(t *testing.T) {
+	etcd := &large{}
+	g, connect := before(t, etcd)
+	etcd.bytes.Store(3 << 20)
+	read := of(get(own+"queue/", string(prefixEnd(own+"queue/"))))
+	client, deaf := connect(), connect()
+	if _, err := pb.NewKVClient(client).Txn(context.Background(), read); err != nil {
+		t.Fatal(err)
+	}
+	deafClient(t, deaf, read, 3)
+	soon(t, "answers that nobody reads", func() bool { return g.limits.heldNow() >= 3*3<<20 })
+	g.crowd.hangUp(answerTime)
+	if g.crowd.closed.Load() != 0 {
+		t.Error("a connection was closed at once")
+	}
+	time.Sleep(50 * time.Millisecond)
+	g.crowd.hangUp(10 * time.Millisecond)
+	soon(t, "nothing is held", func() bool { return g.limits.heldNow() == 0 })
+	if g.crowd.closed.Load() != 1 {
+		t.Errorf("%d connections were closed", g.crowd.closed.Load())
+	}
+	if _, err := pb.NewKVClient(client).Txn(context.Background(), read); err != nil {
+		t.Errorf("who reads: %v", err)
 	}
 }

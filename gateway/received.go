@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +34,8 @@ type crowd struct {
 	members map[*client]struct{}
 	// Connections that were closed: a counter for /metrics.
 	closed atomic.Int64
+	// Held by who looks for a connection whose client does not read, until that one's answers are given up.
+	giving sync.Mutex
 }
 
 // client is a connection after its handshake; what is read and written is HTTP/2.
@@ -40,6 +45,8 @@ type client struct {
 	of  *crowd
 	// Whose it is, as limits name it: the namespace of its last call, before one its address.
 	who atomic.Pointer[string]
+	// What it was sent and has not read; nil before the first answer that is held.
+	answers atomic.Pointer[connection]
 
 	mu       sync.Mutex
 	streams  map[uint32]*sent
@@ -60,12 +67,17 @@ type sent struct {
 const (
 	// What grpc puts before each message: a byte for its compression, four for its length.
 	messageHead = 5
+	// What a frame of a message costs beside its bytes: grpc keeps each in a buffer of its own until the
+	// message is whole, and an entry in two lists.
+	frameBytes = 64
 	// What a stream costs beside bytes: two goroutines and what grpc knows of it.
 	streamBytes = 16 << 10
 	// grpc makes room for a stream again when so much of it was read: an honest one counts as much.
-	readBytes     = 16 << 10
-	reliefPause   = 100 * time.Millisecond
-	collectPause  = 500 * time.Millisecond
+	readBytes    = 16 << 10
+	reliefPause  = 100 * time.Millisecond
+	collectPause = 500 * time.Millisecond
+	// So long an answer may wait for its client to read it.
+	answerTime    = 30 * time.Second
 	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
@@ -107,14 +119,20 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return made, known{shown, made}, nil
 }
 
+// clientOf is the connection of a call; nil where connections are not counted.
+func clientOf(ctx context.Context) *client {
+	if from, ok := peer.FromContext(ctx); ok {
+		if info, ok := from.AuthInfo.(known); ok {
+			return info.client
+		}
+	}
+	return nil
+}
+
 // belongs notes whose calls come on the connection of this context.
 func belongs(ctx context.Context, who string) {
-	from, ok := peer.FromContext(ctx)
-	if !ok {
-		return
-	}
-	if info, ok := from.AuthInfo.(known); ok && *info.client.who.Load() != who {
-		info.client.who.Store(&who)
+	if from := clientOf(ctx); from != nil && *from.who.Load() != who {
+		from.who.Store(&who)
 	}
 }
 
@@ -162,6 +180,9 @@ func (c *client) received(f *frames, part []byte, first bool) {
 	case dataFrame:
 		if open {
 			// Padding is counted as if it was a message: no client of ours sends any.
+			if first {
+				stream.frame(f.left)
+			}
 			stream.add(part, f.flags&flagPadded != 0)
 		}
 	}
@@ -180,6 +201,26 @@ func (c *client) answered(f *frames, part []byte, _ bool) {
 		f.window = append(f.window, part...)
 		if stream, open := c.streams[f.stream]; open && len(f.window) == 4 {
 			stream.granted += int64(binary.BigEndian.Uint32(f.window) & math.MaxInt32)
+		}
+	}
+}
+
+// buffers are the sizes that grpc has for frames; a shorter frame than the first one is in a buffer of its
+// own size.
+var buffers = [...]int{1 << 10, 4 << 10, 16 << 10, 32 << 10}
+
+// frame counts what one costs beside its bytes, until the message that it is a part of is whole.
+func (s *sent) frame(length int) {
+	if length == 0 {
+		return // grpc keeps nothing of it
+	}
+	s.begun += frameBytes
+	for i, size := range buffers {
+		if length <= size {
+			if i > 0 {
+				s.begun += int64(size - length)
+			}
+			return
 		}
 	}
 }
@@ -269,19 +310,13 @@ func (f *frames) each(bytes []byte, see func(f *frames, part []byte, first bool)
 	}
 }
 
-// heaviest is who has most that is not read, or, where nobody has any, who holds most; the connection of
-// theirs that has most, and what that and all of them hold.
-func (c *crowd) heaviest() (who string, most *client, own, all int64) {
-	c.mu.Lock()
-	members := make([]*client, 0, len(c.members))
-	for member := range c.members {
-		members = append(members, member)
-	}
-	c.mu.Unlock()
+// heaviest is who has most that is not read, or, where nobody has any, who holds most; whether they have
+// any; the connection of theirs that has most, and what that and all of them hold.
+func (c *crowd) heaviest() (who string, certain bool, most *client, own, all int64) {
 	type weight struct{ unread, held int64 }
 	more := func(a, b weight) bool { return a.unread > b.unread || (a.unread == b.unread && a.held > b.held) }
 	of, one, largest := map[string]weight{}, map[string]*client{}, map[string]weight{}
-	for _, member := range members {
+	for _, member := range c.everybody() {
 		held, unread := member.held()
 		all += held
 		this, name := weight{unread, held}, *member.who.Load()
@@ -296,26 +331,88 @@ func (c *crowd) heaviest() (who string, most *client, own, all int64) {
 			who, heaviest = name, total
 		}
 	}
-	return who, one[who], largest[who].held, all
+	return who, heaviest.unread > 0, one[who], largest[who].held, all
 }
 
 // relieve closes connections until so many bytes are free; it returns how many it could find. Where all
-// that was sent is far less, that is not the reason, and nobody gives way.
+// that was sent is far less, that is not the reason, and nobody gives way. What is freed is an estimate:
+// before somebody gives way who has nothing that is not read, the caller looks again.
 func (c *crowd) relieve(bytes int64) (freed int64) {
 	for freed < bytes {
-		who, most, own, all := c.heaviest()
-		if most == nil || all < (bytes-freed)/2 {
+		who, certain, most, own, all := c.heaviest()
+		if most == nil || all < (bytes-freed)/2 || !certain && freed > 0 {
 			return freed
 		}
-		c.closed.Add(1)
-		c.log.Warn("connection closed", "why", "this process needs memory, and nobody has sent more that is not read than "+who,
-			"bytes", own, "of all", all)
-		// Not by TLS, which would say goodbye to a peer that may not read.
-		c.forget(most)
-		_ = most.raw.Close()
+		c.end(most, "this process needs memory, and nobody has sent more that is not read than "+who, own, all)
 		freed += own
 	}
 	return freed
+}
+
+// end closes a connection.
+func (c *crowd) end(gone *client, why string, own, all int64) {
+	c.closed.Add(1)
+	c.log.Warn("connection closed", "why", why, "bytes", own, "of all", all)
+	// Not by TLS, which would say goodbye to a peer that may not read.
+	c.forget(gone)
+	_ = gone.raw.Close()
+}
+
+func (c *crowd) everybody() []*client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.members))
+}
+
+// giveWay ends connections whose clients do not read what they were sent, as long as that is needed:
+// each time of the namespace that holds most the one that holds most. Who reads has as much time as a
+// request has for memory.
+func (c *crowd) giveWay(needed func() bool) {
+	c.giving.Lock()
+	defer c.giving.Unlock()
+	for needed() {
+		of, one, largest := map[string]int64{}, map[string]*client{}, map[string]int64{}
+		var all int64
+		for _, member := range c.everybody() {
+			answers := member.answers.Load()
+			if answers == nil {
+				continue
+			}
+			bytes, since := answers.unwritten()
+			if bytes == 0 || time.Since(since) < answerPatience {
+				continue
+			}
+			who := *member.who.Load()
+			of[who] += bytes
+			all += bytes
+			if bytes > largest[who] {
+				one[who], largest[who] = member, bytes
+			}
+		}
+		most := ""
+		for who, bytes := range of {
+			if bytes > of[most] {
+				most = who
+			}
+		}
+		if one[most] == nil {
+			return
+		}
+		c.end(one[most], "there is no memory for answers, and nobody leaves more of them unread than "+most, largest[most], all)
+		one[most].answers.Load().end()
+	}
+}
+
+// hangUp ends connections whose clients have not read an answer for so long.
+func (c *crowd) hangUp(patience time.Duration) {
+	for _, member := range c.everybody() {
+		if answers := member.answers.Load(); answers != nil {
+			if bytes, since := answers.unwritten(); bytes > 0 && time.Since(since) > patience {
+				c.end(member, fmt.Sprintf("an answer to %s was not read for %s", *member.who.Load(), patience), bytes, bytes)
+				answers.end()
+			}
+		}
+	}
 }
 
 // watch relieves this process when it holds more than so many bytes that are in use.

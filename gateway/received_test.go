@@ -177,10 +177,10 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= int64(bytesOf) })
-		if held := g.crowd.total(); held > int64(bytesOf)+streamBytes {
+		if held := g.crowd.total(); held > int64(bytesOf+(bytesOf/frame+1)*frameBytes+4<<10)+streamBytes {
 			t.Errorf("frames of %d bytes: %d bytes are counted of %d", frame, held, bytesOf)
 		}
-		if who, _, _, _ := g.crowd.heaviest(); who != "namespace ours" {
+		if who, _, _, _, _ := g.crowd.heaviest(); who != "namespace ours" {
 			t.Errorf("they are counted as of %q", who)
 		}
 		client.mu.Lock()
@@ -193,6 +193,71 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 			defer g.crowd.mu.Unlock()
 			return len(g.crowd.members) == 0
 		})
+	}
+}
+
+// Short frames, and frames a little longer than one of grpc's buffers, hold more than their bytes.
+func TestFramesAreCountedAsWhatTheyCost(t *testing.T) {
+	for _, frame := range []int{1, 1100} {
+		g, tokens, address := withCrowd(t)
+		client := newSlow(t, address, tokenOf(t, tokens, "ours", "load-1"))
+		bytesOf := map[int]int{1: 20 << 10, 1100: 400 << 10}[frame]
+		collectGarbage()
+		before := heapUsed()
+		for range 16 {
+			if _, err := client.begin("/etcdserverpb.KV/Txn", bytesOf, frame); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= int64(16*bytesOf) })
+		collectGarbage()
+		counted, held := g.crowd.total(), heapUsed()-before
+		if held > counted*3/2 || counted > 4*max(held, 1) {
+			t.Errorf("frames of %d bytes: %d bytes are counted, and the process holds %d more", frame, counted, held)
+		}
+		if freed := g.crowd.relieve(held / 2); freed == 0 {
+			t.Errorf("frames of %d bytes: who holds all of it does not give way", frame)
+		}
+		eventually(t, "the connection stays", client.ended)
+	}
+}
+
+// Who has nothing that is not read gives way only when the process was looked at again: the reason may be
+// gone with those who were closed first.
+func TestNobodyGivesWayForWhatIsGone(t *testing.T) {
+	g, tokens, address := withCrowd(t)
+	theirs := newSlow(t, address, tokenOf(t, tokens, "theirs", "a"))
+	for range 20 {
+		if _, err := theirs.begin("/etcdserverpb.KV/Txn", 300<<10, 16<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ours []*slow
+	for pod := range 40 { // each has a call, of which little was sent
+		made := newSlow(t, address, tokenOf(t, tokens, "ours", fmt.Sprint("load-", pod)))
+		if _, err := made.begin("/etcdserverpb.KV/Txn", 200, 200); err != nil {
+			t.Fatal(err)
+		}
+		ours = append(ours, made)
+	}
+	g.crowd.mu.Lock()
+	for member := range g.crowd.members {
+		if *member.who.Load() == "namespace ours" {
+			member.mu.Lock()
+			for _, stream := range member.streams { // as of a heartbeat that was read
+				stream.begun, stream.granted = 0, stream.received
+			}
+			member.mu.Unlock()
+		}
+	}
+	g.crowd.mu.Unlock()
+	eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= 20*300<<10 })
+	g.crowd.relieve(20*300<<10 + 1<<20)
+	eventually(t, "the reason stays", theirs.ended)
+	for _, one := range ours {
+		if one.ended() {
+			t.Error("one that has nothing unread gives way at once")
+		}
 	}
 }
 

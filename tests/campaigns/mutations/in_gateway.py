@@ -19,6 +19,41 @@ def g(file: str, old: str, new: str = "") -> Edit:
 
 IDENTITIES = (
     mutation(
+        "a-frame-costs-its-bytes",
+        "F575 availability",
+        "a client fills the gateway with frames of one byte, which hold far more than is counted",
+        g("received", "\ts.begun += frameBytes\n"),
+        _GO,
+    ),
+    mutation(
+        "grpcs-buffers-are-free",
+        "F575 availability",
+        "frames a little longer than a buffer of grpc's hold four times what is counted",
+        g("received", "\t\t\t\ts.begun += int64(size - length)\n", "\t\t\t\t_ = size\n"),
+        _GO,
+    ),
+    mutation(
+        "unread-answers-stay",
+        "F576 availability",
+        "a client that does not read what it asked for keeps the memory of a namespace's tables",
+        g("received", "bytes > 0 && time.Since(since) > patience", "bytes < 0 && time.Since(since) > patience"),
+        _GO,
+    ),
+    mutation(
+        "nobody-gives-way-for-answers",
+        "F576 availability",
+        "a client of five tables that does not read stops every table",
+        g("memory", "over && !gaveWay && l.giveWay != nil", "over && gaveWay && l.giveWay != nil"),
+        _GO,
+    ),
+    mutation(
+        "honest-ones-give-way-at-once",
+        "F577 availability",
+        "connections without anything unread are closed for memory that is free already",
+        g("received", " || !certain && freed > 0 {", " || !certain && freed < 0 {"),
+        _GO,
+    ),
+    mutation(
         "a-repeated-release-is-denied",
         "F563",
         "a process whose release had no answer takes itself for the owner of the lock for ever",
