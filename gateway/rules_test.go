@@ -677,7 +677,7 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 // Nothing but the calls of the protocol: no compaction, no authentication, no maintenance, no locks or
 // elections of etcd's own, no lists of leases.
 func TestOnlyTheCallsOfTheProtocolAreOffered(t *testing.T) {
-	g := &gateway{}
+	g := &gateway{limits: newLimits()}
 	var services []string
 	for name := range g.server(&pair{}).GetServiceInfo() {
 		services = append(services, name)
