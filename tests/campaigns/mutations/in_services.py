@@ -244,7 +244,7 @@ TENDING = (
         "F469 availability",
         "failures of an earlier run count when the next one has followed at once",
         o(
-            "plan/writers/attempts",
+            "plan/writers/runs",
             "        if run_of(entry) != run_of(entries[-1]):",
             "        if entries[-1] is None:",
         ),

@@ -28,9 +28,9 @@ from hudi_operator.plan.fencing.settling import awaiting_proof, lock_is_free_wit
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
-from hudi_operator.plan.writers import attempts, event_log, overlaps, replacing, schedules, source_tables
-from hudi_operator.plan.writers.attempts import Progress
+from hudi_operator.plan.writers import event_log, overlaps, replacing, runs, schedules, source_tables
 from hudi_operator.plan.writers.block import Block
+from hudi_operator.plan.writers.runs import Progress
 
 LOG = logging.getLogger(__name__)
 PLANNING_FAILED = "PlanningFailed"
@@ -217,12 +217,12 @@ class _Candidate:
     @cached_property
     def over(self) -> str:
         """The result of its run; empty while the run is in progress, or before the first one."""
-        return attempts.verdict(self.spec, self.writer.status, self.entries)
+        return runs.verdict(self.spec, self.writer.status, self.entries)
 
     @cached_property
     def restart(self) -> bool:
         """True when a person requests another run."""
-        return attempts.restart_wanted(self.spec, self.writer.status)
+        return runs.restart_wanted(self.spec, self.writer.status)
 
     @cached_property
     def going_on(self) -> bool:
@@ -315,7 +315,7 @@ def _rights_are_missing(c: _Candidate) -> Decision | None:
 
 
 def _backs_off(c: _Candidate) -> Decision | None:
-    retry = 0 if c.restart or c.tick_ms else attempts.next_retry_ms(c.spec, c.writer.status, c.entries)
+    retry = 0 if c.restart or c.tick_ms else runs.next_retry_ms(c.spec, c.writer.status, c.entries)
     if retry <= c.view.now_ms:
         return None
     failed = c.entries[-1].class_ if c.entries else ""
