@@ -326,13 +326,7 @@ def _stalled(reason: str, problem: str) -> Decision | None:
     return Decision(Kind.STALLED, reason, problem) if problem else None
 
 
-OWN_STATE: Chain[_Candidate, Decision] = Chain(
-    _being_deleted,
-    _has_an_active_attempt,
-    _schedule_or_kafka_is_wrong,
-    _run_is_over,
-    _is_suspended,
-    _first_tick_is_to_come,
+REFUSED: Chain[_Candidate, Decision] = Chain(
     _option_is_not_allowed,
     _event_log_is_not_allowed,
     _source_is_not_allowed,
@@ -340,10 +334,32 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _account_is_not_possible,
     _reference_is_not_allowed,
     _partitions_are_wrong,
+)
+"""Why no attempt of such a writer may start, until a person changes something."""
+NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_kafka_is_wrong, REFUSED)
+"""All checks of `OWN_STATE` that stall a writer."""
+OWN_STATE: Chain[_Candidate, Decision] = Chain(
+    _being_deleted,
+    _has_an_active_attempt,
+    _schedule_or_kafka_is_wrong,
+    _run_is_over,
+    _is_suspended,
+    _first_tick_is_to_come,
+    REFUSED,
     _rights_are_missing,
     _backs_off,
 )
 """Checks of the writer's own state. It queues for a place when none of them applies."""
+
+
+def stalls_next(view: View, writer: WriterView, progress: Progress) -> Decision | None:
+    """What will stall the writer when its next attempt is due.
+
+    Asked while it runs, rests or waits; None: nothing that is known now.
+    """
+    if writer.spec is None:
+        return Decision(Kind.STALLED, "InvalidSpec", writer.error)
+    return NEEDS_A_PERSON(_Candidate(view, writer, writer.spec, progress.entries))
 
 
 def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
