@@ -231,9 +231,9 @@ def _of_writer(space: Namespace, writer: Writer, fate: Fate) -> Outlook:
     found, stalls = _now(space, before, writer, fate), fate.stalls
     if stalls is None or found.verdict == STALLS:
         return found
-    return _of(
-        writer, STALLS, _with_settings(stalls.message), f"until its next attempt is due it {found.verdict}", *found.facts
-    )
+    until = f"until its next attempt is due it {found.verdict}"
+    rest = (until, *found.facts) if found.verdict in (RUNS, RESTS) else ()
+    return _of(writer, STALLS, _with_settings(stalls.message), *rest)
 
 
 def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) -> Outlook:

@@ -22,15 +22,15 @@ from hudi_contract.requests import MetadataDone, RestoreDone, SavepointDone, req
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import Record
 from hudi_contract.table_keys import Lock
-from hudi_contract.words import GateState, RequestKind, Result, Role
+from hudi_contract.words import GateState, RequestKind, Result, Role, WriterState
 from hudi_operator.api.kafka import problem as kafka_problem
 from hudi_operator.api.options import writer_problem
-from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
-from hudi_operator.api.tolerant import read_table, why_unread
+from hudi_operator.api.spec import SpecError, TableSpec
+from hudi_operator.api.tolerant import read_table
 from hudi_operator.model import conditions
 from hudi_operator.model.config import CredentialsBrokerConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, Observed
-from hudi_operator.model.objects import Objects, table_name_of
+from hudi_operator.model.objects import Objects, ReadWriter, table_name_of
 from hudi_operator.model.status import (
     LockStatus,
     MetadataTableStatus,
@@ -39,7 +39,7 @@ from hudi_operator.model.status import (
     savepoint_entries,
     settling_entries,
 )
-from hudi_operator.plan.core.view import View, WriterView, build_view
+from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import RETRIED, Stall, table_stall, unusable
 from hudi_operator.plan.requests import restores
@@ -103,7 +103,7 @@ def of_writers(space: Space, table: str, *, now_ms: int) -> dict[str, Fate]:
     return {
         each.name: Fate(
             decisions[each.name],
-            _schedule_problem(each, mine[each.name]) or admission.stalls_next(view, each, progress[each.name]),
+            _schedule_problem(mine[each.name]) or admission.stalls_next(view, each, progress[each.name]),
             stall,
             untold and decisions[each.name].kind is Kind.START,
         )
@@ -148,40 +148,36 @@ def _as_asked(obj: JsonDict, *, suspend: bool) -> JsonDict:
 
 def _awaits_its_schedule(obj: JsonDict) -> bool:
     """Whether nothing but its schedule starts its next attempt."""
-    status = obj.get("status") or {}
-    try:
-        spec = WriterSpec.from_object(obj)
-    except SpecError:
-        return False
-    if spec.schedule is None or runs.restart_wanted(spec, status):
+    status, spec = obj.get("status") or {}, _read(obj).spec
+    if spec is None or spec.schedule is None or runs.restart_wanted(spec, status):
         return False
     entries = attempt_entries(status)
     return not entries or bool(runs.verdict(spec, status, entries))
 
 
-def _schedule_problem(writer: WriterView, obj: JsonDict) -> Decision | None:
+def _read(obj: JsonDict) -> ReadWriter:
+    return Objects(None, (obj,)).writer_specs[0]
+
+
+def _schedule_problem(obj: JsonDict) -> Decision | None:
     """What is wrong with the schedule, which the view does not have."""
-    if writer.spec is None:
-        return None
-    found = schedules.problem(WriterSpec.from_object(obj))
+    read = _read(obj)
+    found = read.error if read.spec is None else schedules.problem(read.spec)
     return Decision(Kind.STALLED, "InvalidSpec", found) if found else None
 
 
 def _without_table(obj: JsonDict, table: str) -> Fate:
     """Of a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
     decision = Decision(Kind.WAIT, "TableNotFound", f"HudiTable {table} does not exist in this namespace")
-    try:
-        spec = WriterSpec.from_object(obj)
-    except Exception as error:
-        return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", why_unread(error)))
-    status = obj.get("status") or {}
+    spec, status = _read(obj).spec, obj.get("status") or {}
+    if spec is None:
+        return Fate(decision, _schedule_problem(obj))
     over = runs.verdict(spec, status, attempt_entries(status))
     if over and not runs.restart_wanted(spec, status):
         decision = Decision(Kind.FINISHED, over)
     elif spec.suspend or _awaits_its_schedule(obj):
-        decision = Decision(Kind.SUSPENDED, "Suspended")
-    found = schedules.problem(spec) or kafka_problem(spec.kafka)
-    if found:
+        decision = Decision(Kind.SUSPENDED, WriterState.SUSPENDED)
+    if found := schedules.problem(spec) or kafka_problem(spec.kafka):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     refused = writer_problem(spec)
     return Fate(decision, Decision(Kind.STALLED, "OptionNotAllowed", refused) if refused else None)
@@ -289,7 +285,8 @@ def _settled(namespace: str, status: JsonDict) -> Iterator[tuple[str, Stored]]:
 def _done(status: JsonDict) -> Iterator[tuple[str, Stored]]:
     """The agent's records of requests that were carried out."""
     for entry in savepoint_entries(status):
-        yield request_id(RequestKind.SAVEPOINT, entry.name), _stored(SavepointDone(name=entry.name, result=entry.outcome))
+        done = SavepointDone(name=entry.name, result=entry.outcome)
+        yield request_id(RequestKind.SAVEPOINT, entry.name), _stored(done)
     restore = RestoreStatus.known(status.get("restore") or {})
     if restore.nonce and restore.outcome in list(Result):
         done = RestoreDone(nonce=restore.nonce, savepoint=restore.savepoint, result=Result(restore.outcome))
