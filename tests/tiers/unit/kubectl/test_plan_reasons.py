@@ -28,7 +28,7 @@ from hudi_operator.plan.gate import stalled
 from hudi_operator.plan.writers import admission, awaited
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.runs import Progress
-from tests.support.world.simulated_world import CONFIG, NAMESPACE, World, all_settled, finished, in_phase, ready_world
+from tests.support.world.simulated_world import CONFIG, World, all_settled, finished, in_phase, ready_world
 
 JsonDict = dict[str, Any]
 Step = Callable[[World], None]
@@ -38,7 +38,6 @@ STORE = {**OWN_ACCESS, "options": {"fs.s3a.endpoint": "https://store"}}
 BUCKETS: JsonDict = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}}
 ALONE = {"concurrency": {"mode": "SingleWriter"}}
 DISJOINT: JsonDict = {"partitionFields": ["day"], "concurrency": {"admission": "DisjointPartitions"}}
-RUNS_ALREADY = {outlook.RUNS, outlook.STALLS}
 VERDICTS = {
     Kind.ACTIVE: {outlook.RUNS, outlook.STALLS},
     Kind.START: {outlook.STARTS, outlook.UNTOLD},
@@ -569,12 +568,3 @@ def test_reasons_with_an_open_gate_are_those_of_the_operator() -> None:
         world.run(reports(code))
         view, _ = planner(world.observe(), CONFIG)
         assert (view.gate.state, code in forecast.GATE_UNTOLD) == ("open", True)
-
-
-def test_a_namespace_is_named() -> None:
-    """Names of the world's objects, as they come from an API server."""
-    world = ready_world()
-    before = objects(world)
-    made()(world)
-    (told,) = outlook.of_writers(Namespace(*before, *objects(world)), ["w"], world.now_ms)
-    assert (told.kind, told.namespace, told.name) == ("HudiWriter", NAMESPACE, "w")
