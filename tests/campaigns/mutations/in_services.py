@@ -12,7 +12,7 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
 _DEADLINES = "tests/tiers/unit/plan/writers/test_deadlines.py"
-_PLAN_REASONS = "tests/tiers/unit/kubectl/test_plan_reasons.py"
+_REASONS = "tests/tiers/unit/kubectl/test_reasons.py"
 
 TENDING = (
     mutation(
@@ -390,28 +390,28 @@ TENDING = (
             "    if decision.kind is not Kind.START:\n",
             "    if decision.kind is Kind.DELETING:\n",
         ),
-        f"{_PLAN_REASONS}::test_the_plan_says_what_the_operator_does",
+        f"{_REASONS}::test_the_plan_says_what_the_operator_does",
     ),
     mutation(
         "a-gate-that-nobody-told-of-is-open",
         "F569",
         "kubectl hudi plan says that a writer starts of a table whose gate was never open",
         o("plan/forecast", "            untold and decisions[each.name].kind is Kind.START,\n", "            False,\n"),
-        f"{_PLAN_REASONS}::test_the_plan_says_what_the_operator_does",
+        f"{_REASONS}::test_the_plan_says_what_the_operator_does",
     ),
     mutation(
         "nobody-asks-for-the-next-attempt",
         "F570",
         "kubectl hudi plan says that a running writer goes on, of a change that stalls its next attempt",
         o("plan/forecast", "or admission.stalls_next(view, each, progress[each.name]),", "or None,"),
-        f"{_PLAN_REASONS}::test_what_stalls_its_next_attempt_is_told_while_nothing_is_due",
+        f"{_REASONS}::test_what_stalls_its_next_attempt_is_told_while_nothing_is_due",
     ),
     mutation(
         "who-is-stalled-takes-a-place",
         "F571",
         "kubectl hudi plan says that a writer waits for one that does not run",
         o("plan/forecast", "    return name in space.asked or not stalled\n", "    return name in space.asked or True\n"),
-        f"{_PLAN_REASONS}::test_a_stalled_writer_takes_no_place_of_the_plan",
+        f"{_REASONS}::test_a_stalled_writer_takes_no_place_of_the_plan",
     ),
     mutation(
         "a-drain-is-no-eviction",

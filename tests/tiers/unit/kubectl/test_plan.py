@@ -1,5 +1,5 @@
 """What `kubectl hudi plan` says would happen. `crds/test_kubectl.py` asks an API server, too, and
-`test_plan_reasons.py` the operator of a simulated world.
+`test_reasons.py` the operator of a simulated world.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`kubectl hudi plan` beside the operator: every reason for which a writer does not start, and every
+"""`kubectl hudi plan` and `why` beside the operator: every reason for which a writer does not start, and every
 one for which a table is stuck.
 
 The operator of a simulated world writes the statuses that the plan reads. Then somebody applies a
@@ -12,11 +12,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from hudi_kubectl import outlook
+from hudi_kubectl import outlook, why
 from hudi_kubectl.objects import Table, Writer
 from hudi_kubectl.outlook import Namespace, Outlook
 from hudi_operator.model.config import ConsentConfig, CredentialsBrokerConfig, OperatorConfig
@@ -28,6 +29,7 @@ from hudi_operator.plan.gate import stalled
 from hudi_operator.plan.writers import admission, awaited
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.runs import Progress
+from tests.support.world import simulated_world
 from tests.support.world.simulated_world import CONFIG, World, all_settled, finished, in_phase, ready_world
 
 JsonDict = dict[str, Any]
@@ -568,3 +570,31 @@ def test_reasons_with_an_open_gate_are_those_of_the_operator() -> None:
         world.run(reports(code))
         view, _ = planner(world.observe(), CONFIG)
         assert (view.gate.state, code in forecast.GATE_UNTOLD) == ("open", True)
+
+
+# ---- why
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.kind in (STALL, WAIT) and case.id != "rights"], ids=lambda case: case.id
+)
+def test_why_says_what_the_operator_says(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`why` had told of a writer that waits its place and whom it waits for, and not what for."""
+    monkeypatch.setattr(simulated_world, "CONFIG", case.config)
+    world = case.world(**case.table)
+    case.before(world)
+    case.change(world)
+    world.run(lambda w: said(w)["reason"] == case.reason, seconds=60)
+    tables, writers = objects(world)
+    at = datetime.fromtimestamp(world.now_ms / 1000, tz=UTC)
+    told = "\n".join(why.lines(why.of_writer(writers["w"], why.World([*tables.values()], [*writers.values()], {}, at))))
+    shown = [said(world)["message"]]
+    if (writers["w"].status.get("queue") or {}).get("blockedBy") == "table flights":
+        shown += [one["message"] for one in tables["flights"].status["conditions"] if one["type"] in ("Ready", "Stalled")]
+    if case.reason == "BackOff":
+        shown = ["it is repeated in "]
+    assert any(one and one in told for one in shown), (shown, told)
+
+
+def said(world: World) -> JsonDict:
+    """The condition of `w` with the reason."""
+    writer = world.writers["w"]
+    return world.condition(writer, "Stalled" if world.is_true(writer, "Stalled") else "Admitted")
