@@ -1,5 +1,5 @@
-"""`kubectl hudi plan` and `why` beside the operator: every reason for which a writer does not start, and every
-one for which a table is stuck.
+"""`kubectl hudi plan` and `why` beside the operator: each reason for which a writer does not start,
+and each one for which a table is stuck.
 
 The operator of a simulated world writes the statuses that the plan reads. Then somebody applies a
 change, and the operator's planner, which sees pods and etcd, is asked what happens, and so is the
@@ -30,7 +30,7 @@ from hudi_operator.plan.writers import admission, awaited
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.runs import Progress
 from tests.support.world import simulated_world
-from tests.support.world.simulated_world import CONFIG, World, all_settled, finished, in_phase, ready_world
+from tests.support.world.simulated_world import CONFIG, World, finished, in_phase, ready_world
 
 JsonDict = dict[str, Any]
 Step = Callable[[World], None]
@@ -39,6 +39,8 @@ OWN_ACCESS = {"secretRefs": [{"name": "keys", "as": "S3"}]}
 STORE = {**OWN_ACCESS, "options": {"fs.s3a.endpoint": "https://store"}}
 BUCKETS: JsonDict = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 4}}
 ALONE = {"concurrency": {"mode": "SingleWriter"}}
+SLOW = {"fencing": {"drainSeconds": 300}}
+TIMELINE = {"activeLength": 1}
 DISJOINT: JsonDict = {"partitionFields": ["day"], "concurrency": {"admission": "DisjointPartitions"}}
 VERDICTS = {
     Kind.ACTIVE: {outlook.RUNS, outlook.STALLS},
@@ -92,7 +94,7 @@ def running(name: str = "w", **spec: Any) -> Step:
         world.make_writer(name, **spec)
         world.run(lambda w: w.is_true(w.writers[name], "Running"))
         world.writer_hang_at = None
-        world.settle_down()
+        world.pass_time(5)
 
     return run
 
@@ -100,22 +102,32 @@ def running(name: str = "w", **spec: Any) -> Step:
 def backing_off(world: World) -> None:
     world.exit_codes = [11]
     world.make_writer("w", retryPolicy={"limit": 3, "backoffSeconds": 900, "maxBackoffSeconds": 900})
-    world.run(lambda w: (w.writers["w"].get("status") or {}).get("state") == "Retrying" and all_settled(w))
+    world.run(lambda w: (w.writers["w"].get("status") or {}).get("state") == "Retrying" and not w.names("settle"))
 
 
 def lost(name: str = "w", *, at: int) -> Step:
-    """A writer whose node is lost at a step of its attempt; 3: it has the lock."""
+    """A writer whose process was killed at a step of its attempt, and that somebody suspends; 3: it has
+    the lock.
+    """
 
     def lose(world: World) -> None:
         world.writer_hang_at = at
         world.make_writer(name)
         world.run(lambda w: (p := w.writer_process(name)) is not None and p.step == at)
         world.writer_hang_at = None
-        world.fail_node("n1", processes_die=True)
-        world.run(in_phase("Terminating"))
+        victim = world.writer_process(name)
+        assert victim is not None
+        world.kill(victim)
+        world.edit(world.writers[name], suspend=True)
+        world.run(in_phase("Draining"))
         world.pass_time(5)
 
     return lose
+
+
+def without_a_source(world: World) -> None:
+    world.make_writer("other", priority=5, source=reads(tableRef={"name": "orders"}))
+    world.pass_time(5)
 
 
 def deleted(world: World) -> None:
@@ -154,7 +166,7 @@ def sources(**tables: JsonDict) -> Step:
         for name, each in tables.items():
             spec = {"path": f"s3a://lake/{name}", "recordKeyFields": ["id"], **each.get("spec", {})}
             made_of = world._object("HudiTable", name, spec)
-            world.sources[name] = {**made_of, "status": each.get("status", {"timeline": {}})}
+            world.sources[name] = {**made_of, "status": each.get("status", {"timeline": TIMELINE})}
 
     return make
 
@@ -165,7 +177,7 @@ def reads(**hudi: Any) -> JsonDict:
 
 def kafka(**fields: Any) -> JsonDict:
     value = {"format": "String"}
-    return {"kafka": {"bootstrapServers": ["kafka:9092"], "topics": ["t"], "value": value, **fields}}
+    return {"kafka": {"bootstrapServers": ["kafka:9092"], "value": value, **(fields or {"topics": ["t"]})}}
 
 
 def condition(kind: str, status: str, reason: str) -> JsonDict:
@@ -216,7 +228,7 @@ UNTOLD = frozenset({outlook.UNTOLD})
 STALL, WAIT = Kind.STALLED, Kind.WAIT
 CASES = (
     Case("starts", "", "Admitted", Kind.START, made()),
-    Case("other fields of the table", "", "Admitted", Kind.START, both({"podHistory": None})),
+    Case("other fields of the table", "", "Admitted", Kind.START, both({"concurrency": {"maxWriters": 3}})),
     # ---- its own state
     Case("deleted", "_being_deleted", "Deleted", Kind.DELETING, made(operation="Insert"), before=deleted),
     Case("runs", "_has_an_active_attempt", "Admitted", Kind.ACTIVE, made(operation="Insert"), before=running()),
@@ -227,11 +239,11 @@ CASES = (
     ),
     Case(
         "topic pattern", "_schedule_or_kafka_is_wrong", "InvalidSpec", STALL,
-        made(source=kafka(topics=None, topicPattern="(")),
+        made(source=kafka(topicPattern="(")),
     ),
     Case(
         "start of a topic", "_schedule_or_kafka_is_wrong", "InvalidSpec", STALL,
-        made(source=kafka(startFrom="yesterday")),
+        made(source=kafka(topics=["t"], startFrom="2026-02-30T10:00:00Z")),
     ),
     Case("over", "_run_is_over", "Succeeded", Kind.FINISHED, made(operation="Insert"), before=ended),
     Case("suspended", "_is_suspended", "Suspended", Kind.SUSPENDED, made(suspend=True)),
@@ -301,7 +313,7 @@ CASES = (
     ),
     Case(
         "bootstrap", "_bootstrap_comes_first", "TableBootstrap", WAIT, made(),
-        table={"bootstrap": {"source": {"format": "parquet", "path": "s3a://landing/old"}}},
+        table={"bootstrap": {"source": {"format": "Parquet", "path": "s3a://landing/old"}}},
         world=unready(reports("Bootstrapping"), bootstrap_hang_at=1),
     ),
     Case(
@@ -321,7 +333,7 @@ CASES = (
     ),
     Case(
         "its dead attempt has the lock", "_previous_attempt_may_hold_the_lock", "PreviousAttempt", WAIT,
-        made(operation="Insert"), before=lost(at=3),
+        made(suspend=False), table=SLOW, before=lost(at=3),
     ),
     Case("missing source", "_source_is_not_there", "SourceNotFound", WAIT, made(source=reads(tableRef={"name": "orders"}))),
     Case(
@@ -335,15 +347,15 @@ CASES = (
     Case(
         "source without its rows", "_source_is_not_there", "SourceNotReady", WAIT,
         made(source=reads(tableRef={"name": "orders"})),
-        before=sources(orders={"status": {"timeline": {}, "conditions": [condition("Bootstrapped", "False", "Waiting")]}}),
+        before=sources(orders={"status": {"timeline": TIMELINE, "conditions": [condition("Bootstrapped", "False", "Waiting")]}}),
     ),
     Case(
         "source that is restored", "_source_is_not_there", "SourceNotReady", WAIT,
         made(source=reads(tableRef={"name": "orders"})),
-        before=sources(orders={"status": {"timeline": {}, "conditions": [condition("Ready", "False", "Restore")]}}),
+        before=sources(orders={"status": {"timeline": TIMELINE, "conditions": [condition("Ready", "False", "Restore")]}}),
     ),
     Case(
-        "somebody may still write", "_single_writer_is_taken", "SingleWriter", WAIT, made(), table=ALONE,
+        "somebody may still write", "_single_writer_is_taken", "SingleWriter", WAIT, made(), table={**ALONE, **SLOW},
         before=lost("other", at=3),
     ),
     Case(
@@ -359,9 +371,9 @@ CASES = (
          before=running("other", partitions=["2*"])),
     Case(
         "behind one that waits for something else", "", "Admitted", Kind.START, made(), table=DISJOINT,
-        before=lambda world: (world.make_writer("other", priority=5, source=reads(tableRef={"name": "orders"})), world.pass_time(5))[1],
+        before=without_a_source,
     ),
-    Case("its dead attempt has no lock", "", "Admitted", Kind.START, made(operation="Insert"), before=lost(at=1)),
+    Case("its dead attempt has no lock", "", "Admitted", Kind.START, made(suspend=False), table=SLOW, before=lost(at=1)),
     Case("its agent is away", "", "Admitted", Kind.START, made(), before=without_agent, verdicts=UNTOLD),
     Case("source of its own views", "", "Admitted", Kind.START, made(
         source={"sql": {"query": "SELECT * FROM v", "views": [{"name": "v", "hudi": {"tableRef": {"name": "flights"}}}]}},
@@ -446,7 +458,7 @@ def test_the_plan_says_what_the_operator_does(case: Case) -> None:
     [
         pytest.param({"hudiOptions": BAD}, id="option"),
         pytest.param({"partitions": ["day=1"]}, id="partitions"),
-        pytest.param({"source": kafka(startFrom="yesterday")}, id="source"),
+        pytest.param({"source": kafka(topics=["t"], startFrom="2026-02-30T10:00:00Z")}, id="source"),
     ],
 )
 def test_what_stalls_its_next_attempt_is_told_while_nothing_is_due(before: Step, table: JsonDict, spec: JsonDict) -> None:
@@ -492,10 +504,10 @@ TABLES: dict[str, JsonDict] = {
     "_path_is_not_allowed": {"path": "file:///etc/hudi"},
     "_lock_is_wrong": {"lock": {"leaseSeconds": 5, "keepAliveSeconds": 3, "rpcTimeoutSeconds": 3}},
     "_services_are_wrong": {"services": {"clustering": {"enabled": True, "layout": "ZOrder", "sortColumns": ["a"]}}},
-    "_bootstrap_is_wrong": {"bootstrap": {"source": {"format": "parquet", "path": "gs://landing/old"}}},
+    "_bootstrap_is_wrong": {"bootstrap": {"source": {"format": "Parquet", "path": "gs://landing/old"}}},
     "_callback_is_wrong": {"commitCallback": {"url": "http://example.com/"}},
     "_catalog_is_wrong": {"path": "hdfs://nn/lake/flights", "catalog": {"database": "d", "glue": {"region": "us-east-1"}}},
-    "_metadata_table_is_wrong": {"metadataTable": {"enabled": False, "indexes": ["RecordIndex"]}},
+    "_metadata_table_is_wrong": {"metadataTable": {"enabled": False, "indexes": ["ColumnStats"]}},
     "_option_is_not_allowed": {"hudiOptions": BAD},
     "_reference_is_not_allowed": {"storage": {"secretRefs": [{"name": "hudi-operator-x", "as": "S3"}]}},
     "_mode_is_not_possible": {
@@ -529,7 +541,8 @@ def test_a_table_that_will_be_stuck_stalls(check: str) -> None:
     world = World()
     world.make_table(**TABLES[check])
     broker = CredentialsBrokerConfig(url="https://b", store_endpoint="https://store")
-    view = build_view(world.observe(), replace(CONFIG, credentials_broker=broker))
+    config = replace(CONFIG, credentials_broker=broker, allowed_schemes=forecast.SCHEMES)
+    view = build_view(world.observe(), config)
     stall = stalled.table_stall(view)
     assert stall is not None
     tables, writers = objects(world)
