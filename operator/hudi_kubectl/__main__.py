@@ -355,7 +355,7 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
 def _plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
     """With the operator's code, which needs a newer Python than everything else here."""
     if sys.version_info < PLAN_NEEDS:
-        return subprocess.run([_newer_python(), *sys.argv]).returncode
+        return subprocess.run([_newer_python(), *sys.argv], check=False).returncode
     from hudi_kubectl import planning
 
     return planning.plan(kubectl, screen, files)
@@ -365,7 +365,7 @@ def _newer_python() -> str:
     """One that can run the plan, from the PATH. Raises Failed if there is none."""
     for minor in range(PLAN_NEEDS[1] + 9, PLAN_NEEDS[1] - 1, -1):
         found = shutil.which(f"python3.{minor}")
-        if found and not subprocess.run([found, "-c", ""], capture_output=True).returncode:
+        if found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
             return found
     wanted, this = (".".join(map(str, one[:2])) for one in (PLAN_NEEDS, sys.version_info))
     raise Failed(

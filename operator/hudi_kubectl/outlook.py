@@ -35,17 +35,6 @@ UNKNOWN = (
 SETTINGS = "what the operator's chart allows beyond its defaults is not looked at"
 """Said where an administrator may have allowed what is refused."""
 _MAY_BE_ALLOWED = "an administrator can add it"
-_CHANGED_ALONE = (
-    "metadataTable",
-    "hudiVersion",
-    "fencing.mode",
-    "fencing.drainSeconds",
-    "lock",
-    "concurrency.mode",
-    "concurrency.insertConflicts",
-)
-"""Fields whose change waits until no writer runs; so do a new savepoint and a new restore."""
-_BESIDE = ("lock.suspectSeconds", "lock.maxHoldSeconds")
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")
 """Fields of a HudiWriter that apply to the attempt that runs."""
 _COMES_FIRST = ("TableRestore", "TableSavepoint", "TableMetadata", "TableChanging")
@@ -101,19 +90,15 @@ def changed(before: Thing, after: Thing) -> list[str]:
 def _differences(before: JsonDict, after: JsonDict, at: str = "") -> Iterator[str]:
     for name in {*before, *after}:
         old, new = before.get(name), after.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{at}{name}.")
+        if isinstance(old or new, dict):
+            yield from _differences(old or {}, new or {}, f"{at}{name}.")
         elif old != new:
             yield f"{at}{name}"
 
 
 def closing(before: Table, after: Table) -> list[str]:
     """Changes that wait until no writer runs: field and value."""
-    found = [
-        f"spec.{field}"
-        for field in changed(before, after)
-        if field not in _BESIDE and any(field == one or field.startswith(f"{one}.") for one in _CHANGED_ALONE)
-    ]
+    found = [f"spec.{field}" for field in forecast.changed_alone(before.raw, after.raw)]
     known = {one.get("name") for one in before.spec.get("savepoints") or []}
     found += [
         f"spec.savepoints: the savepoint {one.get('name')}"
@@ -168,7 +153,7 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
             yield "spec.suspend: " + (
                 "running attempts end at their next commit" if after.spec.get("suspend") else "writers may start"
             )
-        elif f"spec.{field}" not in alone:
+        elif not any(f"spec.{field}.".startswith(f"{one}.") for one in alone):
             yield f"spec.{field}: changes"
     gone = {one.get("name") for one in before.spec.get("savepoints") or []}
     gone -= {one.get("name") for one in after.spec.get("savepoints") or []}

@@ -1,5 +1,6 @@
-"""Secrets that belong to one pod, by owner reference: Kubernetes deletes them with it, and the
-operator needs no right to read or delete Secrets.
+"""Secrets that belong to one pod, by owner reference.
+
+Kubernetes deletes them with it, so the operator needs no right to read or delete Secrets.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ def spark_key(namespace: str, pod: PodName) -> JsonDict:
 
 def storage_key(pod: PodFacts) -> JsonDict:
     """The Secret with the storage credentials of this pod and its executors, without ``data``."""
-    return _secret_of(
-        pod.namespace, PodName(pod.name, pod.uid), naming.storage_key_name(pod.name), "storage-key"
-    )
+    return _secret_of(pod.namespace, PodName(pod.name, pod.uid), naming.storage_key_name(pod.name), "storage-key")
 
 
 def _secret_of(namespace: str, pod: PodName, name: str, component: str) -> JsonDict:

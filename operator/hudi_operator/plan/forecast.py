@@ -24,6 +24,7 @@ from hudi_contract.shape import Record
 from hudi_contract.table_keys import Lock
 from hudi_contract.words import GateState, RequestKind, Result, Role, WriterState
 from hudi_operator.api.kafka import problem as kafka_problem
+from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.options import writer_problem
 from hudi_operator.api.spec import SpecError, TableSpec
 from hudi_operator.api.tolerant import read_table
@@ -53,6 +54,13 @@ GATE_UNTOLD = RETRIED | {"AgentNotReady"}
 """Reasons of Ready=False that a table may have with an open gate, behind which writers start."""
 SCHEMES = ("s3a", "hdfs", "gs", "abfs", "abfss")
 """Every scheme that `config.allowedSchemes` may list."""
+FIELD_OF = {
+    "mode": "fencing.mode",
+    "hudi_version": "hudiVersion",
+    "concurrency": "concurrency.mode",
+    "insert_conflicts": "concurrency.insertConflicts",
+}
+"""Fields of a HudiTable behind parameters of its gate; those of `lock` have their own names."""
 _CLUSTER = "-"
 _UNKNOWN_STORE = "the store of the operator's broker"
 
@@ -122,6 +130,20 @@ def of_table(space: Space, table: str, *, now_ms: int) -> str:
     except SpecError as error:
         return str(error)
     return found.message if found is not None else ""
+
+
+def changed_alone(before: JsonDict, after: JsonDict) -> list[str]:
+    """Fields of a HudiTable whose change waits until no writer runs."""
+    (was, _), (will, _) = read_table(before), read_table(after)
+    if was is None or will is None:
+        return []
+    old, new = gate.parameters(was), gate.parameters(will)
+    found = [at for name, at in FIELD_OF.items() if getattr(old, name) != getattr(new, name)]
+    for name, seconds in will.durations.items():
+        if was.durations[name] != seconds:
+            found.append(f"fencing.{name}" if name == "drainSeconds" else f"lock.{name}")
+    metadata = [(one.metadata_table or MetadataTable()).nonce for one in (was, will)]
+    return [*found, *(["metadataTable"] if metadata[0] != metadata[1] else [])]
 
 
 # ---- writers

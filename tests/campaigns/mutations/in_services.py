@@ -410,7 +410,11 @@ TENDING = (
         "who-is-stalled-takes-a-place",
         "F571",
         "kubectl hudi plan says that a writer waits for one that does not run",
-        o("plan/forecast", "    return name in space.asked or not stalled\n", "    return name in space.asked or True\n"),
+        o(
+            "plan/forecast",
+            "    return name in space.asked or not stalled\n",
+            "    return name in space.asked or True\n",
+        ),
         f"{_REASONS}::test_a_stalled_writer_takes_no_place_of_the_plan",
     ),
     mutation(

@@ -462,7 +462,8 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    return None if gate.is_open(t.view) else WHY_NOT_OPEN(t)
+    """Also in the look that closes it: an attempt would be asked to end before it has begun."""
+    return None if gate.is_open(t.view) and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)
 
 
 def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:

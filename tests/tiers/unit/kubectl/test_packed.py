@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,10 +40,10 @@ assert "cronsim" not in sys.modules and "yaml" not in sys.modules
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugin")
     subprocess.run([str(BUILD), str(folder)], check=True, capture_output=True, timeout=60)
-    yield folder / "kubectl-hudi"
+    return folder / "kubectl-hudi"
 
 
 def test_a_plan_needs_nothing_but_python(packed: Path) -> None:
@@ -70,9 +69,13 @@ def test_an_older_python_hands_the_plan_on(monkeypatch: pytest.MonkeyPatch) -> N
     has = {"python3.14", "python3.12", "python3.11"}
     monkeypatch.setattr(plugin.shutil, "which", lambda name: f"/usr/bin/{name}" if name in has else None)
     monkeypatch.setattr(plugin.subprocess, "run", run)
-    monkeypatch.setattr(plugin, "sys", SimpleNamespace(version_info=(3, 9, 2), argv=["/bin/kubectl-hudi", "plan", "-f", "x"]))
+    monkeypatch.setattr(
+        plugin, "sys", SimpleNamespace(version_info=(3, 9, 2), argv=["/bin/kubectl-hudi", "plan", "-f", "x"])
+    )
     assert plugin._plan(Kubectl(), Screen(), ["x"]) == 0
     assert ran[-1] == ["/usr/bin/python3.12", "/bin/kubectl-hudi", "plan", "-f", "x"]
     has.clear()
-    with pytest.raises(Failed, match=r"needs Python 3\.11: this is 3\.9, and there is no newer python3\.N on the PATH$"):
+    with pytest.raises(
+        Failed, match=r"needs Python 3\.11: this is 3\.9, and there is no newer python3\.N on the PATH$"
+    ):
         plugin._plan(Kubectl(), Screen(), ["x"])
