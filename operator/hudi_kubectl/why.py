@@ -108,7 +108,7 @@ def _of_writer(writer: Writer, world: World) -> Iterator[Reason]:
 
 
 def _of_queue(writer: Writer, table: Table | None, world: World) -> Reason:
-    """Its place, and what it waits for: the operator's words, unless the table's state says more."""
+    """Its place, and what it waits for: the operator's words, unless its table says more."""
     queue, behind = writer.status["queue"], list(_of_table(table, world)) if table is not None else []
     said = str(writer.condition("Admitted").get("message") or "")
     of_the_table = queue.get("blockedBy") == f"table {writer.table}"

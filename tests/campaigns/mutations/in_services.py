@@ -407,6 +407,35 @@ TENDING = (
         f"{_REASONS}::test_what_stalls_its_next_attempt_is_told_while_nothing_is_due",
     ),
     mutation(
+        "a-start-beside-the-closing-of-the-gate",
+        "F572",
+        "an attempt begins in the look that closes the gate for a savepoint, and is stopped at once",
+        o(
+            "plan/writers/admission",
+            " and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)",
+            " else WHY_NOT_OPEN(t)",
+        ),
+        "tests/tiers/unit/plan/writers/test_ending_for_change.py::test_no_attempt_begins_in_the_look_that_closes_the_gate",
+    ),
+    mutation(
+        "why-tells-the-place-alone",
+        "F573",
+        "kubectl hudi why does not say what a writer in the queue waits for",
+        Edit("operator/hudi_kubectl/why.py", "        behind.insert(0, Reason(said))\n", "        pass\n"),
+        f"{_REASONS}::test_why_says_what_the_operator_says",
+    ),
+    mutation(
+        "a-field-of-the-gate-is-not-told",
+        "F574",
+        "kubectl hudi plan does not say that a change ends running attempts",
+        o(
+            "plan/forecast",
+            "for name, at in FIELD_OF.items() if getattr(old, name) != getattr(new, name)]",
+            "for name, at in FIELD_OF.items() if getattr(old, name) is None]",
+        ),
+        "tests/tiers/unit/kubectl/test_plan.py::test_what_ends_running_attempts_is_what_closes_the_operators_gate",
+    ),
+    mutation(
         "who-is-stalled-takes-a-place",
         "F571",
         "kubectl hudi plan says that a writer waits for one that does not run",
