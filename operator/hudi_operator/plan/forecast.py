@@ -311,8 +311,8 @@ def _done(status: JsonDict) -> Iterator[tuple[str, Stored]]:
         yield request_id(RequestKind.SAVEPOINT, entry.name), _stored(done)
     restore = RestoreStatus.known(status.get("restore") or {})
     if restore.nonce and restore.outcome in list(Result):
-        done = RestoreDone(nonce=restore.nonce, savepoint=restore.savepoint, result=Result(restore.outcome))
-        yield request_id(RequestKind.RESTORE, restore.nonce), _stored(done)
+        back = RestoreDone(nonce=restore.nonce, savepoint=restore.savepoint, result=Result(restore.outcome))
+        yield request_id(RequestKind.RESTORE, restore.nonce), _stored(back)
     changed = MetadataTableStatus.known(status.get("metadataTable") or {})
     if changed.outcome == Result.COMPLETED:
         yield request_id(RequestKind.METADATA), _stored(MetadataDone(nonce=changed.wanted, result=Result.COMPLETED))

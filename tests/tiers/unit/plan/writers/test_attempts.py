@@ -157,9 +157,9 @@ def test_failures_of_an_earlier_run_do_not_count() -> None:
 def test_failures_of_a_run_that_was_followed_at_once_do_not_count() -> None:
     """F469: Finished never became True between the two runs, so it does not tell them apart."""
     first, second = entries(*["Infrastructure"] * 4), entries("Infrastructure")
-    runs = tuple(e.but(run=1) for e in first) + tuple(e.but(run=2) for e in second)
-    assert runs.failures(status(), runs) == 1
-    assert runs.verdict(writer(), status(), runs) == ""
+    several = tuple(e.but(run=1) for e in first) + tuple(e.but(run=2) for e in second)
+    assert runs.failures(status(), several) == 1
+    assert runs.verdict(writer(), status(), several) == ""
 
 
 def advanced(*classes: str) -> tuple[AttemptEntry, ...]:
