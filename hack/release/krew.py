@@ -41,7 +41,7 @@ spec:
     table services on demand; an audit of a table. It calls kubectl for each
     request, and needs nothing else in the cluster.
   caveats: |
-    Needs python3, 3.9 or newer, on the PATH.
+    Needs python3, 3.9 or newer, on the PATH; for plan 3.11 or newer.
   platforms:
   - selector:
       matchExpressions:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hudi_kubectl import auditing, commands, importing, planning, verbs
+from hudi_kubectl import auditing, commands, importing, verbs
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
 from hudi_kubectl.screen import Screen, printable, wants_colour
@@ -18,6 +20,8 @@ from hudi_kubectl.streamer.work import Wishes
 
 UNREAD = 141
 """Exit code when nobody reads the output to its end."""
+PLAN_NEEDS = (3, 11)
+"""The Python of the operator, whose planner is asked by `plan`."""
 _CONNECTION = ("kubeconfig", "context", "cluster", "user", "as", "as-group", "server", "token", "request-timeout")
 """Flags of kubectl that are handed on to it."""
 _NAMED: dict[str, tuple[str, bool, bool]] = {
@@ -337,7 +341,7 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
         "history": lambda: commands.history(kubectl, screen, said.name),
         "logs": lambda: commands.logs(kubectl, said.name, said.attempt, said.follow, said.tail),
         "report": lambda: commands.make_report(kubectl, screen, said.name, said.file, said.lines),
-        "plan": lambda: planning.plan(kubectl, screen, said.filename),
+        "plan": lambda: _plan(kubectl, screen, said.filename),
         "audit": lambda: auditing.audit(
             kubectl,
             screen,
@@ -346,6 +350,28 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
         ),
     }
     return asked[said.command]()
+
+
+def _plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
+    """With the operator's code, which needs a newer Python than everything else here."""
+    if sys.version_info < PLAN_NEEDS:
+        return subprocess.run([_newer_python(), *sys.argv], check=False).returncode
+    from hudi_kubectl import planning
+
+    return planning.plan(kubectl, screen, files)
+
+
+def _newer_python() -> str:
+    """One that can run the plan, from the PATH. Raises Failed if there is none."""
+    for minor in range(PLAN_NEEDS[1] + 9, PLAN_NEEDS[1] - 1, -1):
+        found = shutil.which(f"python3.{minor}")
+        if found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
+            return found
+    wanted, this = (".".join(map(str, one[:2])) for one in (PLAN_NEEDS, sys.version_info))
+    raise Failed(
+        f"plan asks the operator's own planner, which needs Python {wanted}: this is {this}, and there is no newer "
+        "python3.N on the PATH"
+    )
 
 
 def _change(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:

@@ -1,47 +1,44 @@
 """What would happen to tables and writers if they were applied, as far as the API shows it.
 
-The rules are those of the operator's planner (`plan/writers/admission.py`), in its order, for what
-a spec and a status say. What they do not say is in `UNKNOWN`.
+The operator's own planner decides it (`hudi_operator.plan.forecast`), with what statuses say. What
+they do not say is in `UNKNOWN`. It needs the Python of the operator.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hudi_contract import allowed_options as allowed
-from hudi_contract.options import OF_THE_TABLE, OWNED, Rule, rule_for, spellings
-from hudi_contract.secret_names import REDACTED, is_secret
-from hudi_kubectl.objects import FAILED, SUCCEEDED, JsonDict, Table, Thing, Writer
+from hudi_contract import naming
+from hudi_kubectl.objects import JsonDict, Table, Thing, Writer
+from hudi_kubectl.objects import now as this_moment
+from hudi_operator.model import conditions
+from hudi_operator.plan import forecast
+from hudi_operator.plan.forecast import Fate
+from hudi_operator.plan.writers.admission import Decision, Kind
 
 REFUSED, STALLS, WAITS, STARTS, RUNS = "refused", "stalls", "waits", "starts now", "goes on"
 RESTS, NEW, CHANGES, SAME, ACCEPTED = "does not start", "is new", "changes", "is unchanged", "is accepted"
-NOT_ASKED = "not asked"
+NOT_ASKED, UNTOLD = "not asked", "starts now or waits"
 UNKNOWN = (
     "the store: whether it is reached with these credentials, and what is at a path",
     "the data: whether rows fit the table",
-    "settings of the operator's chart: path prefixes of the namespace, and additions to the allowed options",
-    "whether the owners of Secrets and ServiceAccounts consent (hudioperator.io/allowed-tables)",
+    "settings of the operator's chart: schemes and path prefixes, allowed images, additions to the allowed options, "
+    "the broker of storage credentials",
+    "whether Secrets and ServiceAccounts exist, and whether their owners consent (hudioperator.io/allowed-tables)",
+    "the operator itself: its rights in the namespace, its version, defects",
+    "cron expressions: whether the days that they name exist",
     "room for pods: quotas, nodes, whether an image can be pulled",
-    "HudiTables of other namespaces with the same path",
+    "HudiTables of other namespaces with the same path, or in whose folder an event log would be",
 )
 """What nobody can tell by reading the API on a user's rights."""
-_CHANGED_ALONE = (
-    "metadataTable",
-    "hudiVersion",
-    "fencing.mode",
-    "fencing.drainSeconds",
-    "lock",
-    "concurrency.mode",
-    "concurrency.insertConflicts",
-)
-"""Fields whose change waits until no writer runs; so do a new savepoint and a new restore."""
-_BESIDE = ("lock.suspectSeconds", "lock.maxHoldSeconds")
+SETTINGS = "what the operator's chart allows beyond its defaults is not looked at"
+"""Said where an administrator may have allowed what is refused."""
+_MAY_BE_ALLOWED = "an administrator can add it"
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")
 """Fields of a HudiWriter that apply to the attempt that runs."""
-_VALUE_LIMIT = 80
+_COMES_FIRST = ("TableRestore", "TableSavepoint", "TableMetadata", "TableChanging")
+"""Reasons for which a writer waits until its table has changed."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +90,15 @@ def changed(before: Thing, after: Thing) -> list[str]:
 def _differences(before: JsonDict, after: JsonDict, at: str = "") -> Iterator[str]:
     for name in {*before, *after}:
         old, new = before.get(name), after.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{at}{name}.")
+        if isinstance(old or new, dict):
+            yield from _differences(old or {}, new or {}, f"{at}{name}.")
         elif old != new:
             yield f"{at}{name}"
 
 
 def closing(before: Table, after: Table) -> list[str]:
     """Changes that wait until no writer runs: field and value."""
-    found = [
-        f"spec.{field}"
-        for field in changed(before, after)
-        if field not in _BESIDE and any(field == one or field.startswith(f"{one}.") for one in _CHANGED_ALONE)
-    ]
+    found = [f"spec.{field}" for field in forecast.changed_alone(before.raw, after.raw)]
     known = {one.get("name") for one in before.spec.get("savepoints") or []}
     found += [
         f"spec.savepoints: the savepoint {one.get('name')}"
@@ -118,10 +111,11 @@ def closing(before: Table, after: Table) -> list[str]:
     return found
 
 
-def of_table(space: Namespace, name: str) -> Outlook:
-    """What would happen to a HudiTable that was accepted."""
+def of_table(space: Namespace, name: str, now_ms: int | None = None) -> Outlook:
+    """What would happen to a HudiTable that was accepted. ``now_ms``: None: at this moment."""
     after, before = space.tables[name], space.tables_before.get(name)
-    wrong = [*_options_of_table(after), *_paths(space, after)]
+    found = forecast.of_table(_asked(space, ()), name, now_ms=_moment(now_ms))
+    wrong = [*([_with_settings(found)] if found else []), *_paths(space, after)]
     if wrong:
         return _of(after, STALLS, *wrong)
     if before is None:
@@ -159,7 +153,7 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
             yield "spec.suspend: " + (
                 "running attempts end at their next commit" if after.spec.get("suspend") else "writers may start"
             )
-        elif f"spec.{field}" not in alone:
+        elif not any(f"spec.{field}.".startswith(f"{one}.") for one in alone):
             yield f"spec.{field}: changes"
     gone = {one.get("name") for one in before.spec.get("savepoints") or []}
     gone -= {one.get("name") for one in after.spec.get("savepoints") or []}
@@ -178,121 +172,95 @@ def _state_of(table: Table) -> Iterator[str]:
 def _paths(space: Namespace, table: Table) -> Iterator[str]:
     if table.name in space.tables_before:
         return
-    mine = _path(table)
+    mine = str(table.spec.get("path", ""))
     for other in space.tables.values():
-        theirs = _path(other)
-        if other.name != table.name and (f"{mine}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{mine}/")):
-            rule = "one path has one HudiTable" if mine == theirs else "tables must not be nested"
-            yield f"spec.path {table.spec.get('path')}: HudiTable {other.name} has {other.spec.get('path')}, and {rule}"
-
-
-def _path(table: Table) -> str:
-    scheme, sign, rest = str(table.spec.get("path", "")).partition("://")
-    scheme = "s3a" if scheme.lower() in ("s3", "s3n") else scheme.lower()
-    return f"{scheme}{sign}{re.sub('/+', '/', rest).strip('/')}"
-
-
-# ---------------------------------------------------------------- options
-def _options_of_table(table: Table) -> Iterator[str]:
-    yield from _options(
-        table.spec.get("hudiOptions"), OWNED, (*allowed.ALLOWED_HUDI, *allowed.ALLOWED_OF_THE_TABLE), "spec.hudiOptions"
-    )
-
-
-def _options_of_writer(writer: Writer) -> Iterator[str]:
-    yield from _options(
-        writer.spec.get("hudiOptions"), (*OWNED, *OF_THE_TABLE), allowed.ALLOWED_HUDI, "spec.hudiOptions"
-    )
-    yield from _options(writer.spec.get("sparkConf"), allowed.OWNED_SPARK, allowed.ALLOWED_SPARK, "spec.sparkConf")
-
-
-def _options(
-    given: Mapping[str, str] | None, owned: Sequence[Rule], listed: Sequence[str], field: str
-) -> Iterator[str]:
-    """Options that the operator owns, or that are on no list of ours."""
-    for name, value in sorted((given or {}).items()):
-        rule = rule_for(name, owned)
-        shown = REDACTED if is_secret(name) else str(value)[:_VALUE_LIMIT]
-        if rule is not None:
-            whose = "of the table" if rule in OF_THE_TABLE else "owned by the operator"
-            yield f"{field}[{name!r}] = {shown!r}: {whose} (rule {rule.pattern}): {rule.why}"
-        elif not all(any(fnmatch.fnmatchcase(form, p.lower()) for p in listed) for form in spellings(name)):
-            yield (
-                f"{field}[{name!r}] = {shown!r}: not on the allow-list, unless an administrator has added it to the "
-                "chart's options.allow"
-            )
+        theirs = str(other.spec.get("path", ""))
+        if other.name != table.name and naming.overlaps(mine, theirs):
+            same = naming.canonical_path(mine) == naming.canonical_path(theirs)
+            rule = "one path has one HudiTable" if same else "tables must not be nested"
+            yield f"spec.path {mine}: HudiTable {other.name} has {theirs}, and {rule}"
 
 
 # ---------------------------------------------------------------- writers
-def is_active(writer: Writer) -> bool:
-    """Whether an attempt of it has started and not ended."""
-    last = writer.attempt()
-    return last is not None and not last.get("endTime")
+def of_writers(space: Namespace, names: Sequence[str], now_ms: int | None = None) -> list[Outlook]:
+    """What would happen to HudiWriters that were accepted. ``now_ms``: None: at this moment."""
+    asked, fates = _asked(space, names), dict[str, Fate]()
+    for table in sorted({space.writers[name].table for name in names}):
+        fates |= forecast.of_writers(asked, table, now_ms=_moment(now_ms))
+    return [_of_writer(space, space.writers[name], fates[name]) for name in names]
 
 
-def of_writers(space: Namespace, names: Sequence[str]) -> list[Outlook]:
-    """What would happen to HudiWriters that were accepted."""
-    found = {name: _own_state(space, space.writers[name]) for name in names}
-    due = [name for name, outlook in found.items() if outlook is None]
-    queued = [w.name for w in space.writers.values() if w.name not in found and w.status.get("queue")]
-    running = {w.name for w in space.writers.values() if is_active(w)}
-    ahead: list[Writer] = []
-    for writer in sorted((space.writers[name] for name in (*due, *queued)), key=_order):
-        blocked = _blocked(space, writer, running, ahead)
-        if blocked:
-            ahead.append(writer)
-        else:
-            running.add(writer.name)
-        if writer.name in due:
-            started = f"as attempt {int(writer.status.get('attempt') or 0) + 1}"
-            found[writer.name] = _of(writer, WAITS if blocked else STARTS, blocked or started)
-    return [outlook for name in names if (outlook := found[name]) is not None]
+def _moment(now_ms: int | None) -> int:
+    return int(this_moment().timestamp() * 1000) if now_ms is None else now_ms
 
 
-def _order(writer: Writer) -> tuple[int, str, str, str]:
-    """As the operator's queue, but for writers that were overtaken often."""
-    since = str((writer.status.get("queue") or {}).get("since") or "~")
-    return -int(writer.spec.get("priority") or 0), since, str(writer.meta.get("creationTimestamp") or "~"), writer.name
+def _asked(space: Namespace, names: Sequence[str]) -> forecast.Space:
+    """The same for the operator's planner."""
+    return forecast.Space(
+        {name: table.raw for name, table in space.tables_before.items()},
+        {name: _with_status(table, space.tables_before.get(name)) for name, table in space.tables.items()},
+        {name: _with_status(writer, space.writers_before.get(name)) for name, writer in space.writers.items()},
+        frozenset(names),
+    )
 
 
-def _own_state(space: Namespace, writer: Writer) -> Outlook | None:
-    """What its own state says, in the operator's order; None: it is due to start."""
+def _with_status(after: Thing, before: Thing | None) -> JsonDict:
+    """A new object has none, whatever is written in a file."""
+    return {**after.raw, "status": before.status if before is not None else {}}
+
+
+def _of_writer(space: Namespace, writer: Writer, fate: Fate) -> Outlook:
     before = space.writers_before.get(writer.name)
-    table = space.tables.get(writer.table)
     if before is not None and before.meta.get("deletionTimestamp"):
         return _of(writer, WAITS, "it is being deleted: apply it again when it is gone")
-    if before is not None and is_active(before):
-        return _of_running(space, before, writer)
-    if before is not None and before.state in (SUCCEEDED, FAILED) and not _restarts(writer):
+    found, stalls = _now(space, before, writer, fate), fate.stalls
+    if stalls is None or found.verdict == STALLS:
+        return found
+    until = f"until its next attempt is due it {found.verdict}"
+    rest = (until, *found.facts) if found.verdict in (RUNS, RESTS) else ()
+    return _of(writer, STALLS, _with_settings(stalls.message), *rest)
+
+
+def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) -> Outlook:
+    """What happens at once, whatever becomes of the next attempt."""
+    decision = fate.decision
+    if decision.kind is Kind.STALLED:
+        return _of(writer, STALLS, _with_settings(decision.message))
+    if decision.kind is Kind.ACTIVE and before is not None:
+        return _of_running(space, before, writer, fate)
+    if decision.kind in (Kind.FINISHED, Kind.SUSPENDED):
+        return _of(writer, RESTS, _rests(space, before, writer, decision))
+    if decision.kind is not Kind.START:
+        return _of(writer, WAITS, _waits(space, writer, decision))
+    started = f"as attempt {decision.number}"
+    if not fate.gate_untold:
+        return _of(writer, STARTS, started)
+    now = next(_state_of(space.tables_before[writer.table]))
+    said = f"it starts if the table was Ready before, {started}: whether its gate is open is not in its status"
+    return _of(writer, UNTOLD, f"HudiTable {writer.table}: {now}", said)
+
+
+def _with_settings(message: str) -> str:
+    return f"{message} ({SETTINGS})" if _MAY_BE_ALLOWED in message else message
+
+
+def _rests(space: Namespace, before: Writer | None, writer: Writer, decision: Decision) -> str:
+    table = space.tables.get(writer.table)
+    if decision.kind is Kind.FINISHED:
         again = "a new spec.restartNonce starts another run"
         if writer.spec.get("schedule"):
             again = f"the next run begins with the schedule, {_next(before, writer)}"
-        return _of(writer, RESTS, f"its last run is over ({before.state}); {again}")
+        return f"its last run is over ({decision.reason}); {again}"
     if writer.spec.get("suspend"):
-        return _of(writer, RESTS, "spec.suspend is true")
+        return "spec.suspend is true"
     if table is not None and table.spec.get("suspend"):
-        return _of(writer, RESTS, f"spec.suspend of HudiTable {table.name} is true")
-    if writer.spec.get("schedule") and not _restarts(writer) and not _goes_on(before):
-        return _of(writer, RESTS, f"its first run begins with the schedule, {_next(before, writer)}")
-    wrong = [*_options_of_writer(writer)]
-    if table is not None and writer.spec.get("partitions") and not table.spec.get("partitionFields"):
-        given = list(writer.spec["partitions"])[:5]
-        wrong.append(f"spec.partitions = {given}: HudiTable {table.name} has no partitionFields")
-    if wrong:
-        return _of(writer, STALLS, *wrong)
-    retry = before.status.get("nextRetryTime") if before is not None else None
-    if retry and not _restarts(writer):
-        return _of(writer, WAITS, f"its last attempt failed, and is repeated at {retry}")
-    return None
+        return f"spec.suspend of HudiTable {table.name} is true"
+    return f"its first run begins with the schedule, {_next(before, writer)}"
 
 
-def _restarts(writer: Writer) -> bool:
-    word = writer.spec.get("restartNonce")
-    return bool(word) and "executedNonce" in writer.status and word != writer.status["executedNonce"]
-
-
-def _goes_on(before: Writer | None) -> bool:
-    return before is not None and bool(before.attempts()) and before.state not in (SUCCEEDED, FAILED, "Scheduled")
+def _restarts(before: Writer, after: Writer) -> bool:
+    word = after.spec.get("restartNonce")
+    return bool(word) and "executedNonce" in before.status and word != before.status["executedNonce"]
 
 
 def _next(before: Writer | None, writer: Writer) -> str:
@@ -304,7 +272,7 @@ def _next(before: Writer | None, writer: Writer) -> str:
     return f"{schedule.get('cron')} ({schedule.get('timeZone', 'Etc/UTC')})"
 
 
-def _of_running(space: Namespace, before: Writer, after: Writer) -> Outlook:
+def _of_running(space: Namespace, before: Writer, after: Writer, fate: Fate) -> Outlook:
     number = (before.attempt() or {}).get("number")
     fields = changed(before, after)
     table, now = space.tables.get(after.table), space.tables_before.get(after.table)
@@ -318,7 +286,7 @@ def _of_running(space: Namespace, before: Writer, after: Writer) -> Outlook:
     if later:
         listed = ", ".join(f"spec.{field}" for field in later)
         facts.append(f"{listed}: from the next attempt on; attempt {number} goes on as it began")
-    if "restartNonce" in fields and _restarts(after):
+    if "restartNonce" in fields and _restarts(before, after):
         facts.append(f"spec.restartNonce: another run when attempt {number} has ended")
     if table is not None and now is not None:
         if table.spec.get("suspend") and not now.spec.get("suspend"):
@@ -327,101 +295,35 @@ def _of_running(space: Namespace, before: Writer, after: Writer) -> Outlook:
             f"{one} of HudiTable {table.name}: attempt {number} ends at its next commit, and another one follows"
             for one in closing(now, table)
         ]
+    if fate.table_stalls is not None:
+        stall = fate.table_stalls
+        facts.append(f"HudiTable {after.table} is stalled ({stall.reason}: {stall.message}): no other attempt starts")
     return _of(after, RUNS, *(facts or [f"attempt {number} runs"]))
 
 
-def _blocked(space: Namespace, writer: Writer, running: set[str], ahead: Sequence[Writer]) -> str:
-    """What a writer that is due waits for; empty: nothing that can be seen."""
-    return next(filter(None, _reasons(space, writer, running, ahead)), "")
-
-
-def _reasons(space: Namespace, writer: Writer, running: set[str], ahead: Sequence[Writer]) -> Iterator[str]:
+def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
+    """What a writer that is due waits for, in the words of statuses where these say more."""
     table, now = space.tables.get(writer.table), space.tables_before.get(writer.table)
     if table is None:
-        yield f"there is no HudiTable {writer.table} in namespace {writer.namespace}; it starts when there is"
-        return
+        return f"there is no HudiTable {writer.table} in namespace {writer.namespace}; it starts when there is"
+    if decision.retry_ms:
+        return f"its last attempt failed, and is repeated at {conditions.rfc3339(decision.retry_ms)}"
+    if decision.reason == "TableStalled":
+        return decision.message
     if now is None:
-        yield f"HudiTable {table.name} is new: it waits until its condition Ready is True"
-        return
-    yield next((f"HudiTable {table.name}: {fact}" for fact in _state_of(now)), "")
-    if not now.is_("Ready"):
-        yield f"HudiTable {table.name} has no condition Ready yet"
-    for one in closing(now, table):
-        yield f"{one} of HudiTable {table.name} comes first: writers start again after the change"
-    own = [one.get("pod") for one in writer.attempts()]
+        return f"HudiTable {table.name} is new: it waits until its condition Ready is True"
+    if decision.reason in _COMES_FIRST:
+        changes = closing(now, table)
+        if changes:
+            return f"{changes[0]} of HudiTable {table.name} comes first: writers start again after the change"
+    if decision.reason in (*_COMES_FIRST, "TableBootstrap", "TableNotReady"):
+        if not now.is_("Ready"):
+            said = next(_state_of(now), "it has no condition Ready yet")
+            return f"HudiTable {table.name}: {said}"
+        return decision.message
     for one in now.status.get("settling") or []:
-        if one.get("pod") in own:
-            yield f"its attempt of pod {one['pod']} is {one.get('phase')}: {one.get('waitingFor') or one.get('reason')}"
-    yield _source(space, writer)
-    others = sorted(w.name for w in map(space.writers.get, running - {writer.name}) if w and w.table == table.name)
-    concurrency = table.spec.get("concurrency") or {}
-    most = 1 if concurrency.get("mode") == "SingleWriter" else int(concurrency.get("maxWriters") or 16)
-    mine = [w for w in ahead if w.table == table.name]
-    if len(others) >= most:
-        yield f"{len(others)} of {most} writers of HudiTable {table.name} run or start: {', '.join(others[:5])}"
-    if concurrency.get("admission") == "DisjointPartitions":
-        for other in [*(space.writers[name] for name in others), *mine]:
-            doing = "runs" if other.name in others else "comes first"
-            common = _in_common(table, writer, other, space.writers_before.get(other.name))
-            if common:
-                yield f"{other.name} {doing} and may write the same partitions: {common[0]} here, {common[1]} there"
-
-
-def _source(space: Namespace, writer: Writer) -> str:
-    reference = ((writer.spec.get("source") or {}).get("hudi") or {}).get("tableRef") or {}
-    name = reference.get("name")
-    if not name:
-        return ""
-    if name not in space.tables:
-        return f"HudiTable {name}, the source, does not exist in this namespace"
-    now = space.tables_before.get(name)
-    if now is None or not now.status.get("timeline"):
-        return f"HudiTable {name}, the source, has not been created yet"
-    return ""
-
-
-def _in_common(table: Table, mine: Writer, other: Writer, before: Writer | None) -> tuple[str, str] | None:
-    """The first two patterns of partitions that meet; None: there are none."""
-    theirs = other.spec.get("partitions") or []
-    if is_active(other) and before is not None and before.spec.get("partitions") != other.spec.get("partitions"):
-        theirs = []  # its attempt began with other ones
-    fields = [str(one) for one in table.spec.get("partitionFields") or []]
-    for one in mine.spec.get("partitions") or ["*"]:
-        for another in theirs or ["*"]:
-            if meet(_plain(one, fields), _plain(another, fields)):
-                return (one if mine.spec.get("partitions") else "any"), (another if theirs else "any")
-    return None
-
-
-def _plain(pattern: str, fields: Sequence[str]) -> str:
-    """Without names of fields, which are optional."""
-    levels = []
-    for level in pattern.split("/"):
-        name, sign, value = level.partition("=")
-        levels.append(value if sign and name in fields else level)
-    return "/".join(levels)
-
-
-def meet(one: str, another: str) -> bool:
-    """Whether some text matches both patterns: `*` is any characters, `?` is one."""
-    left, seen = [(0, 0)], {(0, 0)}
-    while left:
-        a, b = left.pop()
-        if a == len(one) and b == len(another):
-            return True
-        steps = []
-        if a < len(one) and one[a] == "*":
-            steps.append((a + 1, b))
-            if b < len(another):
-                steps.append((a, b + 1))
-        if b < len(another) and another[b] == "*":
-            steps.append((a, b + 1))
-            if a < len(one):
-                steps.append((a + 1, b))
-        if a < len(one) and b < len(another) and (one[a] == another[b] or "?" in (one[a], another[b])):
-            steps.append((a + 1, b + 1))
-        for step in steps:
-            if step not in seen:
-                seen.add(step)
-                left.append(step)
-    return False
+        # The planner is asked without pods and nodes: who awaits a proof is told by the status.
+        who = one.get("attempt") or one.get("incarnation")
+        if decision.blocked_by and decision.blocked_by in (one.get("attempt"), one.get("incarnation")):
+            return f"attempt {who} is {one.get('phase')}: {one.get('waitingFor') or one.get('reason')}"
+    return decision.message

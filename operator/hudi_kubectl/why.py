@@ -102,13 +102,21 @@ def _of_writer(writer: Writer, world: World) -> Iterator[Reason]:
     for kind in REFUSED:
         if writer.is_(kind) and writer.condition(kind).get("reason") != FAILED:
             yield _of_condition(writer, kind, world)
-    queue = writer.status.get("queue")
-    if queue:
-        behind = list(_of_table(table, world)) if table is not None else []
-        by = f": {queue['blockedBy']}" if queue.get("blockedBy") else ""
-        place = f"as number {queue.get('position', '?')}"
-        yield Reason(f"it has waited {ago(queue.get('since'), world.at)} for admission {place}{by}", tuple(behind))
+    if writer.status.get("queue"):
+        yield _of_queue(writer, table, world)
     yield from _of_attempts(writer, table, world)
+
+
+def _of_queue(writer: Writer, table: Table | None, world: World) -> Reason:
+    """Its place, and what it waits for: the operator's words, unless its table says more."""
+    queue, behind = writer.status["queue"], list(_of_table(table, world)) if table is not None else []
+    said = str(writer.condition("Admitted").get("message") or "")
+    of_the_table = queue.get("blockedBy") == f"table {writer.table}"
+    if said and not (of_the_table and behind):
+        behind.insert(0, Reason(said))
+    by = f": {queue['blockedBy']}" if queue.get("blockedBy") else ""
+    place = f"as number {queue.get('position', '?')}"
+    return Reason(f"it has waited {ago(queue.get('since'), world.at)} for admission {place}{by}", tuple(behind))
 
 
 def _of_attempts(writer: Writer, table: Table | None, world: World) -> Iterator[Reason]:

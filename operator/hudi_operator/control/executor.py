@@ -29,7 +29,7 @@ from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
 from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
-from hudi_operator.manifests import pods, spark_conf
+from hudi_operator.manifests import pod_secrets, spark_conf
 from hudi_operator.model.facts import Observed, PodName
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
 from hudi_operator.plan.core import actions as act
@@ -388,7 +388,7 @@ class Executor:
         meta = pod["metadata"]
         if naming.spark_key_name(meta["name"]) in secrets_of_pod(pod):
             self._check_leader()
-            manifest = pods.spark_key(meta["namespace"], PodName(meta["name"], uid))
+            manifest = pod_secrets.spark_key(meta["namespace"], PodName(meta["name"], uid))
             await self._create_key(context, act.CreateKey(manifest, spark_conf.SPARK_KEY))
 
     async def _create_key(self, context: Context, action: act.CreateKey) -> None:

@@ -21,7 +21,6 @@ from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import namespace, pod_template, quantity, spark_conf
 from hudi_operator.manifests.hudi_conf import conf_hash
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import PodFacts, PodName
 
 JsonDict = dict[str, Any]
 
@@ -43,7 +42,6 @@ _DOWNWARD = {
 _S3_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")
 _S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
 _S3_VOLUME, _SECRET_VOLUME = "s3", "secret"
-_STORAGE_KEY_COMPONENT = "storage-key"
 
 
 def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
@@ -341,35 +339,9 @@ def _add_spark_key(driver: str, volumes: list[JsonDict], mounts: list[JsonDict])
     mounts.append({"name": _SPARK_KEY_VOLUME, "mountPath": spark_conf.SPARK_KEY_DIR, "readOnly": True})
 
 
-def spark_key(namespace: str, pod: PodName) -> JsonDict:
-    """The Secret with the key of this pod and its executors; whoever creates it adds the key.
-
-    It belongs to the pod, so Kubernetes deletes it with the pod, and the operator needs no right
-    to read or delete Secrets.
-    """
-    return _secret_of(namespace, pod, naming.spark_key_name(pod.name), _SPARK_KEY_VOLUME)
-
-
-def _secret_of(namespace: str, pod: PodName, name: str, component: str) -> JsonDict:
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
-    metadata = {
-        "name": name,
-        "namespace": namespace,
-        "labels": naming.common_labels(component),
-        "ownerReferences": [owner],
-    }
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "immutable": True}
-
-
 def own_credentials(table: TableSpec, driver: str) -> str:
     """Secret of a driver's own storage credentials; empty when it has the table's."""
     return naming.storage_key_name(driver) if table.fencing.mode == FencingMode.CREDENTIALS else ""
-
-
-def storage_key(pod: PodFacts) -> JsonDict:
-    """The Secret with the storage credentials of this pod and its executors, without ``data``."""
-    name = naming.storage_key_name(pod.name)
-    return _secret_of(pod.namespace, PodName(pod.name, pod.uid), name, _STORAGE_KEY_COMPONENT)
 
 
 def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list[JsonDict], *, own: str = "") -> None:

@@ -24,7 +24,7 @@ from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import held_config_maps
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.requests import catalogs, restores
-from hudi_operator.plan.writers.attempts import Progress
+from hudi_operator.plan.writers.runs import Progress
 
 
 def add_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:

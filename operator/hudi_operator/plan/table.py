@@ -34,7 +34,7 @@ from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
-from hudi_operator.plan.writers.attempts import Progress
+from hudi_operator.plan.writers.runs import Progress
 
 JsonDict = dict[str, Any]
 RIGHTS_SECONDS = 2.0

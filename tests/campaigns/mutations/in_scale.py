@@ -40,7 +40,7 @@ SCALE = (
         "backs-off-from-a-lost-node",
         "F260",
         "the attempt after a killed driver or a lost node waits for a back-off",
-        o("plan/writers/attempts", "last.class_ in classify.LOST_WITH_ITS_PLACE", "not last.class_"),
+        o("plan/writers/runs", "last.class_ in classify.LOST_WITH_ITS_PLACE", "not last.class_"),
         f"{ATTEMPTS}::test_who_was_ended_from_outside_is_followed_at_once",
     ),
     mutation(
@@ -48,7 +48,7 @@ SCALE = (
         "F260",
         "attempts that are killed as soon as they have started follow each other without a pause",
         o(
-            "plan/writers/attempts",
+            "plan/writers/runs",
             "since = ended if began is None else began",
             "since = ended if began is None else 0",
         ),

@@ -12,6 +12,7 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
 _DEADLINES = "tests/tiers/unit/plan/writers/test_deadlines.py"
+_REASONS = "tests/tiers/unit/kubectl/test_reasons.py"
 
 TENDING = (
     mutation(
@@ -244,7 +245,7 @@ TENDING = (
         "F469 availability",
         "failures of an earlier run count when the next one has followed at once",
         o(
-            "plan/writers/attempts",
+            "plan/writers/runs",
             "        if run_of(entry) != run_of(entries[-1]):",
             "        if entries[-1] is None:",
         ),
@@ -379,6 +380,71 @@ TENDING = (
         "nothing keeps a writer from writing whose driver hangs, says kubectl hudi",
         Edit("operator/hudi_kubectl/why.py", '"ExecutorsMissing", "Late")', '"ExecutorsMissing")'),
         "tests/tiers/unit/kubectl/test_plugin.py::test_a_writer_that_is_late_is_not_well",
+    ),
+    mutation(
+        "what-waits-starts-now",
+        "F569",
+        "kubectl hudi plan says that a writer starts which the operator holds",
+        Edit(
+            "operator/hudi_kubectl/outlook.py",
+            "    if decision.kind is not Kind.START:\n",
+            "    if decision.kind is Kind.DELETING:\n",
+        ),
+        f"{_REASONS}::test_the_plan_says_what_the_operator_does",
+    ),
+    mutation(
+        "a-gate-that-nobody-told-of-is-open",
+        "F569",
+        "kubectl hudi plan says that a writer starts of a table whose gate was never open",
+        o("plan/forecast", "            untold and decisions[each.name].kind is Kind.START,\n", "            False,\n"),
+        f"{_REASONS}::test_the_plan_says_what_the_operator_does",
+    ),
+    mutation(
+        "nobody-asks-for-the-next-attempt",
+        "F570",
+        "kubectl hudi plan says that a running writer goes on, of a change that stalls its next attempt",
+        o("plan/forecast", "or admission.stalls_next(view, each, progress[each.name]),", "or None,"),
+        f"{_REASONS}::test_what_stalls_its_next_attempt_is_told_while_nothing_is_due",
+    ),
+    mutation(
+        "a-start-beside-the-closing-of-the-gate",
+        "F572",
+        "an attempt begins in the look that closes the gate for a savepoint, and is stopped at once",
+        o(
+            "plan/writers/admission",
+            " and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)",
+            " else WHY_NOT_OPEN(t)",
+        ),
+        "tests/tiers/unit/plan/writers/test_ending_for_change.py::test_no_attempt_begins_in_the_look_that_closes_the_gate",
+    ),
+    mutation(
+        "why-tells-the-place-alone",
+        "F573",
+        "kubectl hudi why does not say what a writer in the queue waits for",
+        Edit("operator/hudi_kubectl/why.py", "        behind.insert(0, Reason(said))\n", "        pass\n"),
+        f"{_REASONS}::test_why_says_what_the_operator_says",
+    ),
+    mutation(
+        "a-field-of-the-gate-is-not-told",
+        "F574",
+        "kubectl hudi plan does not say that a change ends running attempts",
+        o(
+            "plan/forecast",
+            "for name, at in FIELD_OF.items() if getattr(old, name) != getattr(new, name)]",
+            "for name, at in FIELD_OF.items() if getattr(old, name) is None]",
+        ),
+        "tests/tiers/unit/kubectl/test_plan.py::test_what_ends_running_attempts_is_what_closes_the_operators_gate",
+    ),
+    mutation(
+        "who-is-stalled-takes-a-place",
+        "F571",
+        "kubectl hudi plan says that a writer waits for one that does not run",
+        o(
+            "plan/forecast",
+            "    return name in space.asked or not stalled\n",
+            "    return name in space.asked or True\n",
+        ),
+        f"{_REASONS}::test_a_stalled_writer_takes_no_place_of_the_plan",
     ),
     mutation(
         "a-drain-is-no-eviction",

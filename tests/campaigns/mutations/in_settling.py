@@ -584,7 +584,7 @@ SUSPECTS = (
         "a-clock-costs-retries",
         "F47",
         "an attempt lost to a clock counts against the limit of retries",
-        o("plan/writers/attempts", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
+        o("plan/writers/runs", "not in (*_HARMLESS, classify.CLOCK_SKEW)", "not in _HARMLESS"),
         f"{ATTEMPTS}::test_attempts_lost_to_a_clock_back_off_and_do_not_count",
     ),
     mutation(

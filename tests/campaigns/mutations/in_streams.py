@@ -104,7 +104,7 @@ STREAMS = (
         "a-stream-uses-up-its-retries",
         "availability",
         "failures of a streaming run count for ever",
-        o("plan/writers/attempts", "        if entry.advanced:\n            break\n", ""),
+        o("plan/writers/runs", "        if entry.advanced:\n            break\n", ""),
         f"{ATTEMPTS}::test_failures_of_a_streaming_run_count_since_it_got_on",
     ),
     mutation(

@@ -686,7 +686,7 @@ TENANTS = (
         "availability",
         "evictions use up the retries that are meant for failures of the job",
         o(
-            "plan/writers/attempts",
+            "plan/writers/runs",
             "together = entry.class_ == last if last in limits else",
             "together = not limits or",
         ),

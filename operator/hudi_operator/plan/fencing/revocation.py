@@ -10,7 +10,7 @@ from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import SettleRecord
 from hudi_contract.words import FencingMode, ProofKind
-from hudi_operator.manifests import pods
+from hudi_operator.manifests import pod_secrets
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.proof import Proof, Subject
 from hudi_operator.model.store_access import Revocation
@@ -24,7 +24,7 @@ def give(view: View, attempt: str, pod: PodFacts) -> tuple[Action, ...]:
     """Give a pod its credentials: it mounts them, and waits for them before it starts."""
     if pod.phase != "Pending" or pod.deleting or not _mounts(pod, pod.name) or not view.config.credentials_broker.given:
         return ()
-    manifest = pods.storage_key(pod)
+    manifest = pod_secrets.storage_key(pod)
     return (GiveCredentials(manifest, _id(view, attempt), attempt, view.table.canonical_path),)
 
 

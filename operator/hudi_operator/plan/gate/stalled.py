@@ -17,7 +17,7 @@ from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import adoption, gate, turns
 
-_RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
+RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may resolve themselves."""
 
 
@@ -235,7 +235,7 @@ def _agent_reports_an_error(view: View) -> Stall | None:
     """Pending instants that a person named are being settled: they are no longer an error."""
     code, message = gate.report_error(view)
     return (
-        Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in _RETRIED else None
+        Stall(code, message or code) if code and code != AgentError.PENDING_INSTANTS and code not in RETRIED else None
     )
 
 

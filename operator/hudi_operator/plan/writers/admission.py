@@ -28,9 +28,9 @@ from hudi_operator.plan.fencing.settling import awaiting_proof, lock_is_free_wit
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
 from hudi_operator.plan.requests import restores
-from hudi_operator.plan.writers import attempts, event_log, overlaps, replacing, schedules, source_tables
-from hudi_operator.plan.writers.attempts import Progress
+from hudi_operator.plan.writers import event_log, overlaps, replacing, runs, schedules, source_tables
 from hudi_operator.plan.writers.block import Block
+from hudi_operator.plan.writers.runs import Progress
 
 LOG = logging.getLogger(__name__)
 PLANNING_FAILED = "PlanningFailed"
@@ -217,12 +217,12 @@ class _Candidate:
     @cached_property
     def over(self) -> str:
         """The result of its run; empty while the run is in progress, or before the first one."""
-        return attempts.verdict(self.spec, self.writer.status, self.entries)
+        return runs.verdict(self.spec, self.writer.status, self.entries)
 
     @cached_property
     def restart(self) -> bool:
         """True when a person requests another run."""
-        return attempts.restart_wanted(self.spec, self.writer.status)
+        return runs.restart_wanted(self.spec, self.writer.status)
 
     @cached_property
     def going_on(self) -> bool:
@@ -315,7 +315,7 @@ def _rights_are_missing(c: _Candidate) -> Decision | None:
 
 
 def _backs_off(c: _Candidate) -> Decision | None:
-    retry = 0 if c.restart or c.tick_ms else attempts.next_retry_ms(c.spec, c.writer.status, c.entries)
+    retry = 0 if c.restart or c.tick_ms else runs.next_retry_ms(c.spec, c.writer.status, c.entries)
     if retry <= c.view.now_ms:
         return None
     failed = c.entries[-1].class_ if c.entries else ""
@@ -326,13 +326,7 @@ def _stalled(reason: str, problem: str) -> Decision | None:
     return Decision(Kind.STALLED, reason, problem) if problem else None
 
 
-OWN_STATE: Chain[_Candidate, Decision] = Chain(
-    _being_deleted,
-    _has_an_active_attempt,
-    _schedule_or_kafka_is_wrong,
-    _run_is_over,
-    _is_suspended,
-    _first_tick_is_to_come,
+REFUSED: Chain[_Candidate, Decision] = Chain(
     _option_is_not_allowed,
     _event_log_is_not_allowed,
     _source_is_not_allowed,
@@ -340,10 +334,32 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _account_is_not_possible,
     _reference_is_not_allowed,
     _partitions_are_wrong,
+)
+"""Why no attempt of such a writer may start, until a person changes something."""
+NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_kafka_is_wrong, REFUSED)
+"""All checks of `OWN_STATE` that stall a writer."""
+OWN_STATE: Chain[_Candidate, Decision] = Chain(
+    _being_deleted,
+    _has_an_active_attempt,
+    _schedule_or_kafka_is_wrong,
+    _run_is_over,
+    _is_suspended,
+    _first_tick_is_to_come,
+    REFUSED,
     _rights_are_missing,
     _backs_off,
 )
 """Checks of the writer's own state. It queues for a place when none of them applies."""
+
+
+def stalls_next(view: View, writer: WriterView, progress: Progress) -> Decision | None:
+    """What will stall the writer when its next attempt is due.
+
+    Asked while it runs, rests or waits; None: nothing that is known now.
+    """
+    if writer.spec is None:
+        return Decision(Kind.STALLED, "InvalidSpec", writer.error)
+    return NEEDS_A_PERSON(_Candidate(view, writer, writer.spec, progress.entries))
 
 
 def _own_state(view: View, writer: WriterView, progress: Progress) -> Decision | _Queued:
@@ -446,7 +462,8 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    return None if gate.is_open(t.view) else WHY_NOT_OPEN(t)
+    """Also in the look that closes it: an attempt would be asked to end before it has begun."""
+    return None if gate.is_open(t.view) and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)
 
 
 def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:

@@ -29,7 +29,8 @@ from hudi_operator.plan.writers import (
     source_tables,
 )
 from hudi_operator.plan.writers.admission import Decision, Kind
-from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, Progress
+from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS
+from hudi_operator.plan.writers.runs import Progress, run_of
 
 JsonDict = dict[str, Any]
 
@@ -59,7 +60,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         # The nonce at the first look is the baseline and is not executed.
         status["executedNonce"] = old.get("executedNonce", spec.restart_nonce)
         if decision.kind is Kind.START:
-            run = attempts.run_of(entries[-1]) if entries else 0
+            run = run_of(entries[-1]) if entries else 0
             entries.append(attempts.new_entry(spec, decision.number, view.now_ms, run=run + decision.new_run))
             status["executedNonce"] = spec.restart_nonce
         status["mode"] = spec.mode

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.manifests import asked_executor, configmaps, namespace, pods
+from hudi_operator.manifests import asked_executor, configmaps, namespace, pod_secrets, pods
 from hudi_operator.model.config import ConsentBindingConfig, NetworkPolicyConfig, OperatorConfig
 from hudi_operator.model.facts import PodName
 from tests.support import quick_yaml
@@ -67,7 +67,7 @@ def _made(namespace_: str) -> dict[str, JsonDict]:
     ]
     for obj in objects:
         obj["metadata"].pop("ownerReferences", None)
-    keys = (pods.spark_key(namespace_, _stored(obj)) for obj in objects if obj["kind"] == "Pod")
+    keys = (pod_secrets.spark_key(namespace_, _stored(obj)) for obj in objects if obj["kind"] == "Pod")
     objects += [{**key, "data": {"key": "a2V5"}} for key in keys]
     return {f"{o['kind']}/{o['metadata']['name']}": o for o in objects}
 

@@ -1,4 +1,6 @@
-"""What `kubectl hudi plan` says would happen. `crds/test_kubectl.py` asks an API server, too."""
+"""What `kubectl hudi plan` says would happen. `crds/test_kubectl.py` asks an API server, too, and
+`test_reasons.py` the operator of a simulated world.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,16 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hudi_kubectl import outlook, planning
 from hudi_kubectl.cluster import Failed
 from hudi_kubectl.objects import TABLE, WRITER, Table, Writer
 from hudi_kubectl.outlook import Namespace, Outlook
 from hudi_kubectl.screen import Screen
-from hudi_operator.api import options, partitions
-from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.api.metadata_table import MetadataTable
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.plan import forecast
+from hudi_operator.plan.gate import gate
 from tests.support import crds
 from tests.tiers.unit.kubectl.played import Played
 
@@ -45,8 +47,24 @@ def writer(name: str = "load", *, status: JsonDict | None = None, **spec: Any) -
     }
 
 
-RUNS = {"state": "Running", "attempt": 2, "attempts": [{"number": 2, "pod": "w-2"}]}
-ENDED = [{"number": 1, "endTime": "x"}]
+RUNS = {"state": "Running", "attempt": 2, "attempts": [{"number": 2, "pod": "load-01234567-2", "generation": 1}]}
+ENDED = [
+    {"number": 1, "class": "Infrastructure", "startTime": "2026-03-01T11:59:57Z", "endTime": "2026-03-01T11:59:58Z"}
+]
+NOW_MS = 1_772_366_400_000
+"""2026-03-01T12:00:00Z."""
+DEAD = {"number": 1, "pod": "load-01234567-1", "class": "PodGone", "startTime": "2026-03-01T10:00:00Z"}
+"""An attempt that ended long ago."""
+SETTLING: JsonDict = {
+    "settling": [
+        {"incarnation": "i", "attempt": "team.load-01234567-1", "phase": "Terminating", "waitingFor": "node-3"}
+    ],
+    "lock": {"owner": "i", "attempt": "team.load-01234567-1"},
+}
+
+
+def over(result: str, **more: Any) -> JsonDict:
+    return {"state": result, "conditions": [{"type": "Finished", "status": "True", "reason": result}], **more}
 
 
 def space(before: list[JsonDict], after: list[JsonDict]) -> Namespace:
@@ -64,7 +82,7 @@ def space(before: list[JsonDict], after: list[JsonDict]) -> Namespace:
 
 def one_writer(before: list[JsonDict], *after: JsonDict) -> Outlook:
     names = [one["metadata"]["name"] for one in after if one["kind"] == "HudiWriter"]
-    return outlook.of_writers(space(before, list(after)), names)[0]
+    return outlook.of_writers(space(before, list(after)), names, NOW_MS)[0]
 
 
 def one_table(before: list[JsonDict], after: JsonDict) -> Outlook:
@@ -74,7 +92,8 @@ def one_table(before: list[JsonDict], after: JsonDict) -> Outlook:
 CASES: list[tuple[str, list[JsonDict], JsonDict, str, str]] = [
     ("starts", [table()], writer(), outlook.STARTS, "as attempt 1"),
     ("no table", [], writer(), outlook.WAITS, "there is no HudiTable flights in namespace team"),
-    ("not ready", [table(ready="AgentNotReady")], writer(), outlook.WAITS, "Ready=False, AgentNotReady: …"),
+    ("not ready", [table(ready="Preparing")], writer(), outlook.WAITS, "Ready=False, Preparing: …"),
+    ("without an agent", [table(ready="AgentNotReady")], writer(), outlook.UNTOLD, "Ready=False, AgentNotReady: …"),
     ("suspended", [table()], writer(suspend=True), outlook.RESTS, "spec.suspend is true"),
     ("table suspended", [table(suspend=True)], writer(), outlook.RESTS, "spec.suspend of HudiTable flights is true"),
     ("schedule", [table()], writer(schedule={"cron": "0 3 * * *"}), outlook.RESTS, "0 3 * * * (Etc/UTC)"),
@@ -97,14 +116,14 @@ CASES: list[tuple[str, list[JsonDict], JsonDict, str, str]] = [
         [table()],
         writer(sparkConf={"spark.something.new": "x"}),
         outlook.STALLS,
-        "not on the allow-list, unless an administrator has added it",
+        "an administrator can add it to options.allow (what the operator's chart allows beyond its defaults",
     ),
     (
         "all places taken",
         [table(concurrency={"mode": "Optimistic", "maxWriters": 1}), writer("other", status=RUNS)],
         writer(),
         outlook.WAITS,
-        "1 of 1 writers of HudiTable flights run or start: other",
+        "1 of 1 writers run: other",
     ),
     (
         "a single writer",
@@ -121,7 +140,7 @@ CASES: list[tuple[str, list[JsonDict], JsonDict, str, str]] = [
         ],
         writer(partitions=["2026-03"]),
         outlook.WAITS,
-        "other runs and may write the same partitions: 2026-03 here, day=2026-* there",
+        "other runs and may write the same partitions: 2026-03 here, 2026-* there",
     ),
     (
         "undeclared overlap",
@@ -145,33 +164,37 @@ CASES: list[tuple[str, list[JsonDict], JsonDict, str, str]] = [
         ],
         writer(),
         outlook.WAITS,
-        "run or start: urgent",
+        "1 of 1 writers run: urgent",
     ),
-    ("over", [table(), writer(status={"state": "Succeeded"})], writer(status={"state": "Succeeded"}), outlook.RESTS,
+    ("over", [table(), writer(status=over("Succeeded"))], writer(), outlook.RESTS,
      "its last run is over (Succeeded); a new spec.restartNonce starts another run"),
     (
         "restarted",
-        [table(), writer(status={"state": "Failed", "attempt": 4, "executedNonce": ""})],
-        writer(restartNonce="again", status={"state": "Failed", "attempt": 4, "executedNonce": ""}),
+        [table(), writer(status=over("Failed", attempt=4, executedNonce=""))],
+        writer(restartNonce="again"),
         outlook.STARTS,
         "as attempt 5",
     ),
     (
         "backs off",
-        [table(), writer(status={"state": "Retrying", "nextRetryTime": "2026-03-01T12:00:00Z", "attempts": ENDED})],
-        writer(status={"state": "Retrying", "attempts": ENDED}),
+        [table(), writer(status={"state": "Retrying", "attempts": ENDED})],
+        writer(),
         outlook.WAITS,
-        "its last attempt failed, and is repeated at 2026-03-01T12:00:00Z",
+        "its last attempt failed, and is repeated at 2026-03-01T12:00:",
     ),
     (
-        "its dead attempt is settled",
-        [
-            table(status={"settling": [{"pod": "w-1", "phase": "Terminating", "waitingFor": "node-3"}]}),
-            writer(status={"state": "Retrying", "attempts": [{"pod": "w-1", "endTime": "x"}]}),
-        ],
-        writer(status={"state": "Retrying", "attempts": [{"pod": "w-1", "endTime": "x"}]}),
+        "its dead attempt has the lock",
+        [table(status=SETTLING), writer(status={"state": "Retrying", "attempts": [DEAD]})],
+        writer(),
         outlook.WAITS,
-        "its attempt of pod w-1 is Terminating: node-3",
+        "attempt team.load-01234567-1 is Terminating: node-3",
+    ),
+    (
+        "its dead attempt is settled without the lock",
+        [table(status={"settling": SETTLING["settling"]}), writer(status={"state": "Retrying", "attempts": [DEAD]})],
+        writer(),
+        outlook.STARTS,
+        "as attempt 2",
     ),
     (
         "a source that is not there",
@@ -222,7 +245,7 @@ def test_writers_of_one_file_take_places_in_the_operators_order() -> None:
     asked = [writer("low"), writer("high", priority=3)]
     found = outlook.of_writers(space(before, asked), ["low", "high"])
     assert [(one.name, one.verdict) for one in found] == [("low", outlook.WAITS), ("high", outlook.STARTS)]
-    assert found[0].facts == ("2 of 2 writers of HudiTable flights run or start: high, one",)
+    assert found[0].facts == ("2 of 2 writers run: high, one",)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +259,7 @@ def test_writers_of_one_file_take_places_in_the_operators_order() -> None:
             [table()],
             table(lock={"leaseSeconds": 20}),
             outlook.CHANGES,
-            "spec.lock: running attempts end at their next commit",
+            "spec.lock.leaseSeconds: running attempts end at their next commit",
         ),
         (
             [table(lock={"leaseSeconds": 10, "maxHoldSeconds": 600})],
@@ -288,47 +311,44 @@ def test_what_is_being_deleted_is_said_to_be() -> None:
     assert one_writer([table(), gone], writer()).facts[0].startswith("it is being deleted")
 
 
-# ---- the rules are the operator's
-PATTERN = st.text(alphabet="ab*?/", min_size=1, max_size=7)
-
-
-@given(PATTERN, PATTERN)
-def test_patterns_meet_as_the_operator_says(one: str, another: str) -> None:
-    found, _ = partitions.in_common(partitions.Patterns((one,)), partitions.Patterns((another,)))
-    assert outlook.meet(one, another) == (found is not None)
-
-
-NAMES = st.sampled_from(
-    [
-        "hoodie.write.lock.provider", "hoodie.parquet.max.file.size", "hoodie.upsert.shuffle.parallelism", "hoodie.new",
-        "hoodie.table.name", "spark.hadoop.fs.s3a.endpoint", "spark.sql.shuffle.partitions", "spark.eventLog.enabled",
-        "spark.ui.enabled", "hoodie.archive.beyond.savepoint", "hoodie.commits.archival.batch", "hoodie.index.type",
-    ]
-)  # fmt: skip
-
-
-@given(NAMES, st.sampled_from(["hudiOptions", "sparkConf"]))
-def test_options_of_writers_are_judged_as_the_operator_does(name: str, field: str) -> None:
-    raw = writer(**{field: {name: "1"}})
-    said = options.writer_problem(WriterSpec.from_object(raw))
-    assert bool(list(outlook._options_of_writer(Writer(raw)))) == bool(said), said
-
-
-@given(NAMES)
-def test_options_of_tables_are_judged_as_the_operator_does(name: str) -> None:
-    raw = table(hudiOptions={name: "1"})
-    said = options.table_problem(TableSpec.from_object(raw))
-    assert bool(list(outlook._options_of_table(Table(raw)))) == bool(said), said
-
-
+# ---- the fields are the operator's
 def test_its_fields_are_those_of_the_crds() -> None:
     """A field of another name would never be found."""
-    of_tables = crds.schema("huditables", "spec")["properties"]
-    for field in (*outlook._CHANGED_ALONE, *outlook._BESIDE):
-        first, _, second = field.partition(".")
-        assert not second or second in of_tables[first]["properties"], field
-        assert first in of_tables, field
     assert set(outlook._AT_ONCE) <= set(crds.schema("hudiwriters", "spec")["properties"])
+
+
+OTHER_VALUES: dict[str, Any] = {
+    "metadataTable": {"enabled": False},
+    "hudiVersion": "1.2.9",
+    "fencing.mode": "LeaseOnly",
+    "fencing.drainSeconds": 11,
+    "lock": {"leaseSeconds": 20},
+    "concurrency.mode": "SingleWriter",
+    "concurrency.insertConflicts": "Ignore",
+    "lock.suspectSeconds": 6,
+    "lock.maxHoldSeconds": 900,
+    "concurrency.maxWriters": 3,
+    "concurrency.changeTimeoutSeconds": 60,
+    "hudiOptions": {"hoodie.parquet.max.file.size": "1"},
+    "services": {"clean": {"runNonce": "n"}},
+}
+
+
+@pytest.mark.parametrize("field", OTHER_VALUES)
+def test_what_ends_running_attempts_is_what_closes_the_operators_gate(field: str) -> None:
+    first, _, second = field.partition(".")
+    changed = table(**{first: {second: OTHER_VALUES[field]} if second else OTHER_VALUES[field]})
+    before, after = TableSpec.from_object(table()), TableSpec.from_object(changed)
+    nonces = {(one.metadata_table or MetadataTable()).nonce for one in (before, after)}
+    closes = gate.parameters(before) != gate.parameters(after) or len(nonces) > 1
+    wanted = {"lock": "lock.leaseSeconds"}.get(field, field)
+    assert outlook.closing(Table(table()), Table(changed)) == ([f"spec.{wanted}"] if closes else [])
+
+
+def test_every_parameter_of_the_gate_has_its_field() -> None:
+    """Those of a version are no field, and a path does not change."""
+    rest = {"protocol_version", "table_version", "path", "lock"}
+    assert set(gate.PARAMETERS) == forecast.FIELD_OF.keys() | rest
 
 
 # ---- the command

@@ -11,6 +11,8 @@ from hudi_operator.plan.writers import admission
 
 CHAINS = {
     "admission.OWN_STATE": admission.OWN_STATE,
+    "admission.REFUSED": admission.REFUSED,
+    "admission.NEEDS_A_PERSON": admission.NEEDS_A_PERSON,
     "admission.MAY_START": admission.MAY_START,
     "admission.WHY_NOT_OPEN": admission.WHY_NOT_OPEN,
     "gate.STEPS": gate.STEPS,

@@ -17,7 +17,7 @@ from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.requests import catalogs
-from hudi_operator.plan.writers.attempts import Progress
+from hudi_operator.plan.writers.runs import Progress
 from tests.support.world.scene import INC, Scene
 from tests.support.world.simulated_store import CONFIG, NAMESPACE
 

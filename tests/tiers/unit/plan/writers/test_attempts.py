@@ -15,7 +15,7 @@ from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import ContainerFacts, PodFacts
 from hudi_operator.model.status import AttemptEntry
-from hudi_operator.plan.writers import attempts
+from hudi_operator.plan.writers import attempts, runs
 from tests.support import crds
 
 ENDED = "2026-01-01T00:10:00Z"
@@ -50,23 +50,23 @@ def status(
 
 @pytest.mark.parametrize(("failed", "seconds"), [(1, 10), (2, 20), (3, 40), (4, 60), (9, 60)])
 def test_backoff_doubles_up_to_its_cap(failed: int, seconds: int) -> None:
-    delay = attempts.next_retry_ms(writer(), status(), entries(*["LockTimeout"] * failed)) - ENDED_MS
-    assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
+    delay = runs.next_retry_ms(writer(), status(), entries(*["LockTimeout"] * failed)) - ENDED_MS
+    assert seconds * 1000 <= delay <= seconds * 1000 * (1 + runs.JITTER)
 
 
 @pytest.mark.parametrize("kind", ["Infrastructure", "HeartbeatLost", "Eviction", "NodeLost"])
 def test_who_was_ended_from_outside_is_followed_at_once(kind: str) -> None:
     """F260: but for the second time in a row not, and not faster than its back-off."""
-    assert attempts.next_retry_ms(writer(), status(), entries(kind)) == ENDED_MS
-    assert attempts.next_retry_ms(writer(), status(), entries(kind, kind)) >= ENDED_MS + 20_000
+    assert runs.next_retry_ms(writer(), status(), entries(kind)) == ENDED_MS
+    assert runs.next_retry_ms(writer(), status(), entries(kind, kind)) >= ENDED_MS + 20_000
     (last,) = entries(kind)
     young = last.but(start_time="2026-01-01T00:09:57Z")
-    assert 7_000 <= attempts.next_retry_ms(writer(), status(), (young,)) - ENDED_MS <= 8_000
+    assert 7_000 <= runs.next_retry_ms(writer(), status(), (young,)) - ENDED_MS <= 8_000
 
 
 @pytest.mark.parametrize("kind", ["OutOfMemory", "LockTimeout", "WriteConflict", "StorageUnreachable", "Fenced"])
 def test_who_failed_at_its_work_backs_off(kind: str) -> None:
-    assert attempts.next_retry_ms(writer(), status(), entries(kind)) >= ENDED_MS + 10_000
+    assert runs.next_retry_ms(writer(), status(), entries(kind)) >= ENDED_MS + 10_000
 
 
 LIMITED = {"limit": 1, "classLimits": [{"class": "Eviction", "limit": 3}, {"class": "OutOfMemory", "limit": 0}]}
@@ -88,14 +88,14 @@ LIMITED = {"limit": 1, "classLimits": [{"class": "Eviction", "limit": 3}, {"clas
 )
 def test_a_class_may_have_a_limit_of_its_own(classes: list[str], over: bool) -> None:
     limited = writer(retryPolicy={"backoffSeconds": 10, **LIMITED})
-    assert attempts.verdict(limited, status(), entries(*classes)) == ("Failed" if over else "")
+    assert runs.verdict(limited, status(), entries(*classes)) == ("Failed" if over else "")
 
 
 def test_back_off_counts_what_the_limit_counts() -> None:
     limited = writer(retryPolicy={"backoffSeconds": 10, "maxBackoffSeconds": 300, **LIMITED})
     for classes, seconds in ((["Eviction"] * 3, 40), (["Eviction", "Eviction", "NodeLost"], 0)):
-        delay = attempts.next_retry_ms(limited, status(), entries(*classes)) - ENDED_MS
-        assert seconds * 1000 <= delay <= seconds * 1000 * (1 + attempts.JITTER)
+        delay = runs.next_retry_ms(limited, status(), entries(*classes)) - ENDED_MS
+        assert seconds * 1000 <= delay <= seconds * 1000 * (1 + runs.JITTER)
 
 
 def test_all_attempts_that_count_are_in_status() -> None:
@@ -118,17 +118,17 @@ def test_every_class_that_is_retried_may_have_a_limit() -> None:
 def test_attempts_lost_to_a_clock_back_off_and_do_not_count() -> None:
     """F47"""
     lost = entries("Infrastructure", "Infrastructure", *["ClockSkew"] * 8)
-    assert attempts.failures(status(), lost) == 2
-    assert attempts.verdict(writer(), status(), lost) == ""
-    delay = attempts.next_retry_ms(writer(), status(), lost) - ENDED_MS
-    assert 60_000 <= delay <= 60_000 * (1 + attempts.JITTER)
-    assert attempts.next_retry_ms(writer(), status(), entries("ClockSkew")) - ENDED_MS < 20_000
+    assert runs.failures(status(), lost) == 2
+    assert runs.verdict(writer(), status(), lost) == ""
+    delay = runs.next_retry_ms(writer(), status(), lost) - ENDED_MS
+    assert 60_000 <= delay <= 60_000 * (1 + runs.JITTER)
+    assert runs.next_retry_ms(writer(), status(), entries("ClockSkew")) - ENDED_MS < 20_000
 
 
 @pytest.mark.parametrize("kind", ["Succeeded", "Cancelled", ""])
 def test_no_backoff_without_a_failure(kind: str) -> None:
-    assert attempts.next_retry_ms(writer(), status(), entries(kind)) == 0
-    assert attempts.next_retry_ms(writer(), status(), ()) == 0
+    assert runs.next_retry_ms(writer(), status(), entries(kind)) == 0
+    assert runs.next_retry_ms(writer(), status(), ()) == 0
 
 
 @pytest.mark.parametrize(
@@ -146,20 +146,20 @@ def test_no_backoff_without_a_failure(kind: str) -> None:
     ],
 )
 def test_verdicts(classes: tuple[str, ...], expected: str) -> None:
-    assert attempts.verdict(writer(), status(), entries(*classes)) == expected
+    assert runs.verdict(writer(), status(), entries(*classes)) == expected
 
 
 def test_failures_of_an_earlier_run_do_not_count() -> None:
     """The run began when Finished last became False."""
-    assert attempts.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
+    assert runs.failures(status(since="2026-01-01T00:02:00Z"), entries(*["Infrastructure"] * 4)) == 2
 
 
 def test_failures_of_a_run_that_was_followed_at_once_do_not_count() -> None:
     """F469: Finished never became True between the two runs, so it does not tell them apart."""
     first, second = entries(*["Infrastructure"] * 4), entries("Infrastructure")
-    runs = tuple(e.but(run=1) for e in first) + tuple(e.but(run=2) for e in second)
-    assert attempts.failures(status(), runs) == 1
-    assert attempts.verdict(writer(), status(), runs) == ""
+    several = tuple(e.but(run=1) for e in first) + tuple(e.but(run=2) for e in second)
+    assert runs.failures(status(), several) == 1
+    assert runs.verdict(writer(), status(), several) == ""
 
 
 def advanced(*classes: str) -> tuple[AttemptEntry, ...]:
@@ -185,8 +185,8 @@ def advanced(*classes: str) -> tuple[AttemptEntry, ...]:
 )
 def test_failures_of_a_streaming_run_count_since_it_got_on(classes: tuple[str, ...], count: int, expected: str) -> None:
     """Else months of work would use up the retries."""
-    assert attempts.failures(status(), advanced(*classes)) == count
-    assert attempts.verdict(writer(), status(), advanced(*classes)) == expected
+    assert runs.failures(status(), advanced(*classes)) == count
+    assert runs.verdict(writer(), status(), advanced(*classes)) == expected
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: b
 
 def test_a_finished_writer_stays_finished_whatever_its_spec_says() -> None:
     done = status("True", reason="Failed")
-    assert attempts.verdict(writer(retryPolicy={"limit": 20}), done, entries(*["Infrastructure"] * 4)) == "Failed"
-    assert attempts.verdict(writer(), done, entries("Cancelled")) == "Failed"
+    assert runs.verdict(writer(retryPolicy={"limit": 20}), done, entries(*["Infrastructure"] * 4)) == "Failed"
+    assert runs.verdict(writer(), done, entries("Cancelled")) == "Failed"
 
 
 @pytest.mark.parametrize(
@@ -236,4 +236,4 @@ def test_a_finished_writer_stays_finished_whatever_its_spec_says() -> None:
     ],
 )
 def test_nonces(nonce: str, known: dict[str, str], wanted: bool) -> None:
-    assert attempts.restart_wanted(writer(restartNonce=nonce), status(**known)) is wanted
+    assert runs.restart_wanted(writer(restartNonce=nonce), status(**known)) is wanted

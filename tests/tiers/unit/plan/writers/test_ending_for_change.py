@@ -386,3 +386,31 @@ def test_a_run_whose_spec_cannot_be_read_is_stopped_when_a_person_says_so(end: s
         world.delete(world.writers["live"])
         world.run(lambda w: "live" not in w.writers, seconds=300)
     assert not process.alive
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"savepoints": [{"name": "a"}]}, id="savepoint"),
+        pytest.param({"restore": {"savepoint": "before", "nonce": "n"}}, id="restore"),
+        pytest.param({"metadataTable": {"enabled": False}}, id="metadata table"),
+        pytest.param({"lock": {"leaseSeconds": 20}}, id="lease"),
+    ],
+)
+def test_no_attempt_begins_in_the_look_that_closes_the_gate(change: dict[str, Any]) -> None:
+    """F572: it began, and was stopped at once, for it could not acquire."""
+    world = ready_world()
+    world.make_writer("w")
+    world.run(finished("w"))
+    world.change(savepoints=[{"name": "before"}])
+    world.run(
+        lambda w: (w.status("savepoints") or [{}])[0].get("outcome") == "Completed" and w.is_true(w.table, "Ready")
+    )
+    world.change(**change)
+    world.edit(world.writers["w"], restartNonce="again")
+    world.run(lambda w: len(w.writers["w"]["status"]["attempts"]) == 2)
+    world.run(finished("w"))
+    assert [(each["number"], each["class"]) for each in world.writers["w"]["status"]["attempts"]] == [
+        (1, "Succeeded"),
+        (2, "Succeeded"),
+    ]
