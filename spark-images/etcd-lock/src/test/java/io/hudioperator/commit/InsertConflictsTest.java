@@ -188,6 +188,26 @@ class InsertConflictsTest {
                 new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
     }
 
+    /** What does not change is read once for all looks of a session. */
+    @Test
+    void aLaterLookListsTheTimelineAndReadsNothingElse() throws Exception {
+        marked(request(), inserts("p", "f", "a", "k"), "CREATE");
+        lookAhead();
+        assertEquals(List.of(".hoodie/timeline"), seenBy(this::lookAhead));
+    }
+
+    /** Files that are opened and folders that are listed, below the table's folder. */
+    private List<String> seenBy(Runnable what) {
+        List<String> found = new ArrayList<>();
+        Watched.seen = path -> found.add(table.folder.relativize(path).toString());
+        try {
+            what.run();
+        } finally {
+            Watched.seen = path -> {};
+        }
+        return found;
+    }
+
     /** Hudi's marker of the commit's file, whose path is returned. */
     private String marked(String pending, HoodieCommitMetadata mine, String kind) throws IOException {
         String file = mine.getWriteStats().get(0).getPath();
