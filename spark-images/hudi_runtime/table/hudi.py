@@ -117,8 +117,7 @@ class Table:
     """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
 
     Every call makes a fresh listing, and no listing is kept. What is kept does not change: the
-    metadata of completed commits, schemas by their text, and the table's configuration, which
-    changes behind a closed gate only.
+    metadata of completed commits, and what readers make of a schema's text.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -157,21 +156,21 @@ class Table:
         builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
         return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
 
-    def _listed_anew(self) -> Any:
-        """The kept meta client, whose timeline is listed now.
-
-        For a writer's own looks: what else a new one would read, `hoodie.properties` and the
-        folders above it, does not change while a writer is registered.
-        """
-        client = self._client()
-        client.reloadActiveTimeline()
-        return client
-
     def _client(self) -> Any:
-        """A meta client that is made once; nobody may rely on its listing of the timeline."""
+        """A meta client that is made once. Its listing of the timeline is of any time."""
         if self._kept is None:
             self._kept = self.meta_client()
         return self._kept
+
+    def _listed_anew(self) -> Any:
+        """The kept meta client with what it has read of the table read again.
+
+        A new one looks for the table's folders first, and gives the same answers.
+        """
+        client = self._client()
+        client.reloadTableConfig()
+        client.reloadActiveTimeline()
+        return client
 
     def columns(self, *, listed: str | None = None) -> tuple[types.StructType | None, str]:
         """The schema that readers see, and a completion time before it was read.
@@ -193,25 +192,30 @@ class Table:
     def _schema(self, timeline: tl.Timeline) -> types.StructType | None:
         """Readers take it from the commit that began last and may change it.
 
-        What they make of its text is always the same, so Hudi is asked once for each text.
+        What they make of its text is always the same, so Hudi is asked once for each text. It lists
+        the timeline for itself: its answer is that of the text only when the commit that has the
+        text is the last one there, too.
         """
         writes = tuple(i for i in reversed(timeline.instants) if not i.pending and i.action in tl.WRITE_ACTIONS)
-        of_commits = ((instant, info.schema) for instant, info in self.commits(writes) if info.schema)
-        instant, text = next(of_commits, (None, ""))
+        told = ((instant.requested, info.schema) for instant, info in self.commits(writes) if info.schema)
+        requested, text = next(told, ("", ""))
         if text in self._schemas:
             return self._schemas[text]
+        schema, last = self._asked()
+        if schema is not None and text and last == requested:
+            self._schemas[text] = schema
+        return schema
+
+    def _asked(self) -> tuple[types.StructType | None, str]:
+        """The schema that Hudi reads the table with, and when its last completed commit began."""
         client = self._listed_anew()
         last = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant()
         found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(client).getTableSchemaIfPresent(False)
         if not found.isPresent():
-            return None
+            return None, ""
         struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
         schema = types.StructType.fromJson(json.loads(str(struct.json())))
-        # Hudi has listed the timeline for itself: the schema is that of this text only when no
-        # commit that began later has completed meanwhile.
-        if instant is not None and last.isPresent() and str(last.get().requestedTime()) == instant.requested:
-            self._schemas[text] = schema
-        return schema
+        return schema, str(last.get().requestedTime()) if last.isPresent() else ""
 
     def has_rows_deleted_in_logs(self) -> bool:
         """Whether base files have keys of rows that log files have deleted.

@@ -128,6 +128,9 @@ class Store:
             if key.startswith(prefix)
         ]
 
+    def ranges(self, *prefixes: str) -> list[list[Entry]]:
+        return [self.range(prefix) for prefix in prefixes]
+
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         self._ask()
         if self.keys.get(key, ("", 0))[1] != revision:
