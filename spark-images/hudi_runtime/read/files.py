@@ -72,7 +72,7 @@ def _is_matched_by_chance(path: str, text: str) -> bool:
 
 
 def _walk(jvm: Any, file_system: Any, status: DatedEntry, *, top: bool = False) -> Iterator[SourceFile]:
-    """The files of one path or folder. A folder is one listing, and one call, however many it has."""
+    """The files of one path or folder. A folder is one listing and one call, however large."""
     path, folder, size, modified = status
     name = path.rpartition("/")[2]
     if name.endswith(UNDER_WAY) or (name.startswith(HIDDEN) and not top):

@@ -17,6 +17,7 @@ machine.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -204,7 +205,7 @@ class Bench:
         side.gates[1].touch()
         assert side.writer.wait(PATIENCE) == 0, side.writer.log()[-6000:]
         assert len(times) == COMMITS, (len(times), COMMITS)
-        seconds = [_epoch(after) - _epoch(before) for before, after in zip(times, times[1:], strict=False)]
+        seconds = [_epoch(after) - _epoch(before) for before, after in itertools.pairwise(times)]
         return {
             "side": name,
             "loadBefore": load,
@@ -216,7 +217,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Used:
-    """Processor seconds of a writer: of its Python, of its JVM, and of that one's living threads."""
+    """Processor seconds of a writer: its Python, its JVM, and the threads of that one that live."""
 
     processes: Mapping[str, float]
     threads: Mapping[int, tuple[str, float]]

@@ -105,7 +105,11 @@ VALUES = (
         "patterns-find-what-is-hidden",
         "F85",
         "a pattern finds files that another job is writing",
-        a("read/files", " for status in matched if not _is_matched_by_chance(status[0], text)]", " for status in matched]"),
+        a(
+            "read/files",
+            " for status in matched if not _is_matched_by_chance(status[0], text)]",
+            " for status in matched]",
+        ),
         f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
     ),
     mutation(

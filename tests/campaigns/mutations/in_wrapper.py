@@ -513,7 +513,11 @@ COMMITS = (
         "the-columns-of-another-commit",
         "I9",
         "what Hudi reads of a commit that has just completed counts as the columns of the one before it",
-        a("table/hudi", "        if schema is not None and text and last == requested:\n", "        if schema is not None and text:\n"),
+        a(
+            "table/hudi",
+            "        if schema is not None and text and last == requested:\n",
+            "        if schema is not None and text:\n",
+        ),
         f"{COLUMNS}::test_a_commit_that_completes_while_hudi_is_asked",
     ),
     mutation(

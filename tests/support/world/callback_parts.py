@@ -113,7 +113,6 @@ class Store:
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     revision: int = 0
     silent: bool = False
-    ranges: int = 0
 
     def get(self, key: str) -> Entry | None:
         self._ask()

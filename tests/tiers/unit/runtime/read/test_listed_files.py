@@ -38,7 +38,13 @@ class Store:
         return SimpleNamespace(text=text, getFileSystem=lambda _: system)
 
     def _below(self, folder: str) -> list[str]:
-        return sorted({f"{folder}/{file[len(folder) + 1 :].partition('/')[0]}" for file in self.files if file.startswith(f"{folder}/")})
+        return sorted(
+            {
+                f"{folder}/{file[len(folder) + 1 :].partition('/')[0]}"
+                for file in self.files
+                if file.startswith(f"{folder}/")
+            }
+        )
 
     def _glob(self, path: Any) -> list[str] | None:
         self.calls.append(f"glob {path.text}")
@@ -49,9 +55,7 @@ class Store:
         return self._below(path.text)
 
     def _dated(self, statuses: list[str]) -> str:
-        return json.dumps(
-            [[path, path not in self.files, len(path), self.files.get(path, 0)] for path in statuses]
-        )
+        return json.dumps([[path, path not in self.files, len(path), self.files.get(path, 0)] for path in statuses])
 
 
 def test_a_folder_is_one_call() -> None:
@@ -72,5 +76,5 @@ def test_what_is_not_there() -> None:
 
 def test_a_file_that_is_never_read_is_refused_by_name() -> None:
     store = Store("in/_x.csv")
-    with pytest.raises(UserCodeError, match="begins with _ or . is never read"):
+    with pytest.raises(UserCodeError, match=r"begins with _ or \. is never read"):
         files.listed(store.spark, [f"{LAKE}/in/_x.csv"])

@@ -17,7 +17,6 @@ from hudi_runtime.table.hudi import Table
 from hudi_runtime.table.storage import Missing
 
 
-
 def at(number: int) -> str:
     return f"202601010000{number:05}"
 
@@ -186,7 +185,9 @@ class Gone(Looked):
         )
         self._jvm: Any = SimpleNamespace(
             org=SimpleNamespace(
-                apache=SimpleNamespace(hudi=SimpleNamespace(common=SimpleNamespace(table=SimpleNamespace(timeline=timeline))))
+                apache=SimpleNamespace(
+                    hudi=SimpleNamespace(common=SimpleNamespace(table=SimpleNamespace(timeline=timeline)))
+                )
             )
         )
         self._causes = causes

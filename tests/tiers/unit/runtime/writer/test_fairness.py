@@ -35,9 +35,7 @@ class Etcd:
         if not self.answers:
             raise ConnectionError
         self.looks += 1
-        return [
-            [entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)] for prefix in prefixes
-        ]
+        return [[entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)] for prefix in prefixes]
 
 
 class Writer:

@@ -75,5 +75,3 @@ def test_a_batch_looks_twice() -> None:
     assert looking.batch(1) == (2, "0")
     assert looking.batch(3) == (2, at(2)), "with the listing that has shown the commit before it"
     assert looking.batch(5) == (2, at(4))
-
-
