@@ -97,13 +97,13 @@ class _Snapshot:
 
         Raises the error of the JVM when etcd does not answer.
         """
-        told, living, instants, writers = etcd.ranges(
+        told, living, recorded, writers = etcd.ranges(
             Kind.REPORT.of(attempt_report("")), Kind.ALIVE.every, Kind.INSTANT.every, Kind.WRITER.every
         )
         reports = {entry.name: entry for entry in told}
         alive = {entry.name for entry in living}
         pending: dict[str, list[str]] = {}
-        for entry in instants:
+        for entry in recorded:
             record = entry.read(InstantRecord)
             if record.pending:
                 pending.setdefault(record.inc, []).append(entry.name)
