@@ -29,10 +29,10 @@ import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
  * of Hudi: the storage wrapper and the options are ours, and no other incarnation has advanced the
  * same writer's progress.
  *
- * <p>All of them compare one listing of the timeline, which their caller makes after it has acquired
- * the lock ({@code reloadActiveTimeline}, or a client that is made then). That is as good as a
- * listing for each of them: until the lock is released nobody else completes an instant (I1), and
- * this process completes its own after the checks.
+ * <p>All of them compare one listing of the timeline, which their caller makes after it has
+ * acquired the lock ({@code reloadActiveTimeline}, or a client that is made then). That is as good
+ * as a listing for each of them: until the lock is released nobody else completes an instant (I1),
+ * and this process completes its own after the checks.
  */
 public final class CommitChecks {
     public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
