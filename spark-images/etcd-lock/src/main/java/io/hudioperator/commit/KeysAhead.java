@@ -65,8 +65,7 @@ public final class KeysAhead implements AutoCloseable {
      * timeline does not change while a writer is registered. Nobody else has it meanwhile, and each
      * look lists the timeline for itself.
      */
-    private static final Map<Session, HoodieTableMetaClient> SPARE =
-            Collections.synchronizedMap(new WeakHashMap<>());
+    private static final Map<Session, HoodieTableMetaClient> SPARE = Collections.synchronizedMap(new WeakHashMap<>());
 
     private final Session session;
     private final TypedProperties props;
