@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from tests.support.harness.s3proxy import deletion, listing
 
 LIST, DELETE = "LIST", "DELETE"
-TIMELINE, PROPERTIES = "timeline", "properties"
+TIMELINE, PROPERTIES, DATA = "timeline", "properties", "data"
 PARTS = (
     ("/.hoodie/metadata", "metadata table"),
     ("/.hoodie/timeline", TIMELINE),
@@ -18,7 +18,7 @@ PARTS = (
     ("/.hoodie/hudi-operator-progress", "progress"),
     ("/.hoodie", ".hoodie"),
 )
-"""The first one that a path has; what has none is data."""
+"""The first one that a path has; what has none is `DATA`."""
 
 
 def verb(line: str) -> str:
@@ -38,7 +38,7 @@ def part(line: str) -> str:
         path = f"/{parse_qs(asked.query, keep_blank_values=True).get('prefix', [''])[0]}"
     elif deletion(line) and not line.startswith("DELETE "):
         return "several"
-    return next((name for beginning, name in PARTS if f"{beginning}/" in f"{path}/"), "data")
+    return next((name for beginning, name in PARTS if f"{beginning}/" in f"{path}/"), DATA)
 
 
 def counted(lines: Iterable[str]) -> Counter[tuple[str, str]]:

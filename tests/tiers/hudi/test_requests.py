@@ -15,8 +15,13 @@ from tests.support.harness.local import AGENT, Process, World, rows, until
 
 WARM, COMMITS = 3, 3
 """Commits before those that are counted, and their number."""
-MOST = {(s3_requests.LIST, s3_requests.TIMELINE): 0, ("GET", s3_requests.PROPERTIES): 0}
-"""Requests of one commit."""
+MOST = {
+    (s3_requests.LIST, s3_requests.TIMELINE): 22,
+    ("GET", s3_requests.TIMELINE): 9,
+    ("GET", s3_requests.PROPERTIES): 17,
+    (s3_requests.LIST, s3_requests.DATA): 2,
+}
+"""Requests of one commit. A meta client of Hudi that is made anew reads the properties once."""
 
 
 def test_a_small_commit_looks_no_more_often_than_it_must(world: World, agent: Process) -> None:
