@@ -30,7 +30,7 @@ const (
 	maxOperations = 127
 	// The mode of a gate in which the lock disappears with its owner's lease.
 	leaseOnly = "LeaseOnly"
-	// Ranges of a transaction, comparisons with ranges included; our clients have three at most.
+	// Ranges of a transaction, comparisons with ranges included; our clients have four at most.
 	maxRanges = 8
 	// Incarnations that a pod registers at a table: one for each process that it runs there, one after the
 	// other. When it is dead, the operator settles each of them, with all executors of the pod.

@@ -19,6 +19,7 @@ from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_runtime.job.job import FilesSource
 from hudi_runtime.process.errors import JavaCause, RuntimeFailure, UserCodeError, describe_causes, java_causes
 from hudi_runtime.read.manifests import SourceFile
+from hudi_runtime.table.listings import DatedEntry, of_dated_statuses
 from hudi_runtime.table.values import unreadable
 
 STRICT = ("csv", "json", "xml")
@@ -51,15 +52,13 @@ def listed(spark: SparkSession, paths: Iterable[str], *, wait: bool = False) -> 
     for text in paths:
         path = jvm.org.apache.hadoop.fs.Path(text)
         file_system = path.getFileSystem(configuration)
-        statuses = [
-            s
-            for s in file_system.globStatus(path) or ()
-            if not _is_matched_by_chance(str(s.getPath().toString()), text)
-        ]
+        array = file_system.globStatus(path)
+        matched = [] if array is None else of_dated_statuses(jvm, array)
+        statuses = [status for status in matched if not _is_matched_by_chance(status[0], text)]
         if not statuses and not wait:
             raise UserCodeError(f"source path {text} matches nothing")
         for status in statuses:
-            found.update(_walk(file_system, status, top=True))
+            found.update(_walk(jvm, file_system, status, top=True))
     return sorted(found)
 
 
@@ -72,19 +71,20 @@ def _is_matched_by_chance(path: str, text: str) -> bool:
     return any(part.startswith(HIDDEN) and part not in named for part in path.split("/"))
 
 
-def _walk(file_system: Any, status: Any, *, top: bool = False) -> Iterator[SourceFile]:
-    name, folder = str(status.getPath().getName()), bool(status.isDirectory())
+def _walk(jvm: Any, file_system: Any, status: DatedEntry, *, top: bool = False) -> Iterator[SourceFile]:
+    """The files of one path or folder. A folder is one listing and one call, however large."""
+    path, folder, size, modified = status
+    name = path.rpartition("/")[2]
     if name.endswith(UNDER_WAY) or (name.startswith(HIDDEN) and not top):
         return
     if folder:
-        for child in file_system.listStatus(status.getPath()):
-            yield from _walk(file_system, child)
+        listing = file_system.listStatus(jvm.org.apache.hadoop.fs.Path(path))
+        for child in of_dated_statuses(jvm, listing):
+            yield from _walk(jvm, file_system, child)
     elif name.startswith(HIDDEN):
-        raise UserCodeError(
-            f"source path {status.getPath().toString()}: a file whose name begins with _ or . is never read"
-        )
+        raise UserCodeError(f"source path {path}: a file whose name begins with _ or . is never read")
     else:
-        yield SourceFile(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
+        yield SourceFile(path, size, modified)
 
 
 def read(spark: SparkSession, source: FilesSource, paths: Sequence[str]) -> DataFrame:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from hudi_contract import metadata
 from hudi_runtime.read import manifests
-from hudi_runtime.read.manifests import KnownFiles, ManifestError, SourceFile
+from hudi_runtime.read.manifests import KnownFiles, ManifestError, Manifests, SourceFile
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Table
 from hudi_runtime.table.storage import Storage
@@ -131,8 +131,7 @@ def read(table: Table, writer: str, *, of_files: bool = False) -> tuple[Progress
     has read another source since (F103).
     """
     timeline = table.timeline()
-    last = timeline.last_completed
-    base = last.completion if last else "0"
+    base = timeline.newest
     for instant, checkpoint in _checkpoints(
         table, writer, tuple(reversed(timeline.completed)), archived=lambda _: True
     ):
@@ -152,6 +151,11 @@ def _checkpoints(
         for instant, info in table.archived_commits():
             if archived(instant) and (checkpoint := parse_checkpoint(info, writer)) is not None:
                 yield instant, checkpoint
+
+
+def manifests_of(table: Table, writer: str) -> Manifests:
+    """The manifests of a writer, for one attempt (`at_savepoints`)."""
+    return Manifests(table.storage, writer, needed=at_savepoints(table, writer))
 
 
 def at_savepoints(table: Table, writer: str) -> list[str]:

@@ -81,10 +81,13 @@ def batches(
     done: pg.Progress,
     *,
     looking_up: Callable[[], AbstractContextManager[None]] = nullcontext,
+    manifests: Callable[[Table, str], Manifests] = pg.manifests_of,
 ) -> Iterator[Batch]:
     """All input that this writer has not committed yet, one batch per commit.
 
     `looking_up`: `Session.looking_up`, for what the runtime reads of the table itself.
+
+    `manifests`: those of a table and a writer, which are the same for all looks of an attempt.
     """
     if job.operation == Operation.REMOVE_DUPLICATES:
         yield from _doubled(spark, job, done, looking_up)
@@ -93,7 +96,7 @@ def batches(
     elif isinstance(job.source, FilesSource) and job.overwrites:
         yield from _every_file(spark, job, job.source, done)
     elif isinstance(job.source, FilesSource):
-        yield from _file_batches(spark, job, job.source, table, done)
+        yield from _file_batches(spark, job, job.source, table, done, manifests)
     elif isinstance(job.source, HudiSource):
         yield from _hudi_batches(spark, job.source, done)
     elif isinstance(job.source, KafkaSource):
@@ -147,10 +150,15 @@ def query(spark: SparkSession, sql: str, field: str) -> DataFrame:
 
 
 def _file_batches(
-    spark: SparkSession, job: Job, source: FilesSource, table: Table, done: pg.Progress
+    spark: SparkSession,
+    job: Job,
+    source: FilesSource,
+    table: Table,
+    done: pg.Progress,
+    manifests_of: Callable[[Table, str], Manifests] = pg.manifests_of,
 ) -> Iterator[Batch]:
     previous = progress = done
-    manifests = Manifests(table.storage, job.writer, needed=pg.at_savepoints(table, job.writer))
+    manifests = manifests_of(table, job.writer)
     chunks = pg.chunks(files.listed(spark, source.paths, wait=job.interval is not None), progress, source.max_files)
     waiting = sum(len(chunk) for chunk in chunks)
     for chunk in chunks:

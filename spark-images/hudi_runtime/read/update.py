@@ -95,10 +95,9 @@ class Update:
 
 def base_of(timeline: tl.Timeline) -> Base:
     """The base of rows that are read after this timeline was listed."""
-    last = timeline.last_completed
     writes = [i for i in timeline.instants if i.action in tl.WRITE_ACTIONS]
     pending = [i.requested for i in writes if i.pending]
-    return Base(last.completion if last else "0", min(pending or [max((i.requested for i in writes), default="0")]))
+    return Base(timeline.newest, min(pending or [max((i.requested for i in writes), default="0")]))
 
 
 def take(spark: SparkSession, table: Table) -> tuple[DataFrame, Base]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession, types
 
 from hudi_runtime.job import merging
+from hudi_runtime.process.errors import java_causes
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.listings import of_folders
-from hudi_runtime.table.storage import Missing, Storage
+from hudi_runtime.table.storage import ABSENT, Missing, Storage
 
 TIMELINE = ".hoodie/timeline"
 METADATA = ".hoodie/metadata"
@@ -49,6 +51,8 @@ class CommitInfo:
 
     extra: Mapping[str, str]
     records: int
+    schema: str = ""
+    """The schema that readers would take from it; empty when they would take none."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,8 @@ writes it again, and reads the second meanwhile.
 class Table:
     """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
 
-    Every call makes a fresh listing.
+    Every call makes a fresh listing, and no listing is kept. What is kept does not change: the
+    metadata of completed commits, and what readers make of a schema's text.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -124,6 +129,9 @@ class Table:
         self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
+        self._schemas: dict[str, types.StructType] = {}
+        """What readers make of a schema in the metadata of a commit."""
+        self._kept: Any = None
 
     def exists(self) -> bool:
         """Whether there is a Hudi table at the path."""
@@ -148,26 +156,73 @@ class Table:
         builder = self._jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
         return builder.setBasePath(self.path).setConf(self.storage_conf()).build()
 
-    def columns(self) -> tuple[types.StructType | None, str]:
-        """The schema that readers see, and the newest completion time before it was read.
+    def _client(self) -> Any:
+        """A meta client that is made once. Its listing of the timeline is of any time."""
+        if self._kept is None:
+            self._kept = self.meta_client()
+        return self._kept
 
-        The schema is without Hudi's own columns (None: nothing was committed yet).
+    def _listed_anew(self) -> Any:
+        """The kept meta client with what it has read of the table read again.
+
+        A new one looks for the table's folders first, and gives the same answers.
         """
-        last = self.timeline().last_completed
-        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(
-            False
-        )
+        client = self._client()
+        client.reloadTableConfig()
+        client.reloadActiveTimeline()
+        return client
+
+    def columns(self, *, listed: str | None = None) -> tuple[types.StructType | None, str]:
+        """The schema that readers see, and a completion time before it was read.
+
+        All commits that had completed by that time are in the schema; later ones are compared
+        under the lock (`CommitChecks.requireSchema`). The schema is without Hudi's own columns
+        (None: nothing was committed yet).
+
+        A listing is not atomic: it may show a commit and miss one that has completed before. So
+        the time is that of another listing, which had ended before this one began. `listed`: the
+        newest completion time of such a listing. It is used only when nothing has completed since;
+        otherwise the time would be older than it need be, and more commits would be compared.
+        """
+        timeline = self.timeline()
+        if listed is None or timeline.newest != listed:
+            listed, timeline = timeline.newest, self.timeline()
+        return self._schema(timeline), listed
+
+    def _schema(self, timeline: tl.Timeline) -> types.StructType | None:
+        """Readers take it from the commit that began last and may change it.
+
+        What they make of its text is always the same, so Hudi is asked once for each text. It lists
+        the timeline for itself: its answer is that of the text only when the commit that has the
+        text is the last one there, too.
+        """
+        writes = tuple(i for i in reversed(timeline.instants) if not i.pending and i.action in tl.WRITE_ACTIONS)
+        told = ((instant.requested, info.schema) for instant, info in self.commits(writes) if info.schema)
+        requested, text = next(told, ("", ""))
+        if text in self._schemas:
+            return self._schemas[text]
+        schema, last = self._asked()
+        if schema is not None and text and last == requested:
+            self._schemas[text] = schema
+        return schema
+
+    def _asked(self) -> tuple[types.StructType | None, str]:
+        """The schema that Hudi reads the table with, and when its last completed commit began."""
+        client = self._listed_anew()
+        last = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants().lastInstant()
+        found = self._jvm.org.apache.hudi.common.table.TableSchemaResolver(client).getTableSchemaIfPresent(False)
         if not found.isPresent():
-            return None, last.completion if last else "0"
+            return None, ""
         struct = self._jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(found.get())
-        return types.StructType.fromJson(json.loads(str(struct.json()))), last.completion if last else "0"
+        schema = types.StructType.fromJson(json.loads(str(struct.json())))
+        return schema, str(last.get().requestedTime()) if last.isPresent() else ""
 
     def has_rows_deleted_in_logs(self) -> bool:
         """Whether base files have keys of rows that log files have deleted.
 
         False with a bucket index, which does not look keys up.
         """
-        return bool(self._jvm.io.hudioperator.commit.DeletedInLogs.any(self.meta_client()))
+        return bool(self._jvm.io.hudioperator.commit.DeletedInLogs.any(self._listed_anew()))
 
     def require_merger(self, merge: merging.Merge) -> None:
         """Raise NoMerger when this JVM does not have the table's merger class."""
@@ -184,23 +239,32 @@ class Table:
     def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
         """Metadata of completed commits, in the given order.
 
-        Completed files never change, so they are read once.
+        Completed files never change, so they are read once, and by their names, which the instants
+        tell: no listing is made for it. Raises Missing when one has left the active timeline.
         """
-        meta: Any = None
         for instant in instants:
             if instant.action not in tl.WRITE_ACTIONS:
                 continue
             known = self._commits.get(instant.requested)
             if known is None:
-                meta = meta or self.meta_client()
-                known = self._read_commit(meta.getActiveTimeline(), instant)
+                known = commit_info(self._completed(instant))
                 self._commits[instant.requested] = known
                 if len(self._commits) > COMMITS_KEPT:
                     del self._commits[next(iter(self._commits))]
             yield instant, known
 
-    def _read_commit(self, timeline: Any, instant: tl.Instant) -> CommitInfo:
-        return commit_info(self._metadata(timeline, instant))
+    def _completed(self, instant: tl.Instant) -> Any:
+        """Java metadata of a completed commit, from the file of that name."""
+        classes, client = self._jvm.org.apache.hudi.common.table.timeline, self._client()
+        named = client.getInstantGenerator().createNewInstant(
+            classes.HoodieInstant.State.COMPLETED, instant.action, instant.requested, instant.completion
+        )
+        try:
+            return classes.TimelineUtils.getCommitMetadata(named, client.getActiveTimeline())
+        except Py4JJavaError as error:
+            if any(cause.type in ABSENT for cause in java_causes(error)):
+                raise Missing(f"instant {instant.requested}") from error
+            raise
 
     def _metadata(self, timeline: Any, instant: tl.Instant) -> Any:
         """Metadata of a completed commit. Raises Missing when the timeline does not have it."""
@@ -344,7 +408,8 @@ def commit_info(metadata: Any) -> CommitInfo:
         + metadata.fetchTotalUpdateRecordsWritten()
         + metadata.getTotalRecordsDeleted()
     )
-    return CommitInfo(extra, int(records))
+    changes = str(metadata.getOperationType()) not in _SERVICES
+    return CommitInfo(extra, int(records), extra.get("schema", "") if changes else "")
 
 
 def totals(metadata: Mapping[str, Any]) -> Totals:

@@ -14,6 +14,8 @@ from py4j.java_gateway import JavaPackage
 
 Entry = tuple[str, bool, int]
 """Full path, whether it is a folder, and size in bytes (0 for a folder)."""
+DatedEntry = tuple[str, bool, int, int]
+"""The same, and the time of the last change in milliseconds."""
 
 
 def of_statuses(jvm: Any, statuses: Any) -> list[Entry]:
@@ -22,6 +24,18 @@ def of_statuses(jvm: Any, statuses: Any) -> list[Entry]:
     if listings is None:
         return [_entry(one.getPath(), one.isDirectory(), one.getLen()) for one in statuses]
     return _parse(listings.ofStatuses(statuses))
+
+
+def of_dated_statuses(jvm: Any, statuses: Any) -> list[DatedEntry]:
+    """Dated entries of an array of Hadoop's FileStatus, in its order."""
+    listings = _listings(jvm)
+    if listings is None:
+        return [
+            (*_entry(one.getPath(), one.isDirectory(), one.getLen()), int(one.getModificationTime()))
+            for one in statuses
+        ]
+    found = json.loads(str(listings.ofDatedStatuses(statuses)))
+    return [(path, folder, size, modified) for path, folder, size, modified in found]
 
 
 def of_folders(jvm: Any, folders: Any) -> list[Entry]:

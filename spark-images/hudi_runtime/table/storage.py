@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from hudi_runtime.table.listings import of_statuses
 
 _FOLDERS_AT_ONCE = 200
+ABSENT = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
+"""Exceptions that say of a file or folder that it does not exist."""
 
 
 class Missing(Exception):
@@ -23,7 +25,7 @@ class Missing(Exception):
 
 def _is_missing(error: Py4JJavaError) -> bool:
     name = str(error.java_exception.getClass().getName())
-    return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}
+    return name in ABSENT
 
 
 class Storage:

@@ -131,6 +131,12 @@ class Timeline:
         return self.completed[-1] if self.completed else None
 
     @property
+    def newest(self) -> str:
+        """Completion time of the instant that completed last; `0` on an empty timeline."""
+        last = self.last_completed
+        return last.completion if last else "0"
+
+    @property
     def maximum(self) -> str:
         """Largest requested or completion time, the lower bound of the table's clock.
 

@@ -5,6 +5,7 @@ Exit codes and the termination message: docs/design/contracts.md, section 5.
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 
@@ -131,9 +132,16 @@ class Attempt:
         done, base = progress.read(self._table, self._job.writer, of_files=remembers)
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
+        manifests = functools.cache(progress.manifests_of)  # of this attempt, however often it looks
         Run(
             lambda progress: sources.batches(
-                self._spark, self._job, self._table, user_context, progress, looking_up=self._session.looking_up
+                self._spark,
+                self._job,
+                self._table,
+                user_context,
+                progress,
+                looking_up=self._session.looking_up,
+                manifests=manifests,
             ),
             lambda batch, base: self._committer.commit(batch, base=base),
             stop=self._stop,
@@ -145,8 +153,7 @@ class Attempt:
         ).run(done, base)
 
     def _application(self, program: job_file.Application) -> None:
-        last = self._table.timeline().last_completed
-        base = last.completion if last else "0"
+        base = self._table.timeline().newest
         context.set_current(context.make(self._job, self._session, self._spark, {}))
         self._reporter.stage(Stage.WRITING)
         self._session.give_up_left_writes(self._spark)

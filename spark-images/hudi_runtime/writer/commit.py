@@ -78,6 +78,8 @@ class Committer:
         self._fairness = Fairness(session, table, reporter, stop, after=job.serialize_after, early=job.early_detection)
         self._rules = sc.Rules.of(job)
         self._fitted_to: types.StructType | None = None
+        self._listed: str | None = None
+        """Newest completion time in the last listing that was made here; None before the first."""
         self._recomputed = session.recomputed()
         """As the attempt began."""
 
@@ -272,7 +274,7 @@ class Committer:
         after it without the column. Raises SchemaMismatch.
         """
         for _ in range(SCHEMA_COMMITS):
-            self._fitted_to, schema_base = self._table.columns()
+            self._fitted_to, schema_base = self._table.columns(listed=self._listed)
             fit = sc.fit(frame.schema, self._fitted_to, self._rules)
             if not fit.evolves:
                 return fit, schema_base
@@ -291,8 +293,9 @@ class Committer:
             # This process cannot decide: the lock and the registration stay, and the operator
             # settles (I1).
             raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the outcome of the publication is unknown")
-        completed = self._table.timeline().completed
-        newer = tuple(instant for instant in reversed(completed) if instant.completion > base)
+        timeline = self._table.timeline()
+        self._listed = timeline.newest
+        newer = tuple(instant for instant in reversed(timeline.completed) if instant.completion > base)
         for instant, info in self._table.commits(newer):
             checkpoint = parse_checkpoint(info, self._job.writer)
             if (

@@ -93,16 +93,22 @@ class _Snapshot:
 
     @classmethod
     def now(cls, etcd: Etcd, inc: str) -> _Snapshot:
-        """Read the state. Raises the error of the JVM when etcd does not answer."""
-        reports = {entry.name: entry for entry in etcd.range(Kind.REPORT.of(attempt_report("")))}
-        alive = {entry.name for entry in etcd.range(Kind.ALIVE.every)}
+        """Read the state, all of it at one revision.
+
+        Raises the error of the JVM when etcd does not answer.
+        """
+        told, living, recorded, writers = etcd.ranges(
+            Kind.REPORT.of(attempt_report("")), Kind.ALIVE.every, Kind.INSTANT.every, Kind.WRITER.every
+        )
+        reports = {entry.name: entry for entry in told}
+        alive = {entry.name for entry in living}
         pending: dict[str, list[str]] = {}
-        for entry in etcd.range(Kind.INSTANT.every):
+        for entry in recorded:
             record = entry.read(InstantRecord)
             if record.pending:
                 pending.setdefault(record.inc, []).append(entry.name)
         mine, others = 0, []
-        for entry in etcd.range(Kind.WRITER.every):
+        for entry in writers:
             writer = entry.read(Registration)
             if entry.name == inc:
                 mine = writer.priority

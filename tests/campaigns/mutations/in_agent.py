@@ -312,7 +312,7 @@ SWEEP = (
         "a listing that fails says that there is no such folder",
         a(
             "table/storage",
-            'return name in {"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"}',
+            "return name in ABSENT",
             "return bool(name)",
         ),
         f"{RUNTIME}/table/test_storage.py::test_only_a_definite_answer_says_missing",

@@ -155,7 +155,7 @@ KEYS = (
         "nothing-is-compared-before-the-lock",
         "availability",
         "all keys are read while the lock is held",
-        j("EtcdLockProvider", "            keys.look();\n            boolean acquired", "            boolean acquired"),
+        j("EtcdLockProvider", "        keys.look();\n        boolean acquired", "        boolean acquired"),
         t("InsertConflictsTest.keysAreComparedBeforeTheLock"),
     ),
     mutation(

@@ -107,14 +107,8 @@ VALUES = (
         "a pattern finds files that another job is writing",
         a(
             "read/files",
-            (
-                "statuses = [\n"
-                "            s\n"
-                "            for s in file_system.globStatus(path) or ()\n"
-                "            if not _is_matched_by_chance(str(s.getPath().toString()), text)\n"
-                "        ]"
-            ),
-            "statuses = [s for s in file_system.globStatus(path) or ()]",
+            " for status in matched if not _is_matched_by_chance(status[0], text)]",
+            " for status in matched]",
         ),
         f"{FILES}::test_a_pattern_finds_nothing_that_is_hidden",
     ),

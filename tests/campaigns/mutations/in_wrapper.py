@@ -10,6 +10,7 @@ from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
 CLEANS = "tests/tiers/hudi/test_clean_beside_writers.py"
+COLUMNS = "tests/tiers/unit/runtime/table/test_columns.py"
 PARTITIONED = '        return f"{where}: the table has no partitionFields, and whole partitions are what expires"\n'
 BUCKETS = "|| (buckets && !sharedBuckets(mine, other).isEmpty())"
 CONFLICT = (
@@ -479,6 +480,52 @@ COMMITS = (
             "            CommitChecks.requireSchema(metaClient, props, schema, null);\n",
         ),
         t("SchemaMovedTest.inTheNonBlockingModeNothingMayHaveMoved"),
+    ),
+    mutation(
+        "checks-compare-what-hudi-has-listed",
+        "I9",
+        "what completed between Hudi's listing and the lock is not compared",
+        j(
+            "FencedConflictResolutionStrategy",
+            "        metaClient.reloadActiveTimeline(); // Hudi may have listed it before the lock; see CommitChecks\n",
+        ),
+        t("SchemaMovedTest.sinceHudiHasListedTheTimeline"),
+    ),
+    mutation(
+        "columns-and-time-of-one-listing",
+        "I9",
+        "columns are of a listing that may have missed a commit, and the commit is not compared",
+        a(
+            "table/hudi",
+            "            listed, timeline = timeline.newest, self.timeline()\n",
+            "            listed = timeline.newest\n",
+        ),
+        f"{COLUMNS}::test_what_a_listing_misses_is_compared_under_the_lock",
+    ),
+    mutation(
+        "an-older-time-than-need-be",
+        "availability",
+        "a writer that waits for its source compares everything that was committed meanwhile under the lock",
+        a("table/hudi", "        if listed is None or timeline.newest != listed:\n", "        if listed is None:\n"),
+        f"{COLUMNS}::test_others_commit",
+    ),
+    mutation(
+        "the-columns-of-another-commit",
+        "I9",
+        "what Hudi reads of a commit that has just completed counts as the columns of the one before it",
+        a(
+            "table/hudi",
+            "        if schema is not None and text and last == requested:\n",
+            "        if schema is not None and text:\n",
+        ),
+        f"{COLUMNS}::test_a_commit_that_completes_while_hudi_is_asked",
+    ),
+    mutation(
+        "what-cannot-be-read-was-archived",
+        "I11",
+        "a commit that cannot be read counts as one that has left the timeline",
+        a("table/hudi", "if any(cause.type in ABSENT for cause in java_causes(error)):", "if java_causes(error):"),
+        f"{COLUMNS}::test_a_commit_is_read_by_its_name",
     ),
     mutation(
         "a-table-service-has-a-schema",

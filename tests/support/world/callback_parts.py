@@ -113,7 +113,6 @@ class Store:
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     revision: int = 0
     silent: bool = False
-    ranges: int = 0
 
     def get(self, key: str) -> Entry | None:
         self._ask()
@@ -127,6 +126,9 @@ class Store:
             for key, (value, at) in sorted(self.keys.items())
             if key.startswith(prefix)
         ]
+
+    def ranges(self, *prefixes: str) -> list[list[Entry]]:
+        return [self.range(prefix) for prefix in prefixes]
 
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         self._ask()

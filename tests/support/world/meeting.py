@@ -59,6 +59,9 @@ class Etcd:
     def range(self, prefix: str) -> list[Entry]:
         return [self._entry(key) for key in sorted(self._world.kv) if key.startswith(prefix)]
 
+    def ranges(self, *prefixes: str) -> list[list[Entry]]:
+        return [self.range(prefix) for prefix in prefixes]
+
     def _entry(self, key: str) -> Entry:
         return Entry(PREFIX + key, json.loads(json.dumps(self._world.kv[key].value)), self._world.kv[key].mod)
 

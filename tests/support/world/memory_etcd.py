@@ -32,6 +32,9 @@ class MemoryEtcd:
     def range(self, prefix: str) -> list[Entry]:
         return [entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)]
 
+    def ranges(self, *prefixes: str) -> list[list[Entry]]:
+        return [self.range(prefix) for prefix in prefixes]
+
     def cas(self, key: str, value: Mapping[str, Any], revision: int) -> int | None:
         self.before_cas(key)
         current = self.keys.get(key)

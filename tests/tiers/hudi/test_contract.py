@@ -173,6 +173,13 @@ def test_a_range_is_what_begins_with_the_prefix_in_order(keys: Side) -> None:
     assert [entry.value["n"] for entry in keys.etcd.range("done/a")] == ["done/a", "done/ab"]
 
 
+def test_several_ranges_are_read_at_once(keys: Side) -> None:
+    for name in ("done/b", "done/a", "report/a"):
+        assert keys.etcd.cas(name, {"n": name}, 0) is not None
+    found = keys.etcd.ranges("report/", "done/x", "done/")
+    assert [[entry.value["n"] for entry in each] for each in found] == [["report/a"], [], ["done/a", "done/b"]]
+
+
 def test_deleting_compares_the_revision(keys: Side) -> None:
     first = keys.etcd.cas("done/x", {"n": 1}, 0)
     second = keys.etcd.cas("done/x", {"n": 2}, first)

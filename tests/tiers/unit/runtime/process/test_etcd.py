@@ -25,7 +25,16 @@ def etcd(**values: str) -> Etcd:
         value = keys.get(PREFIX + key)
         return None if value is None else SimpleNamespace(key=lambda: key, value=lambda: value, modRevision=lambda: 7)
 
-    return Etcd(SimpleNamespace(rangeAsJson=lambda prefix: json.dumps([[k, v, 7] for k, v in keys.items()]), get=get))
+    def read(prefix: str) -> list[list[object]]:
+        return [[k, v, 7] for k, v in keys.items() if k.startswith(PREFIX + prefix)]
+
+    return Etcd(
+        SimpleNamespace(
+            rangeAsJson=lambda prefix: json.dumps(read(prefix)),
+            rangesAsJson=lambda prefixes: json.dumps([read(prefix) for prefix in prefixes.split("\n")]),
+            get=get,
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,3 +71,11 @@ def test_a_single_value_that_cannot_be_read_is_no_absent_one() -> None:
     assert found.readable["inc"] == "a"
     with pytest.raises(ShapeError, match="instant/t2 in etcd is not JSON"):
         keys.get("instant/t2")
+
+
+def test_several_ranges_are_one_question(capsys: pytest.CaptureFixture[str]) -> None:
+    first, nothing, second = etcd(a1=GOOD, b1="not JSON").ranges("instant/a", "instant/c", "instant/b")
+    assert [entry.name for entry in first] == ["a1"]
+    assert nothing == []
+    assert [bool(entry.unreadable) for entry in second] == [True]
+    assert f"{PREFIX}instant/b1" in capsys.readouterr().err

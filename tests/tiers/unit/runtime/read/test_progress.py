@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from hudi_runtime.job.job import Job
 from hudi_runtime.read import progress as pg
+from hudi_runtime.read import sources
 from hudi_runtime.read.manifests import KnownFiles, Manifests, SourceFile, path_of
 from hudi_runtime.read.progress import Progress, ProgressError
 from hudi_runtime.table import timeline as tl
@@ -299,3 +301,33 @@ def test_a_manifest_that_is_gone_or_changed_is_an_error_and_no_empty_one() -> No
     attempts.committed = {**attempts.committed, "manifest": "../../x/elsewhere.json"}
     with pytest.raises(ProgressError, match="'elsewhere' is no name of a manifest"):
         attempts.begin()
+
+
+def test_manifests_are_looked_for_once_in_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a streaming run looks for files: no savepoint is taken meanwhile."""
+    storage: Any = FakeStorage()
+    looks = {"timeline": 0, "manifests": 0}
+
+    def timeline() -> tl.Timeline:
+        looks["timeline"] += 1
+        return tl.Timeline()
+
+    def names(folder: str) -> list[str]:
+        looks["manifests"] += 1
+        return FakeStorage.names(storage, folder)
+
+    monkeypatch.setattr(storage, "names", names)
+    monkeypatch.setattr(sources.files, "listed", lambda *_, **__: landed)
+    monkeypatch.setattr(sources.files, "read", lambda _spark, _source, paths: paths)
+    monkeypatch.setattr(sources.files, "is_empty", lambda *_: False)
+    table: Any = type("Table", (), {"storage": storage, "timeline": staticmethod(timeline)})()
+    job = Job.from_json(JOB | {"source": {"files": {"format": "csv", "paths": ["s3a://landing/"]}}})
+    of_attempt, done, before, nothing = functools.cache(pg.manifests_of), Progress(), Progress(), None
+    for number in range(1, 5):
+        landed = files_of(range(number))
+        for batch in sources.batches(nothing, job, table, nothing, done, manifests=of_attempt):  # type: ignore[arg-type]
+            before, done = done, batch.done
+    assert looks == {"timeline": 1, "manifests": 1}
+    assert len(done.files) == 4
+    needed = before.files.names | done.files.names
+    assert {name.rpartition("/")[2] for name in storage.files} == {f"{name}.json" for name in needed}

@@ -98,7 +98,7 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, grace: str, **job: Any) 
         close=lambda: None,
         give_up_left_writes=lambda _spark: None,
     )
-    timeline = SimpleNamespace(last_completed=None, completed=())
+    timeline = SimpleNamespace(newest="0", completed=())
     table = SimpleNamespace(timeline=lambda: timeline, commits=lambda _: ())
     committer = SimpleNamespace(abandon_pending=list)
     monkeypatch.setattr(sp, "start", lambda _name, *, program: spark)

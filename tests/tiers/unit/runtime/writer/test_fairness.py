@@ -24,17 +24,18 @@ class Etcd:
     def __init__(self) -> None:
         self.keys: dict[str, Entry] = {}
         self.revision = 0
-        self.answers = True
+        self.answers, self.looks = True, 0
 
     def put(self, key: str, value: Any) -> int:
         self.revision += 1
         self.keys[key] = Entry(key, dict(value), self.revision)
         return self.revision
 
-    def range(self, prefix: str) -> list[Entry]:
+    def ranges(self, *prefixes: str) -> list[list[Entry]]:
         if not self.answers:
             raise ConnectionError
-        return [entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)]
+        self.looks += 1
+        return [[entry for key, entry in sorted(self.keys.items()) if key.startswith(prefix)] for prefix in prefixes]
 
 
 class Writer:
@@ -259,3 +260,11 @@ def test_zero_switches_it_off(etcd: Etcd) -> None:
     b.loses_to("a", times=5)
     assert not b.turns.wait()
     assert b.turn == {}
+
+
+def test_a_write_that_nobody_stands_before_looks_once(etcd: Etcd) -> None:
+    """One transaction of etcd; its answer is of one revision."""
+    a = Writer(etcd, "a")
+    Writer(etcd, "b")
+    a.writes()
+    assert etcd.looks == 1

@@ -79,19 +79,27 @@ public final class EtcdLockProvider implements LockProvider<String> {
             session = session();
             WriteOptions.require(session, props, () -> metaClient().getTableConfig());
             TableStorage storage = new TableStorage(session.basePath(), storageConf.unwrapAs(Configuration.class));
-            KeysAhead keys = new KeysAhead(session, props, storageConf);
-            keys.look();
-            boolean acquired = acquire(unit.toNanos(time), storage, false);
-            for (int given = 0; acquired && given < KeysAhead.RETURNS && remain(keys); given++) {
-                giveBack();
-                keys.look();
-                acquired = acquire(unit.toNanos(time), storage, true);
+            boolean acquired;
+            try (KeysAhead keys = new KeysAhead(session, props, storageConf)) {
+                acquired = acquire(unit.toNanos(time), storage, keys);
             }
             if (acquired && session.isNonBlockingCommit()) {
                 checkCommits();
             }
             return acquired;
         }
+    }
+
+    /** Compares what it can before it acquires the lock. */
+    private boolean acquire(long nanos, TableStorage storage, KeysAhead keys) {
+        keys.look();
+        boolean acquired = acquire(nanos, storage, false);
+        for (int given = 0; acquired && given < KeysAhead.RETURNS && remain(keys); given++) {
+            giveBack();
+            keys.look();
+            acquired = acquire(nanos, storage, true);
+        }
+        return acquired;
     }
 
     private boolean acquire(long nanos, TableStorage storage, boolean again) {
@@ -169,7 +177,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
     private void checkCommits() {
         boolean good = false;
         try {
-            HoodieTableMetaClient metaClient = metaClient();
+            HoodieTableMetaClient metaClient = metaClient(); // made under the lock: see CommitChecks
             CommitChecks.requireGuard(metaClient, session.basePath(), GuardedFileSystem.class);
             WriteOptions.requireMetadataTable(metaClient, props);
             CommitChecks.requireNoReplacedBucket(metaClient);

@@ -88,6 +88,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
             throw ErrorCode.NOT_OWNER.exception(
                     "the lock of " + base + " is not held at the commit of " + current.requestedTime());
         }
+        metaClient.reloadActiveTimeline(); // Hudi may have listed it before the lock; see CommitChecks
         if (writeConfig.isPresent()) {
             buckets = countsBuckets(writeConfig.get());
             boolean looksUp = session.isWriter() && writeConfig.get().getIndexType() != HoodieIndex.IndexType.BUCKET;

@@ -28,6 +28,19 @@ public final class Listings {
         return all.toString();
     }
 
+    /**
+     * Returns {@code [[path, isFolder, bytes, modified], …]}: the same, with the time of each
+     * one's last change in milliseconds.
+     */
+    public static String ofDatedStatuses(Object statuses) {
+        ArrayNode all = Json.array();
+        for (FileStatus status : (FileStatus[]) statuses) {
+            add(all, status.getPath().toString(), status.isDirectory(), status.getLen())
+                    .add(status.getModificationTime());
+        }
+        return all.toString();
+    }
+
     /** The same for folders as Hudi's metadata table lists them. */
     public static String ofFolders(Map<String, List<StoragePathInfo>> folders) {
         ArrayNode all = Json.array();
@@ -39,7 +52,7 @@ public final class Listings {
         return all.toString();
     }
 
-    private static void add(ArrayNode all, String path, boolean folder, long bytes) {
-        all.addArray().add(path).add(folder).add(folder ? 0 : bytes);
+    private static ArrayNode add(ArrayNode all, String path, boolean folder, long bytes) {
+        return all.addArray().add(path).add(folder).add(folder ? 0 : bytes);
     }
 }

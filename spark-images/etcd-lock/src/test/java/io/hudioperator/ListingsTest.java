@@ -24,6 +24,15 @@ class ListingsTest {
     }
 
     @Test
+    void theTimeOfTheLastChange() {
+        FileStatus folder = new FileStatus(4096, true, 1, 0, 3, new Path("s3a://lake/in"));
+        FileStatus file = new FileStatus(7, false, 1, 0, 1_700_000_000_123L, new Path("s3a://lake/in/f.csv"));
+        assertEquals(
+                "[[\"s3a://lake/in\",true,0,3],[\"s3a://lake/in/f.csv\",false,7,1700000000123]]",
+                Listings.ofDatedStatuses(new FileStatus[] {folder, file}));
+    }
+
+    @Test
     void arraysOfSubclasses() {
         FileStatus file = new FileStatus(7, false, 1, 0, 0, new Path("/t/f"));
         assertEquals(

@@ -28,6 +28,11 @@ import org.apache.hudi.hadoop.fs.HoodieWrapperFileSystem;
  * Conditions that must hold under the lock before a commit is published, in every concurrency mode
  * of Hudi: the storage wrapper and the options are ours, and no other incarnation has advanced the
  * same writer's progress.
+ *
+ * <p>All of them compare one listing of the timeline, which their caller makes after it has
+ * acquired the lock ({@code reloadActiveTimeline}, or a client that is made then). That is as good
+ * as a listing for each of them: until the lock is released nobody else completes an instant (I1),
+ * and this process completes its own after the checks.
  */
 public final class CommitChecks {
     public static final String PROGRESS_WRITER = "hoodie.write.lock.etcd.progress_writer";
@@ -101,7 +106,7 @@ public final class CommitChecks {
             return;
         }
         metaClient
-                .reloadActiveTimeline()
+                .getActiveTimeline()
                 .getCommitsTimeline()
                 .filterCompletedInstants()
                 .getInstantsAsStream()
@@ -195,7 +200,7 @@ public final class CommitChecks {
      */
     public static void requireNoReplacedBucket(HoodieTableMetaClient metaClient) {
         metaClient
-                .reloadActiveTimeline()
+                .getActiveTimeline()
                 .getCompletedReplaceTimeline()
                 .getInstantsAsStream()
                 .forEach(i -> requireNoReplacedBucket(metaClient, i));
@@ -218,10 +223,10 @@ public final class CommitChecks {
         });
     }
 
-    /** Completed commits as storage has them now, the one that began last first. */
+    /** Completed commits, the one that began last first. */
     static Stream<HoodieInstant> newestFirst(HoodieTableMetaClient metaClient) {
         return metaClient
-                .reloadActiveTimeline()
+                .getActiveTimeline()
                 .getCommitsTimeline()
                 .filterCompletedInstants()
                 .getInstantsAsStream()

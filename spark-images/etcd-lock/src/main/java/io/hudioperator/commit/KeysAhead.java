@@ -5,11 +5,13 @@ import io.hudioperator.protocol.InsertRule;
 import io.hudioperator.session.Session;
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -39,7 +41,7 @@ import org.apache.hudi.storage.StoragePathInfo;
  * and {@link CompactedAway} compare everything else under the lock. The markers of a pending write
  * tell which files it has created.
  */
-public final class KeysAhead {
+public final class KeysAhead implements AutoCloseable {
     /**
      * How often a writer gives the lock back for one commit. After that it compares under the lock,
      * so that others cannot keep it from its commit.
@@ -58,6 +60,13 @@ public final class KeysAhead {
     // assumed for a file with an unknown number of keys: too many to ask a Bloom filter for each
     private static final long MANY = 1_000_000;
 
+    /**
+     * A meta client for the next look of each session: what a new one would read besides the
+     * timeline does not change while a writer is registered. Nobody else has it meanwhile, and each
+     * look lists the timeline for itself.
+     */
+    private static final Map<Session, HoodieTableMetaClient> SPARE = Collections.synchronizedMap(new WeakHashMap<>());
+
     private final Session session;
     private final TypedProperties props;
     private final StorageConfiguration<?> conf;
@@ -65,6 +74,7 @@ public final class KeysAhead {
     private final Set<String> whole;
     private final Set<String> done = new HashSet<>();
     private final Map<String, HoodieCommitMetadata> files = new HashMap<>();
+    private HoodieTableMetaClient own; // of the last look, if there was one
     private HoodieTableMetaClient metaClient; // null: nothing is compared ahead
     private String clock;
 
@@ -101,10 +111,7 @@ public final class KeysAhead {
             boolean found = true;
             for (int round = 0; round < ROUNDS && found; round++) {
                 clock = session.clockWhileFree(); // before the timeline is read
-                HoodieTableMetaClient read = HoodieTableMetaClient.builder()
-                        .setConf(conf.newInstance())
-                        .setBasePath(session.basePath())
-                        .build();
+                HoodieTableMetaClient read = listed();
                 metaClient = comparesKeys() || comparesLogs(read) ? read : null;
                 found = metaClient != null && compareAll(Long.MAX_VALUE);
             }
@@ -133,6 +140,29 @@ public final class KeysAhead {
         } catch (IOException | RuntimeException e) {
             System.err.println("keys are compared by the conflict strategy: " + e);
             return false;
+        }
+    }
+
+    /** A client whose timeline was listed now. */
+    private HoodieTableMetaClient listed() {
+        own = own == null ? SPARE.remove(session) : own;
+        if (own == null) {
+            own = HoodieTableMetaClient.builder()
+                    .setConf(conf.newInstance())
+                    .setBasePath(session.basePath())
+                    .build();
+        }
+        own.reloadActiveTimeline();
+        return own;
+    }
+
+    /** Keeps what the next look can use. Nothing is compared from then on. */
+    @Override
+    public void close() {
+        metaClient = null;
+        if (own != null) {
+            SPARE.put(session, own);
+            own = null;
         }
     }
 

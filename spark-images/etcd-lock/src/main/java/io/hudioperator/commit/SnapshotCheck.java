@@ -24,6 +24,7 @@ import org.apache.hudi.exception.HoodieWriteConflictException;
  * Compares a commit that was made from rows of its own table with everything that completed since
  * those rows were read. Hudi compares only with what completed since the write began; it would
  * silently overwrite what another writer committed between the read and that moment (lost update).
+ * As in {@link CommitChecks}, the timeline was listed under the lock.
  */
 public final class SnapshotCheck {
     /** Completion time up to which the rows that were read contain all commits. */
@@ -190,7 +191,7 @@ public final class SnapshotCheck {
 
     private static List<HoodieInstant> completed(HoodieTableMetaClient metaClient) {
         return metaClient
-                .reloadActiveTimeline()
+                .getActiveTimeline()
                 .getCommitsTimeline()
                 .filterCompletedInstants()
                 .getInstants();
@@ -201,7 +202,7 @@ public final class SnapshotCheck {
      * does not mean "unmoved" (I11).
      */
     private static void requireNotArchived(HoodieTableMetaClient metaClient, TableReads.Base base) {
-        HoodieTimeline commits = metaClient.reloadActiveTimeline().getCommitsTimeline();
+        HoodieTimeline commits = metaClient.getActiveTimeline().getCommitsTimeline();
         String earliest = commits.getInstantsAsStream()
                 .map(HoodieInstant::requestedTime)
                 .min(String::compareTo)

@@ -52,11 +52,26 @@ public final class EtcdFacade {
      * value, modRevision], …]}.
      */
     public String rangeAsJson(String keyPrefix) {
+        return addTo(Json.array(), range(keyPrefix)).toString();
+    }
+
+    /**
+     * {@link #rangeAsJson} of several prefixes, one a line, which are read in one transaction: a
+     * list of what that method returns, in their order.
+     */
+    public String rangesAsJson(String keyPrefixes) {
+        Txn txn = Txn.when();
+        keyPrefixes.lines().forEach(prefix -> txn.then(Txn.Op.range(absolute(prefix))));
         ArrayNode all = Json.array();
-        for (KeyValue found : range(keyPrefix)) {
+        call(txn).reads.forEach(found -> addTo(all.addArray(), found));
+        return all.toString();
+    }
+
+    private static ArrayNode addTo(ArrayNode all, List<KeyValue> keys) {
+        for (KeyValue found : keys) {
             all.addArray().add(found.key()).add(found.value()).add(found.modRevision());
         }
-        return all.toString();
+        return all;
     }
 
     /** Returns the revision of the put. */

@@ -26,6 +26,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -186,6 +187,73 @@ class InsertConflictsTest {
         assertEquals(
                 Set.of("p/f", "p/g"),
                 new InsertConflicts(InsertRule.PARTITION, false, metaClient).between(mine, apart));
+    }
+
+    /** What does not change is read once for all looks of a session. */
+    @Test
+    void aLaterLookListsTheTimelineAndReadsNothingElse() throws Exception {
+        marked(request(), inserts("p", "f", "a", "k"), "CREATE");
+        lookAhead();
+        assertEquals(List.of(".hoodie/timeline"), seenBy(this::lookAhead));
+    }
+
+    /** Ours, which all checks compare, and one that Hudi makes by itself. */
+    @Test
+    void aCommitListsTheTimelineTwiceUnderTheLock() throws Exception {
+        commit(inserts("p", "g", "b", "m"));
+        String time = request();
+        Configuration conf = TestTable.conf(true);
+        conf.set("fs.file.impl", Watched.class.getName());
+        HoodieTableMetaClient watched = HoodieTableMetaClient.builder()
+                .setConf(HadoopFSUtils.getStorageConf(conf))
+                .setBasePath(table.basePath())
+                .build();
+        Properties options = new Properties();
+        options.putAll(Map.of(
+                "hoodie.write.lock.etcd.table_id",
+                table.id,
+                "hoodie.write.lock.provider",
+                EtcdLockProvider.class.getName(),
+                "hoodie.write.concurrency.mode",
+                "OPTIMISTIC_CONCURRENCY_CONTROL",
+                "hoodie.clean.failed.writes.policy",
+                "LAZY",
+                CommitChecks.PROGRESS_WRITER,
+                "ns/w",
+                CommitChecks.PROGRESS_BASE,
+                time,
+                CommitChecks.SCHEMA_BASE,
+                time,
+                SnapshotCheck.BASE,
+                time,
+                SnapshotCheck.FLOOR,
+                time));
+        HoodieWriteConfig config = HoodieWriteConfig.newBuilder()
+                .withPath(table.basePath())
+                .forTable("t")
+                .withProperties(options)
+                .build();
+        HoodieInstant current = metaClient.createNewInstant(HoodieInstant.State.INFLIGHT, "commit", time);
+        assertTrue(table.acquire(session));
+        try {
+            List<String> seen = seenBy(() -> new FencedConflictResolutionStrategy()
+                    .getCandidateInstants(watched, current, Option.empty(), Option.of(config)));
+            assertEquals(2, Collections.frequency(seen, ".hoodie/timeline"), seen.toString());
+        } finally {
+            session.release();
+        }
+    }
+
+    /** Files that are opened and folders that are listed, below the table's folder. */
+    private List<String> seenBy(Runnable what) {
+        List<String> found = new ArrayList<>();
+        Watched.seen = path -> found.add(table.folder.relativize(path).toString());
+        try {
+            what.run();
+        } finally {
+            Watched.seen = path -> {};
+        }
+        return found;
     }
 
     /** Hudi's marker of the commit's file, whose path is returned. */

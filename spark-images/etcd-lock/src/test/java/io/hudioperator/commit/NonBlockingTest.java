@@ -253,6 +253,7 @@ class NonBlockingTest {
     void whatWasReplacedMustNotHaveTheIdsOfThisMode() throws Exception {
         assertTrue(BucketIdentifier.newBucketFileIdForNBCC(3).contains(CommitChecks.CONSTANT));
         replaced(BucketIdentifier.newBucketFileIdPrefix(3) + "-0");
+        metaClient.reloadActiveTimeline();
         CommitChecks.requireNoReplacedBucket(metaClient);
         replaced(BucketIdentifier.newBucketFileIdForNBCC(3));
         table.concurrency("NonBlocking");

@@ -149,6 +149,21 @@ class SchemaMovedTest {
         check(base, OLD, null);
     }
 
+    /** Hudi may hand over a client that has listed the timeline before the lock. */
+    @Test
+    void sinceHudiHasListedTheTimeline() {
+        String base = commit(0, WriteOperationType.UPSERT, OLD);
+        HoodieTableMetaClient early = HoodieTableMetaClient.builder()
+                .setConf(HadoopFSUtils.getStorageConf(TestTable.conf(true)))
+                .setBasePath(table.basePath())
+                .setLoadActiveTimelineOnLoad(true)
+                .build();
+        commit(1, WriteOperationType.UPSERT, NEW);
+        HoodieInstant begun = last();
+        metaClient = early;
+        refused(() -> check(base, OLD, begun));
+    }
+
     private void refused(Executable write) {
         assertCode(ErrorCode.SCHEMA_MOVED, assertThrows(HoodieWriteConflictException.class, write));
     }

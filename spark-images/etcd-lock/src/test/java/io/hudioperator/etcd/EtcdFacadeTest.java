@@ -66,6 +66,18 @@ class EtcdFacadeTest {
         assertEquals("[]", table.etcd.rangeAsJson("nothing/"));
     }
 
+    /** As they were at one revision. */
+    @Test
+    void rangesForPython() throws IOException {
+        table.etcd.put("report/a", "1");
+        table.etcd.put("alive/b", "2");
+        JsonNode found = new ObjectMapper().readTree(table.etcd.rangesAsJson("alive/\nnothing/\nreport/"));
+        assertEquals(3, found.size());
+        assertEquals("2", found.get(0).get(0).get(1).textValue());
+        assertEquals(0, found.get(1).size());
+        assertEquals(table.etcd.rangeAsJson("report/"), found.get(2).toString());
+    }
+
     @Test
     void aRangeThatIsTooLargeIsNotCutOff() throws Exception {
         for (int first = 0; first < 10_000; first += 100) {
