@@ -158,6 +158,11 @@ class AttemptReport(Record):
     """Backlog that the last read of the source left for later commits: files, commits, offsets."""
     caught_up: bool = False
     """A streaming run caught up with its source at least once."""
+    resumed_ms: Ms = field(default=0, metadata=LEFT_OUT)
+    """When a streaming run that had caught up found new input, the last time.
+
+    Its commit is due from then on. 0: never.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,6 +135,7 @@ def _of_attempts(writer: Writer, table: Table | None, world: World) -> Iterator[
         yield from _of_pod(last, world)
         if table is not None and not writer.status.get("queue"):
             yield from _of_lock(table, world)
+        yield from _of_deadlines(writer, last, world)
     conflicts = writer.status.get("recentConflicts") or []
     if conflicts and not last.get("endTime"):
         one = conflicts[-1]
@@ -143,6 +144,18 @@ def _of_attempts(writer: Writer, table: Table | None, world: World) -> Iterator[
             f"{writer.status.get('conflicts')} of its commits were refused and repeated, the last one "
             f"{ago(one.get('time'), world.at)} ago because of {one.get('with', 'another writer')} ({groups})"
         )
+
+
+def _of_deadlines(writer: Writer, attempt: JsonDict, world: World) -> Iterator[Reason]:
+    """What a running attempt waits for, and which memory it lacks."""
+    who, number = str(attempt.get("outOfMemory") or ""), attempt.get("number")
+    if who and (writer.is_("Late") or writer.is_("ExecutorsMissing")):
+        more = "give executors more memory (spec.executors.memory), or set retryPolicy.outOfMemory.maxExecutorMemory"
+        yield Reason(f"executor {who} of attempt {number} has ended for lack of memory", todo=more)
+    waits = writer.condition("Late")
+    if attempt.get("waitingSince") and waits.get("reason") == "Waiting":
+        since = ago(attempt["waitingSince"], world.at)
+        yield Reason(f"attempt {number}, for {since}: {waits.get('message')}", is_well=True)
 
 
 def _of_pod(attempt: JsonDict, world: World) -> Iterator[Reason]:

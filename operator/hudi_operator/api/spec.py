@@ -430,10 +430,12 @@ class ClassLimit:
 
 @dataclass(frozen=True)
 class MoreMemory:
-    """Memory of the driver after an attempt that had too little."""
+    """Memory of driver and executors after an attempt that had too little; one of them is set."""
 
-    max_memory: str = size(required=True)
-    """Most heap."""
+    max_memory: str = size(unset="")
+    """Most heap of the driver; empty: it does not grow."""
+    max_executor_memory: str = size(unset="")
+    """Most heap of an executor; empty: it does not grow."""
     increase_percent: int = number(50, at_least=10, at_most=100)
 
 
@@ -469,7 +471,10 @@ class RetryPolicy:
         return 1 + self.limit + sum(self.by_class.values())
 
     def problem(self) -> str:
-        """Why these limits contradict each other; empty when they do not."""
+        """Why this is no policy; empty when it is one."""
+        policy = self.out_of_memory
+        if policy is not None and not (policy.max_memory or policy.max_executor_memory):
+            return "retryPolicy.outOfMemory: needs maxMemory, maxExecutorMemory or both"
         if self.most_attempts > MOST_ATTEMPTS:
             found, most = self.most_attempts - 1, MOST_ATTEMPTS - 1
             return f"retryPolicy.classLimits: together with limit {found} retries, more than {most}"
@@ -542,8 +547,8 @@ class WriterSpec:
     ready_deadline_seconds: int | None = number(unset=None, at_least=30, at_most=86400)
     """Maximum time from then until it is registered, in seconds; None: no limit."""
     commit_deadline_seconds: int | None = number(unset=None, at_least=60, at_most=31_536_000)
-    """Maximum time from then, or from its last commit, until it commits, in seconds; None: no
-    limit.
+    """Maximum time from then, or from its last commit, until it commits, without the time that it
+    waits for others, in seconds; None: no limit.
     """
     schedule: RunSchedule | None = record(RunSchedule, optional=True)
     """None: one run, started immediately."""

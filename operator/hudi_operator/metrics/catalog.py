@@ -119,7 +119,7 @@ WRITERS = Section(
         _shown(
             "hudi_operator_writer_condition",
             GAUGE,
-            "1 while the condition Ready or Stalled of a HudiWriter is True",
+            "1 while the condition Ready, Stalled or Late of a HudiWriter is True",
             (*WRITER, "condition"),
         ),
         _shown(

@@ -26,7 +26,7 @@ Sample = tuple[str, tuple[str, ...], float]
 
 ALWAYS_SHOWN = ("Ready", "Stalled", "AwaitingProofOfDeath")
 """Conditions of a table that are 0 while they are absent."""
-_OF_WRITERS = ("Ready", "Stalled")
+_OF_WRITERS = ("Ready", "Stalled", "Late")
 _CALLBACK = {
     "undelivered": "hudi_operator_callback_undelivered",
     "failures": "hudi_operator_callback_failures",

@@ -24,6 +24,8 @@ JsonDict = dict[str, Any]
 
 SUCCEEDED = Ending.SUCCEEDED.value
 OUT_OF_MEMORY = "OutOfMemory"
+DRIVER = "driver"
+"""Whose memory was too little, where it is no executor."""
 EVICTION = "Eviction"
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
@@ -46,6 +48,8 @@ NOT_RETRIED = frozenset(kind for kind, code in EXIT_CODES.items() if code == EXI
 classes have the same exit code.
 """
 _KILLED = (137, 143)
+_HEAP_IS_FULL = (3, 52)
+"""Exit codes of a JVM of executors: of -XX:+ExitOnOutOfMemoryError, and of Spark's own handler."""
 _ENDED_BY_KUBELET = {"Evicted": EVICTION, "DeadlineExceeded": DEADLINE_EXCEEDED}
 MESSAGE_LIMIT = 1024
 
@@ -61,6 +65,8 @@ class Outcome:
     exit_code: int | None
     message: str
     report: TerminationMessage
+    out_of_memory: str = ""
+    """Whose memory was too little: ``DRIVER``, or the pod of an executor; empty: nobody's."""
 
     @property
     def retried(self) -> bool:
@@ -102,11 +108,13 @@ def classify(
     stopping: bool = False,
     changing: bool = False,
     fenced_reason: str = "",
+    lost: str = "",
 ) -> Outcome:
     """Outcome of an attempt whose pod has ended, or whose pod object is gone (None).
 
     ``stopping``: the writer was being suspended or deleted; ``changing``: it was asked to end for a
     change of the table. ``fenced_reason``: settle reason when the operator fenced it first.
+    ``lost``: pod of an executor that has ended for lack of memory.
     """
     if pod is None:
         kind = CANCELLED if stopping else FailureClass.ENDED_FOR_CHANGE if changing else NODE_LOST
@@ -138,7 +146,21 @@ def classify(
         kind = FailureClass.FENCED
     elif kind in (FailureClass.INFRASTRUCTURE, FailureClass.FENCED) and fenced_reason == Reason.CLOCK_SKEW:
         kind = CLOCK_SKEW
-    return Outcome(str(kind), code, _first_line(pod, main, told, kind), report)
+    message = _first_line(pod, main, told, kind)
+    if kind == OUT_OF_MEMORY:
+        return Outcome(kind, code, message, report, DRIVER)
+    if lost and kind == FailureClass.INFRASTRUCTURE and code == EXIT_CODES[FailureClass.INFRASTRUCTURE]:
+        # The driver has ended by itself, and knows no better reason: its tasks were lost too often.
+        message = f"executor {lost} ended for lack of memory; {message}"[:MESSAGE_LIMIT]
+        return Outcome(OUT_OF_MEMORY, code, message, report, lost)
+    return Outcome(str(kind), code, message, report)
+
+
+def lacked_memory(container: ContainerFacts | None) -> bool:
+    """Whether an executor has ended for lack of memory: its container's, or its heap's."""
+    if container is None or not container.terminated:
+        return False
+    return container.reason == "OOMKilled" or container.exit_code in _HEAP_IS_FULL
 
 
 def _failure(

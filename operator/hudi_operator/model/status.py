@@ -44,8 +44,16 @@ class AttemptEntry(Record):
     """When its driver was first seen running."""
     ready_time: str = field(default="", metadata=LEFT_OUT)
     """When it was first seen registered."""
+    counted_from: str = field(default="", metadata=LEFT_OUT)
+    """From when its deadline is counted, later than its own beginning by the time of waits that are
+    over; empty: it has not waited.
+    """
+    waiting_since: str = field(default="", metadata=LEFT_OUT)
+    """Since when it waits for others, which does not count; empty: it does not."""
     stopped_for: str = field(default="", metadata=LEFT_OUT)
     """Class of the deadline for which it was asked to stop; empty: it was not."""
+    out_of_memory: str = field(default="", metadata=LEFT_OUT)
+    """``driver``, or the pod of an executor that has ended for lack of memory; empty: none has."""
     records: Count = field(default=0, metadata=LEFT_OUT)
     advanced: bool = field(default=False, metadata=LEFT_OUT)
     """An attempt of a streaming run has committed or caught up with its source."""

@@ -32,7 +32,7 @@ from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
 from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
-from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
+from hudi_operator.plan.writers import admission, attempts, deadlines, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.runs import Progress
 
@@ -60,11 +60,11 @@ def plan_table(observed: Observed, config: OperatorConfig) -> Plan:
         return _plan_status_only(observed, "InvalidSpec", unreadable, stalled=True)
     if observed.etcd_fitness.refused:
         reason, message = observed.etcd_fitness.reason, observed.etcd_fitness.message
-        return _plan_status_only(observed, reason, message, stalled=True)
+        return _plan_status_only(observed, reason, message, stalled=True, etcd=False)
     if observed.etcd is None:
         reason = "etcd cannot be read: " + (observed.etcd_error or "unknown")
         # I11: unknown is not empty. Nothing is decided; running writers continue.
-        return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False)
+        return _plan_status_only(observed, "EtcdUnavailable", reason, stalled=False, etcd=False)
     view = build_view(observed, config)
     return _finish(view, *_plan(view))
 
@@ -412,10 +412,12 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
     return None if over else UpdateStatus.of(naming.WRITER_KIND, obj, status)
 
 
-def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool) -> Plan:
+def _plan_status_only(observed: Observed, reason: str, message: str, *, stalled: bool, etcd: bool = True) -> Plan:
+    """``etcd``: it can be read."""
     obj = observed.table or {}
     status = table_status.without_etcd(
         obj, reason=reason, message=message, stalled=stalled, now_ms=observed.now_ms, fitness=observed.etcd_fitness
     )
     update = table_status.update(obj, status)
-    return Plan(message, (update,) if update is not None else (), 5.0)
+    waits = () if etcd else deadlines.without_etcd(observed, reason)
+    return Plan(message, ((update,) if update is not None else ()) + waits, 5.0)

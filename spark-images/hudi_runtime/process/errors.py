@@ -178,6 +178,11 @@ _SERVICE = re.compile(r"Instant\(s\) of offending pending table service action: 
 _CLEANED = re.compile(r"FileNotFoundException.*/\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)?_")
 """A data file of a Hudi table that is gone: it begins with the id of its file group."""
 
+_EXECUTOR_LOST = re.compile(r"ExecutorLostFailure \(executor \S+ exited")
+"""A task was lost with its executor, more often than Spark repeats it: a node that is gone, or too
+little memory.
+"""
+
 
 def classify_causes(causes: Sequence[JavaCause]) -> FailureClass:
     """Class of a Java failure, from its cause chain (outermost first)."""
@@ -265,8 +270,8 @@ def classify(error: BaseException, *, secrets: Iterable[str] = ()) -> Failure:
 def user_error(error: BaseException, where: str) -> BaseException:
     """The exception to raise when user code raised.
 
-    A user error, unless the session, the store or the JVM failed, or another writer or a clean came
-    first (F488), also with a file that was listed before it (F494).
+    A user error, unless the session, the store, the JVM or executors failed, or another writer or a
+    clean came first (F488), also with a file that was listed before it (F494).
     """
     if isinstance(error, RuntimeFailure):
         return error
@@ -289,8 +294,9 @@ def user_error(error: BaseException, where: str) -> BaseException:
         FailureClass.BAD_DATA,
     }
     if kind not in kept:
-        cleaned = any(_CLEANED.search(f"{cause.type}: {cause.message}") for cause in causes)
-        kind = FailureClass.INFRASTRUCTURE if cleaned else FailureClass.USER_ERROR
+        told = [f"{cause.type}: {cause.message}" for cause in causes]
+        cleaned, lost = (any(text.search(each) for each in told) for text in (_CLEANED, _EXECUTOR_LOST))
+        kind = FailureClass.INFRASTRUCTURE if cleaned or lost else FailureClass.USER_ERROR
     return RuntimeFailure(kind, f"{where}: {describe_causes(causes)}")
 
 

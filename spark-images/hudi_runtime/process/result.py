@@ -72,13 +72,16 @@ class Reporter:
         self._tally = tally
         self.last_stage: Stage | None = None
         """The last stage."""
+        self._resumed_ms = 0
         self.turn: Turn | None = None
         """The writers from which this writer requests a turn; None: it takes no turns (an
         application).
         """
 
-    def stage(self, stage: Stage) -> None:
-        """Report the stage and the counters so far."""
+    def stage(self, stage: Stage) -> bool:
+        """Report the stage and the counters so far. False: nobody knows whether it was put."""
+        if self.last_stage is Stage.WAITING and stage is not Stage.WAITING:
+            self._resumed_ms = now_ms()
         tally, self.last_stage = self._tally, stage
         report = AttemptReport(
             attempt=self._session.attempt,
@@ -93,11 +96,14 @@ class Reporter:
             turn=self.turn,
             waiting=tally.waiting,
             caught_up=tally.caught_up,
+            resumed_ms=self._resumed_ms,
         )
         try:
             self._session.etcd.put(Kind.REPORT.of(attempt_report(self._session.attempt)), report.to_json())
         except Exception as error:
             print(f"report not put: {type(error).__name__}", file=sys.stderr, flush=True)
+            return False
+        return True
 
 
 def termination_message(tally: Tally, failure: Failure | None) -> str:

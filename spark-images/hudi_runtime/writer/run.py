@@ -52,7 +52,7 @@ class Run:
         *,
         stop: Stop,
         tally: Tally,
-        report: Callable[[Stage], None],
+        report: Callable[[Stage], bool],
         alive: Callable[[], bool],
         closed: Callable[[], str],
         interval: int | None,
@@ -79,9 +79,8 @@ class Run:
                 return
             if self._silent_since is None:
                 self._tally.caught_up = True
-            if not self._told:
-                self._report(Stage.WAITING)
-            self._told = True
+            # Repeated until it is told: a run that waits for input is not late.
+            self._told = self._told or self._report(Stage.WAITING)
             if self._rest(self._interval):
                 raise RuntimeFailure(
                     FailureClass.INFRASTRUCTURE, "asked to stop: a streaming run ended at a commit boundary"

@@ -463,8 +463,8 @@ TENDING = (
         "a program that commits all the time is stopped because nobody hears of it",
         Edit(
             "operator/hudi_operator/plan/writers/deadlines.py",
-            "if writer.streaming_seconds is not None or writer.application is not None:",
-            "if writer.streaming_seconds is not None:",
+            "if writer.application is not None or not any(",
+            "if not any(",
         ),
         f"{_DEADLINES}::test_a_program_has_no_deadline_to_commit",
     ),

@@ -9,6 +9,8 @@ LAUNCH = "tests/tiers/unit/plan/test_launch.py"
 CRDS = "tests/tiers/component/crds"
 TEMPLATES = "charts/hudi-operator/templates"
 
+HELD_UP = "tests/tiers/unit/plan/writers/test_held_up.py"
+KILLED = "tests/tiers/unit/plan/writers/test_killed_executors.py"
 PODS_OF_ENDED = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
 TEMPLATE = "tests/tiers/unit/api/test_pod_template.py"
 TEMPLATED = "tests/tiers/unit/manifests/test_pod_templates.py"
@@ -610,7 +612,7 @@ TENANTS = (
         "an-attempt-waits-for-a-node-for-ever",
         "availability",
         "a pod that no node takes keeps the place of its writer among those of the table",
-        o("plan/writers/deadlines", "now_ms - self.since_ms > 1000 *", "now_ms < self.since_ms > 1000 *"),
+        o("plan/writers/deadlines", "self._spent_ms(now_ms) > 1000 * self.seconds", "now_ms < self.since_ms"),
         "tests/tiers/unit/plan/writers/test_start_deadline.py::test_a_pod_without_a_node_is_given_up",
     ),
     mutation(
@@ -635,7 +637,7 @@ TENANTS = (
         "a-commit-does-not-count",
         "availability",
         "an attempt that commits all the time is stopped by its deadline to commit",
-        o("plan/writers/deadlines", "max(entry.ready_time, last),", "entry.ready_time,"),
+        o("plan/writers/deadlines", '(last, "the last one")', '("", "the last one")'),
         "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_commit_begins_the_time_anew",
     ),
     mutation(
@@ -659,6 +661,91 @@ TENANTS = (
             "if last.stopped_for and outcome.kind in (classify.SUCCEEDED, *classify.STOPPED):",
         ),
         "tests/tiers/unit/plan/writers/test_deadlines.py::test_a_driver_that_does_not_commit_is_stopped",
+    ),
+    mutation(
+        "who-waits-is-stopped",
+        "availability",
+        "a writer is stopped while it waits for the lock, because its last seconds were over then",
+        o("plan/writers/deadlines", "return self.wait is None and self", "return self"),
+        f"{HELD_UP}::test_nobody_is_stopped_within_a_wait_that_is_not_noted_yet",
+    ),
+    mutation(
+        "a-wait-that-is-over-counts",
+        "availability",
+        "a writer that has waited for a dead one is stopped when the lock is free",
+        o("plan/writers/deadlines", "due.since_ms + max(0, now - due.waits_since_ms)", "due.since_ms"),
+        f"{HELD_UP}::test_the_time_of_a_wait_does_not_count",
+    ),
+    mutation(
+        "an-outage-of-etcd-counts",
+        "availability",
+        "after an outage of etcd all writers with a deadline are stopped at once",
+        o("plan/table", "waits = () if etcd else deadlines.without_etcd(observed, reason)", "waits = ()"),
+        f"{HELD_UP}::test_the_time_of_a_wait_does_not_count",
+    ),
+    mutation(
+        "who-holds-the-lock-is-stopped",
+        "availability",
+        "a deadline ends a writer within its commit, and everybody waits until its death is proven",
+        o("plan/writers/held_up", "if any(i.lock is not None for i in mine):", "if not mine:"),
+        f"{HELD_UP}::test_who_holds_the_lock_is_not_stopped",
+    ),
+    mutation(
+        "a-stream-without-input-is-late",
+        "availability",
+        "a stream whose source has nothing new is stopped again and again",
+        o(
+            "plan/writers/held_up",
+            'return Wait("new input", report.at_ms) if report.stage == Stage.WAITING else None',
+            "return None",
+        ),
+        f"{HELD_UP}::test_a_stream_without_new_input_is_not_late_and_has_all_its_time_for_the_next",
+    ),
+    mutation(
+        "a-stream-pays-for-its-pause",
+        "availability",
+        "a stream that was idle while the operator was away is stopped at its next batch",
+        o("plan/writers/deadlines", '(resumed, "there was new input")', '("", "there was new input")'),
+        f"{HELD_UP}::test_a_stream_without_new_input_is_not_late_and_has_all_its_time_for_the_next",
+    ),
+    mutation(
+        "nobody-hears-that-a-stream-waits",
+        "availability",
+        "a stream whose one report of its wait was lost is stopped without a reason",
+        Edit(
+            "spark-images/hudi_runtime/writer/run.py",
+            "self._told = self._told or self._report(Stage.WAITING)",
+            "self._told = self._told or self._report(Stage.WAITING) or True",
+        ),
+        "tests/tiers/unit/runtime/writer/test_run.py::test_that_it_waits_for_input_is_told_until_somebody_has_heard_it",
+    ),
+    mutation(
+        "a-suspension-is-told-as-a-deadline",
+        "availability",
+        "a writer that a person suspends fails by its deadline, and uses up a retry",
+        o("plan/writers/deadlines", " or _ends_anyway(view, attempt, writer):", ":"),
+        f"{HELD_UP}::test_who_is_asked_to_end_for_another_reason_does_not_exceed_its_deadline",
+    ),
+    mutation(
+        "a-killed-executor-is-forgotten",
+        "availability",
+        "executors are killed for lack of memory in one attempt after the other",
+        o("plan/writers/attempts", 'out_of_memory=entry.out_of_memory or ("" if', 'out_of_memory=("" if'),
+        f"{KILLED}::test_executors_have_more_memory_in_the_next_attempt",
+    ),
+    mutation(
+        "an-executor-is-to-blame-for-all",
+        "availability",
+        "executors grow because the store could not be reached",
+        o("model/classify", "if lost and kind == FailureClass.INFRASTRUCTURE and code", "if lost and code"),
+        "tests/tiers/unit/model/test_classify.py::test_executors_that_lacked_memory_end_their_attempt_if_its_driver_knows_no_better",
+    ),
+    mutation(
+        "drivers-grow-for-their-executors",
+        "availability",
+        "executors are killed again, and the driver has memory that it does not need",
+        o("plan/writers/out_of_memory", 'who in ("", classify.DRIVER) for who', "bool(who) or not who for who"),
+        "tests/tiers/unit/plan/writers/test_out_of_memory.py::test_who_had_too_little_has_more",
     ),
     mutation(
         "the-last-pods-go-while-they-are-evidence",

@@ -26,8 +26,15 @@ UPDATES = (
         "a-cleaned-file-is-the-users-error",
         "F494 availability",
         "a program whose rows were cleaned before it has read them is not repeated",
-        a("process/errors", "FailureClass.INFRASTRUCTURE if cleaned else", "FailureClass.USER_ERROR if cleaned else"),
+        a("process/errors", "if cleaned or lost else", "if lost else"),
         f"{ERRORS}::test_a_program_is_not_to_blame_for_a_file_that_was_cleaned",
+    ),
+    mutation(
+        "a-lost-executor-is-the-users-error",
+        "availability",
+        "a program whose executors are killed for lack of memory is not repeated, and gets no more memory",
+        a("process/errors", "if cleaned or lost else", "if cleaned else"),
+        f"{ERRORS}::test_a_program_is_not_to_blame_for_executors_that_were_lost",
     ),
     mutation(
         "read-table-looks-once",

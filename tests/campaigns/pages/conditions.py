@@ -128,7 +128,7 @@ EVENTS = {
 }
 CLASSES = {
     classify.SUCCEEDED: "it did what it was asked to do",
-    classify.OUT_OF_MEMORY: "the kernel killed it because of its memory use",
+    classify.OUT_OF_MEMORY: "it, or its executors, had too little memory",
     classify.EVICTION: "the kubelet evicted its pod, or somebody deleted it: a drain, a preemption, a queue",
     classify.DEADLINE_EXCEEDED: "`activeDeadlineSeconds` have passed",
     classify.START_DEADLINE_EXCEEDED: "its driver did not run within `startDeadlineSeconds`",

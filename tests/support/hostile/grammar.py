@@ -234,6 +234,7 @@ class Generator:
             writer["schedule"] = {**self._schedule(), **draw.fields(0.5, {"startingDeadlineSeconds": (10, 60)})}
         elif draw.chance(0.05) and not {"sql", "python"} & writer["source"].keys():
             writer["streaming"] = draw.fields(0.8, {"intervalSeconds": (1, 60)})
+            writer |= Draw(self._seed, "deadline of a stream").fields(0.5, {"commitDeadlineSeconds": (60, 3600)})
         if draw.chance(0.08):
             for name in (
                 "source", "transform", "operation", "overwrite", "duplicates", "validations", "partitions", "streaming"
@@ -262,7 +263,10 @@ class Generator:
         return draw.fields(0.6, {
             "limit": (0, 20), "backoffSeconds": (1, 10), "maxBackoffSeconds": (300, 86400),
             "writeConflict.inProcess": (0, 20), "classLimits": ([{"class": "Eviction", "limit": 20}], []),
-            "outOfMemory": ({"maxMemory": "4Gi"}, {"maxMemory": "2048Mi", "increasePercent": 100}),
+            "outOfMemory": (
+                {"maxMemory": "4Gi"}, {"maxMemory": "2048Mi", "increasePercent": 100}, {"maxExecutorMemory": "3Gi"},
+                {"maxMemory": "2Gi", "maxExecutorMemory": "512Mi", "increasePercent": 10}, {"increasePercent": 50},
+            ),
         })  # fmt: skip
 
     def _source(self) -> JsonDict:

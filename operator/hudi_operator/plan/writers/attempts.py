@@ -89,21 +89,18 @@ def follow(view: View, writer: WriterView) -> Progress:
         late = tuple(DeleteAdmit(view.table.table_id, a.id) for a in writer.attempts if a.admitted)
         return Progress(tuple(entries), before=late)
     spec = active.writer
+    entries[-1] = deadlines.counted(view, spec, active, entries[-1])
     if _has_ended(view, active):
         return _end(view, spec, active, entries)
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
-    due = deadlines.current(view, spec, active, entries[-1])
-    if due is not None and due.over(deadlines.clock_ms(view)) and not entries[-1].stopped_for:
-        entries = [*entries[:-1], entries[-1].but(stopped_for=due.class_, message=due.message)]
+    entries[-1] = deadlines.stopped(view, spec, active, entries[-1])
     if stopping(view, spec) or ending_for_change.asks(view, active) or entries[-1].stopped_for:
         return _stop(view, spec, active, entries)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
-    again = (
-        LONGEST_PAUSE_SECONDS
-        if due is None
-        else min(LONGEST_PAUSE_SECONDS, due.next_ms(deadlines.clock_ms(view)) / 1000 + 1)
-    )
+    again, due = LONGEST_PAUSE_SECONDS, deadlines.current(view, spec, active, entries[-1])
+    if due is not None:
+        again = min(again, due.next_ms(deadlines.clock_ms(view)) / 1000 + 1)
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after, requeue=again)
 
 
@@ -143,6 +140,7 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
         ungated_time=entry.ungated_time or (now if ungated else ""),
         running_time=entry.running_time or (now if running and not entry.class_ else ""),
         ready_time=entry.ready_time or (now if registered and not entry.class_ else ""),
+        out_of_memory=entry.out_of_memory or ("" if entry.class_ else out_of_memory.executor(view, pod)),
         incarnation=registered or entry.incarnation or report.inc,
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
@@ -185,6 +183,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         stopping=stopping(view, writer),
         changing=ending_for_change.asked(view, attempt),
         fenced_reason=reason,
+        lost=entries[-1].out_of_memory,
     )
     last = entries[-1]
     kind, message = str(outcome.kind), outcome.message or last.message
@@ -205,6 +204,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         end_time=conditions.rfc3339(view.now_ms),
         exit_code=outcome.exit_code if outcome.exit_code is not None else last.exit_code,
         message=message,
+        out_of_memory=outcome.out_of_memory or last.out_of_memory,
         advanced=last.advanced or _advanced(outcome.report, writer),
         instants=_instants(*last.instants, outcome.report.last_instant),
     )

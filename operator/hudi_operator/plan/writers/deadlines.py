@@ -5,23 +5,37 @@ attempt's status, so that they outlive an operator, and by the earlier one of it
 server's: a clock that steps forward stops nobody (F547). After half of the time the writer's
 condition ``Late`` says what is awaited; after all of it the attempt is stopped like a suspended
 writer, and the class of its end is that of the deadline.
+
+Time in which an attempt waits for others does not count (:mod:`held_up`), nor does time in which
+etcd cannot be read, and nobody is stopped meanwhile. Status says since when it waits; when that is
+over, the beginning of the deadline is moved by as much.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from hudi_contract import naming
 from hudi_contract.keys import attempt_report
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport
+from hudi_contract.words import Stage
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import classify, conditions, containers
 from hudi_operator.model.conditions import Condition
-from hudi_operator.model.status import AttemptEntry
+from hudi_operator.model.facts import Observed
+from hudi_operator.model.status import AttemptEntry, attempt_entries
+from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.gate.gate import timeline_report
+from hudi_operator.plan.writers import ending_for_change, held_up
+from hudi_operator.plan.writers.held_up import Wait
+
+JsonDict = dict[str, Any]
 
 CONDITION = "Late"
+FIELDS = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds")
 
 
 @dataclass(frozen=True)
@@ -34,18 +48,28 @@ class Deadline:
     class_: str
     seconds: int
     since_ms: int
+    """From when it is counted: waits that are over are left out."""
     awaited: str
+    wait: Wait | None = None
+    """What the attempt waits for that is not its own work; None: nothing."""
+    waits_since_ms: int | None = None
+    """From when on time does not count; None: it counts."""
+
+    def _spent_ms(self, now_ms: int) -> int:
+        return (now_ms if self.waits_since_ms is None else self.waits_since_ms) - self.since_ms
 
     def over(self, now_ms: int) -> bool:
         """True when the attempt must be stopped."""
-        return now_ms - self.since_ms > 1000 * self.seconds
+        return self.wait is None and self._spent_ms(now_ms) > 1000 * self.seconds
 
     def late(self, now_ms: int) -> bool:
         """True when more than half of the time is over."""
-        return now_ms - self.since_ms > 500 * self.seconds
+        return self._spent_ms(now_ms) > 500 * self.seconds
 
     def next_ms(self, now_ms: int) -> int:
-        """Milliseconds until the attempt is late, or must be stopped."""
+        """Milliseconds until the attempt is late, or must be stopped, or its wait is noted."""
+        if self.wait is not None:
+            return 1000 * held_up.NOTED_SECONDS
         half, whole = (self.since_ms + part * self.seconds - now_ms for part in (500, 1000))
         return max(0, half if half >= 0 else whole)
 
@@ -70,15 +94,22 @@ def current(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
 
     ``entry``: its status as of this look.
     """
+    if all(each is None for each in _seconds(writer)):
+        return None
+    wait = held_up.what(view, attempt)
     if attempt.incs or entry.incarnation:
-        return _commit(view, writer, attempt, entry)
+        return _commit(view, writer, attempt, entry, wait)
     jvm = containers.host(attempt.pod) if attempt.pod is not None else None
     if jvm is not None and jvm.started:
-        return _ready(writer, entry)
-    return _start(view, writer, attempt, entry)
+        return _ready(writer, entry, wait)
+    return _start(view, writer, attempt, entry, wait)
 
 
-def _start(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> Deadline | None:
+def _seconds(writer: WriterSpec) -> tuple[int | None, ...]:
+    return writer.start_deadline_seconds, writer.ready_deadline_seconds, writer.commit_deadline_seconds
+
+
+def _start(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry, wait: Wait | None) -> Deadline | None:
     """Until its driver runs.
 
     The time that its pod spent behind a scheduling gate, in a queue of the cluster, is none of its
@@ -91,6 +122,8 @@ def _start(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry
     if pod is not None:
         why = why or pod.waiting or pod.unschedulable or f"its pod is {pod.phase}"
     return _of(
+        entry,
+        wait,
         classify.START_DEADLINE_EXCEEDED,
         writer.start_deadline_seconds,
         entry.ungated_time if entry.gated else entry.start_time,
@@ -98,8 +131,10 @@ def _start(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry
     )
 
 
-def _ready(writer: WriterSpec, entry: AttemptEntry) -> Deadline | None:
+def _ready(writer: WriterSpec, entry: AttemptEntry, wait: Wait | None) -> Deadline | None:
     return _of(
+        entry,
+        wait,
         classify.READY_DEADLINE_EXCEEDED,
         writer.ready_deadline_seconds,
         entry.running_time,
@@ -107,38 +142,82 @@ def _ready(writer: WriterSpec, entry: AttemptEntry) -> Deadline | None:
     )
 
 
-def _commit(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> Deadline | None:
-    """None for an incarnation that is fenced: its end is awaited already.
+def _commit(
+    view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry, wait: Wait | None
+) -> Deadline | None:
+    """None for an incarnation that is fenced, or has written all: its end is awaited already.
 
     A program that writes by itself reports its commits at its end only, so nobody knows when it has
-    committed last (F546).
+    committed last (F546). A stream that finds new input after a pause has the whole time for it.
     """
-    if writer.streaming_seconds is not None or writer.application is not None:
-        return None
-    if not any(not i.fenced and i.record is None for i in attempt.incs):
+    if writer.application is not None or not any(not i.fenced and i.record is None for i in attempt.incs):
         return None
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
+    if report.stage == Stage.FINISHED:
+        return None
     # A report may be lost. What the agent lists is not all of its commits: it only makes it later.
     listed = (c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id)
     last = max(map(conditions.hudi_time, (report.last_completion_time, *listed)))
-    stage = f"its stage is {report.stage}" if report.stage else "it has reported no stage"
+    resumed = conditions.rfc3339(min(report.resumed_ms, clock_ms(view))) if report.resumed_ms else ""
+    began = max((entry.ready_time, "it was ready"), (last, "the last one"), (resumed, "there was new input"))
     return _of(
+        entry,
+        wait,
         classify.COMMIT_DEADLINE_EXCEEDED,
         writer.commit_deadline_seconds,
-        max(entry.ready_time, last),
-        f"no commit within {writer.commit_deadline_seconds} s since {'the last one' if last else 'it was ready'}: "
-        f"{stage}",
+        began[0],
+        f"no commit within {writer.commit_deadline_seconds} s since {began[1]}: "
+        f"{f'its stage is {report.stage}' if report.stage else 'it has reported no stage'}",
     )
 
 
-def _of(class_: str, seconds: int | None, since: str, awaited: str) -> Deadline | None:
+def _of(
+    entry: AttemptEntry, wait: Wait | None, class_: str, seconds: int | None, since: str, awaited: str
+) -> Deadline | None:
     began = conditions.from_rfc3339(since)
-    return Deadline(class_, seconds, began, awaited) if seconds is not None and began is not None else None
+    if seconds is None or began is None:
+        return None
+    began = max(began, conditions.from_rfc3339(entry.counted_from) or 0)
+    noted = conditions.from_rfc3339(entry.waiting_since)
+    return Deadline(class_, seconds, began, awaited, wait, None if noted is None else max(noted, began))
+
+
+def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
+    """The entry of an attempt that has not ended, with what it has waited until this look."""
+    due, now = current(view, writer, attempt, entry), clock_ms(view)
+    if due is None:
+        return entry.but(waiting_since="") if entry.waiting_since else entry
+    if due.wait is None or due.wait.counts:
+        if due.waits_since_ms is None:
+            return entry
+        moved = due.since_ms + max(0, now - due.waits_since_ms)
+        return entry.but(waiting_since="", counted_from=conditions.rfc3339(moved))
+    if due.waits_since_ms is None and due.wait.is_noted(now):
+        return entry.but(waiting_since=conditions.rfc3339(max(due.wait.began_ms(now), due.since_ms)))
+    return entry
+
+
+def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
+    """The entry of an attempt that runs, with the deadline for which it must be stopped, if any.
+
+    Not of one that is asked to end for another reason: its end is told as what it is.
+    """
+    due = current(view, writer, attempt, entry)
+    if entry.stopped_for or due is None or not due.over(clock_ms(view)) or _ends_anyway(view, attempt, writer):
+        return entry
+    return entry.but(stopped_for=due.class_, message=due.message)
+
+
+def _ends_anyway(view: View, attempt: Attempt, writer: WriterSpec) -> bool:
+    asked = view.stopping or writer.suspend or writer.ref.deleting or ending_for_change.asks(view, attempt)
+    return asked or (attempt.pod is not None and attempt.pod.deleting)
 
 
 def late(view: View, writer: WriterView, entry: AttemptEntry | None) -> Condition:
     """``Late`` as the facts have it now. ``entry``: the status of the last attempt."""
     class_, message = _late(view, writer, entry)
+    if not class_ and message:
+        return conditions.condition(CONDITION, False, "Waiting", message)
     if class_ == classify.START_DEADLINE_EXCEEDED:
         return conditions.condition(CONDITION, True, "NotStarted", message)
     if class_ == classify.READY_DEADLINE_EXCEEDED:
@@ -149,12 +228,40 @@ def late(view: View, writer: WriterView, entry: AttemptEntry | None) -> Conditio
 
 
 def _late(view: View, writer: WriterView, entry: AttemptEntry | None) -> tuple[str, str]:
-    """Class of the deadline and what is awaited; both empty: nothing is late."""
-    if entry is None or writer.active is None or entry.class_ or entry.number != writer.active.number:
+    """Class of the deadline and what is awaited; no class: nothing is late."""
+    active = writer.active
+    if entry is None or active is None or entry.class_ or entry.number != active.number:
         return "", ""
     if entry.stopped_for:
         return entry.stopped_for, f"it is being stopped: {entry.message}"
-    due = current(view, writer.active.writer, writer.active, entry)
-    if due is None or not due.late(clock_ms(view)):
+    due = current(view, active.writer, active, entry)
+    if due is None or _ends_anyway(view, active, active.writer):
         return "", ""
-    return due.class_, f"more than half of the time is over: {due.message}"
+    waits = ""
+    if due.wait is not None and due.waits_since_ms is not None:
+        waits = f"it waits for {due.wait.what}; that time does not count"
+    if not due.late(clock_ms(view)):
+        return "", waits
+    return due.class_, f"more than half of the time is over: {due.message}" + (f". Now {waits}" if waits else "")
+
+
+def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
+    """Attempts wait, too, while etcd cannot be read, for the ``reason`` that the table's Ready has.
+
+    Noted when two looks in a row have found it so.
+    """
+    ready = conditions.find((observed.table or {}).get("status") or {}, "Ready")
+    if ready.get("status") != "False" or ready.get("reason") != reason:
+        return ()
+    noted = (_waits_from_now(obj, observed.now_ms) for obj in observed.writers)
+    return tuple(update for update in noted if update is not None)
+
+
+def _waits_from_now(obj: JsonDict, now_ms: int) -> UpdateStatus | None:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    last = max(attempt_entries(status), key=lambda entry: entry.number, default=None)
+    if last is None or last.class_ or last.waiting_since or not any(spec.get(field) for field in FIELDS):
+        return None
+    noted = last.but(waiting_since=conditions.rfc3339(now_ms))
+    entries = [(noted if each == last else each).to_json() for each in attempt_entries(status)]
+    return UpdateStatus.of(naming.WRITER_KIND, obj, {**status, "attempts": entries})

@@ -1,14 +1,31 @@
-"""More memory for the driver after attempts of its run that had too little."""
+"""More memory for driver and executors after attempts of their run that had too little."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
+from hudi_operator.api.pod_settings import PodSettings
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import quantity
-from hudi_operator.model import classify
+from hudi_operator.model import classify, containers
+from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.status import AttemptEntry
+from hudi_operator.plan.core.view import View
+
+T = TypeVar("T", bound=PodSettings)
+
+
+def executor(view: View, driver: PodFacts | None) -> str:
+    """An executor of the driver that has ended for lack of memory; empty: none is known.
+
+    Spark deletes its pod, which stays as evidence until one look has seen its end.
+    """
+    if driver is None:
+        return ""
+    ended = (pod.name for pod in view.executors(driver.name) if classify.lacked_memory(containers.host(pod)))
+    return min(ended, default="")
 
 
 def grown(writer: WriterSpec, entry: AttemptEntry, entries: Iterable[AttemptEntry]) -> WriterSpec:
@@ -16,23 +33,35 @@ def grown(writer: WriterSpec, entry: AttemptEntry, entries: Iterable[AttemptEntr
 
     Equal entries give an equal writer: an attempt's objects may be made in several looks.
     """
-    policy, heap = writer.retry.out_of_memory, quantity.kubernetes_mib(writer.driver.memory)
-    failed = sum(
-        1
+    policy = writer.retry.out_of_memory
+    failed = [
+        each.out_of_memory
         for each in entries
         if each.class_ == classify.OUT_OF_MEMORY and each.number < entry.number and each.run == entry.run
-    )
+    ]
     if policy is None or not failed:
         return writer
+    # An entry of an older operator names nobody: it was the driver.
+    of_drivers = sum(who in ("", classify.DRIVER) for who in failed)
     factor = 1 + policy.increase_percent / 100
-    wanted = min(quantity.kubernetes_mib(policy.max_memory), int(heap * factor**failed))
+    return replace(
+        writer,
+        driver=_with_more(writer.driver, policy.max_memory, factor**of_drivers),
+        executors=_with_more(writer.executors, policy.max_executor_memory, factor ** (len(failed) - of_drivers)),
+    )
+
+
+def _with_more(settings: T, most: str, factor: float) -> T:
+    """Heap and container times ``factor``, the heap up to ``most``; empty: as they are."""
+    heap = quantity.kubernetes_mib(settings.memory)
+    wanted = min(quantity.kubernetes_mib(most), int(heap * factor)) if most else heap
     if wanted <= heap:
-        return writer
+        return settings
     resources = {
         kind: {name: _scaled(name, amount, wanted, heap) for name, amount in (amounts or {}).items()}
-        for kind, amounts in writer.driver.resources.items()
+        for kind, amounts in settings.resources.items()
     }
-    return replace(writer, driver=replace(writer.driver, memory=f"{wanted}Mi", resources=resources))
+    return replace(settings, memory=f"{wanted}Mi", resources=resources)
 
 
 def _scaled(name: str, amount: object, wanted: int, heap: int) -> object:

@@ -121,11 +121,6 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.streaming", "streaming needs source.files, source.hudi or source.kafka"),
     ),
     (
-        "a-deadline-to-commit",
-        {**kafka(), "streaming": {}, "commitDeadlineSeconds": 3600},
-        ("spec.commitDeadlineSeconds", "cannot be combined with streaming"),
-    ),
-    (
         "a-program-with-a-deadline-to-commit",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "commitDeadlineSeconds": 3600},
         ("spec.commitDeadlineSeconds", "cannot be combined with application"),
@@ -172,7 +167,7 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
             ),
         ),
         writer(namespace, "clock", **kafka(), schedule=CRON),
-        writer(namespace, "stream", **kafka(), streaming={}),
+        writer(namespace, "stream", **kafka(), streaming={}, commitDeadlineSeconds=3600),
         writer(
             namespace,
             "files",

@@ -380,6 +380,16 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.retryPolicy.classLimits[0].class", "Unsupported value", "BadData"),
     ),
     (
+        "no-memory",
+        {"retryPolicy": {"outOfMemory": {}}},
+        ("spec.retryPolicy.outOfMemory", "maxMemory, maxExecutorMemory"),
+    ),
+    (
+        "memory-of-executors",
+        {"retryPolicy": {"outOfMemory": {"maxExecutorMemory": "4096m"}}},
+        ("spec.retryPolicy.outOfMemory.maxExecutorMemory", "'4096m'", "such as 512Mi or 2Gi"),
+    ),
+    (
         "start-deadline",
         {"startDeadlineSeconds": 5},
         ("spec.startDeadlineSeconds", "5", "greater than or equal to 30"),

@@ -138,6 +138,28 @@ def test_a_writer_that_is_late_is_not_well() -> None:
     assert "nothing keeps it from writing" not in chain(found)
 
 
+def test_a_writer_that_waits_for_others_says_so_and_is_well() -> None:
+    told = "it waits for the table's lock; that time does not count"
+    waits = condition("Late", "False", "Waiting", told)
+    ready = condition("Ready", "True", "Running")
+    load = writer("Running", ready, waits, attempts=[{"number": 2, "waitingSince": time(90)}])
+    (found,) = why.of_writer(load, world(table(), load)).causes
+    assert found == why.Reason(f"attempt 2, for 90s: {told}", is_well=True)
+    over = writer("Running", ready, condition("Late", "False", "InTime"), attempts=[{"number": 2}])
+    assert "nothing keeps it from writing" in chain(why.of_writer(over, world(table(), over)))
+
+
+@pytest.mark.parametrize("kind", ["Late", "ExecutorsMissing"])
+def test_executors_that_lack_memory_are_named_where_somebody_looks(kind: str) -> None:
+    attempt = {"number": 2, "outOfMemory": "load-2-exec-1"}
+    load = writer("Running", condition(kind, "True", "NoCommit"), attempts=[attempt])
+    told = why.of_writer(load, world(table(), load)).causes[-1]
+    assert told.fact == "executor load-2-exec-1 of attempt 2 has ended for lack of memory"
+    assert "retryPolicy.outOfMemory.maxExecutorMemory" in told.todo
+    well = writer("Running", condition("Ready", "True", "Running"), attempts=[attempt])
+    assert "memory" not in chain(why.of_writer(well, world(table(), well)))
+
+
 def test_a_pod_that_does_not_start_is_named() -> None:
     load = writer("Starting", attempts=[{"number": 1, "pod": "load-1"}])
     unscheduled = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}

@@ -119,7 +119,7 @@ def test_a_writer_shows_its_lag_and_sums_that_outlive_the_process() -> None:
         conflicts=4,
         lastCommit={"instant": "i", "time": "2026-01-01T00:00:09Z"},
         attempts=[{"number": 2, "pod": "live-2"}, {"number": 1, "pod": "live-1"}],
-        conditions=[{"type": "Ready", "status": "True"}],
+        conditions=[{"type": "Ready", "status": "True"}, {"type": "Late", "status": "True"}],
     )
     waits = writer("waits", queue={"position": 1, "since": "2026-01-01T00:00:03Z"})
     reports = {"attempt/lake.live-1": {"waiting": 9}, "attempt/lake.live-2": {"waiting": 5}}
@@ -129,6 +129,8 @@ def test_a_writer_shows_its_lag_and_sums_that_outlive_the_process() -> None:
     assert (shown("writer_records_total", **LIVE), shown("writer_conflicts_total", **LIVE)) == (70, 4)
     assert shown("writer_last_commit_timestamp_seconds", **LIVE) == START + 9
     assert shown("writer_condition", **LIVE, condition="Ready") == 1
+    assert shown("writer_condition", **LIVE, condition="Late") == 1
+    assert shown("writer_condition", **WHERE, writer="waits", condition="Late") == 0
     assert shown("writer_waiting_since_timestamp_seconds", **WHERE, writer="waits") == START + 3
     assert shown("writer_waiting_since_timestamp_seconds", **LIVE) is None
 

@@ -220,3 +220,51 @@ def test_no_containers() -> None:
 def test_bad_data_is_not_tried_again(kind: FailureClass) -> None:
     """The same rows are refused again (F41)."""
     assert not classify.Outcome(kind, 10, "column p of record id='1' is 'a//b'", TerminationMessage()).retried
+
+
+@pytest.mark.parametrize(
+    ("facts", "fenced", "expected"),
+    [
+        pytest.param(pod(11, outcome="Failed", message="Job aborted", **{"class": "Infrastructure"}), "", "OutOfMemory",
+                     id="its tasks were lost too often"),
+        pytest.param(pod(11), "", "OutOfMemory", id="Spark ended it"),
+        pytest.param(pod(10, outcome="Failed", **{"class": "UserError"}), "", "UserError", id="it knows better"),
+        pytest.param(pod(11, outcome="Failed", **{"class": "StorageUnreachable"}), "", "StorageUnreachable",
+                     id="it knows better, with the same code"),
+        pytest.param(pod(137), "", "Infrastructure", id="it was killed"),
+        pytest.param(pod(11), "LeaseGone", "HeartbeatLost", id="it was fenced"),
+        pytest.param(pod(11, deleting=True), "", "Eviction", id="it was evicted"),
+    ],
+)  # fmt: skip
+def test_executors_that_lacked_memory_end_their_attempt_if_its_driver_knows_no_better(
+    facts: PodFacts, fenced: str, expected: str
+) -> None:
+    found = classify.classify(facts, node=READY, fenced_reason=fenced, lost="load-1-exec-2")
+    assert found.kind == expected
+    by_executor = expected == "OutOfMemory"
+    assert found.out_of_memory == ("load-1-exec-2" if by_executor else "")
+    assert found.message.startswith("executor load-1-exec-2 ended for lack of memory; ") == by_executor
+
+
+def test_a_driver_that_lacked_memory_itself_says_so() -> None:
+    found = classify.classify(pod(137, reason="OOMKilled"), node=READY, lost="load-1-exec-2")
+    assert (found.kind, found.out_of_memory) == ("OutOfMemory", "driver")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "lacked"),
+    [
+        (137, "OOMKilled", True),
+        (3, "Error", True),
+        (52, "Error", True),
+        (137, "Error", False),
+        (1, "Error", False),
+        (0, "Completed", False),
+        (None, None, False),
+    ],
+)
+def test_how_an_executor_ends_for_lack_of_memory(code: int | None, reason: str | None, lacked: bool) -> None:
+    """Its container's, or its heap's."""
+    ended = ContainerFacts("executor", started=True, terminated=code is not None, exit_code=code, reason=reason)
+    assert classify.lacked_memory(ended) is lacked
+    assert not classify.lacked_memory(None)

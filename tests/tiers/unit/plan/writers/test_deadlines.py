@@ -160,15 +160,6 @@ def test_a_driver_that_does_not_end_is_fenced_for_its_deadline() -> None:
     assert world.kv[f"settle/{process.inc}"].value["reason"] == Reason.OVERDUE
 
 
-def test_a_stream_has_no_deadline_to_commit() -> None:
-    world = world_of(1, streaming={"intervalSeconds": 1})
-    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
-    for _ in range(2 * COMMIT):
-        world.reconcile()
-        world.tick()
-    assert [each.get("class") for each in attempts(world)] == [None]
-
-
 def test_a_program_has_no_deadline_to_commit() -> None:
     """F546: its commits are known at its end only, and one that committed all the time was stopped.
 

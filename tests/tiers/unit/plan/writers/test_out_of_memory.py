@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hudi_operator.api.spec import WriterSpec
+from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.manifests import pods, quantity
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers.out_of_memory import grown
@@ -19,8 +19,9 @@ def writer(retry: dict[str, Any] | None = None, **driver: Any) -> WriterSpec:
     return WriterSpec.from_object({"metadata": {"name": "w", "uid": "0123456789"}, "spec": spec})
 
 
-def entries(*classes: str, run: int = 2) -> list[AttemptEntry]:
-    return [AttemptEntry(number=n + 1, run=run, class_=kind) for n, kind in enumerate((*classes, ""))]
+def entries(*classes: str, run: int = 2, who: str = "") -> list[AttemptEntry]:
+    kinds = enumerate((*classes, ""))
+    return [AttemptEntry(number=n + 1, run=run, class_=kind, out_of_memory=who if kind else "") for n, kind in kinds]
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,46 @@ def test_it_never_shrinks_and_nothing_happens_unless_it_is_asked_for() -> None:
     made = entries("OutOfMemory")
     assert grown(writer(memory="6Gi"), made[-1], made).driver.memory == "6Gi"
     assert grown(writer({}), made[-1], made).driver.memory == "1Gi"
+
+
+BOTH = {"outOfMemory": {"maxMemory": "4Gi", "maxExecutorMemory": "3Gi", "increasePercent": 100}}
+
+
+@pytest.mark.parametrize(
+    ("who", "driver", "executors"),
+    [("", "2048Mi", "1Gi"), ("driver", "2048Mi", "1Gi"), ("w-1-exec-2", "1Gi", "2048Mi")],
+)
+def test_who_had_too_little_has_more(who: str, driver: str, executors: str) -> None:
+    """An entry of an older operator names nobody: only drivers were told of."""
+    made = entries("OutOfMemory", who=who)
+    found = grown(writer(BOTH), made[-1], made)
+    assert (found.driver.memory, found.executors.memory) == (driver, executors)
+
+
+def test_both_may_grow_each_for_its_own_ends_and_up_to_its_own_limit() -> None:
+    of_executors = entries("OutOfMemory", "OutOfMemory", who="w-1-exec-1")
+    ends = [of_executors[0], AttemptEntry(number=2, run=2, class_="OutOfMemory", out_of_memory="driver")]
+    now = AttemptEntry(number=3, run=2)
+    found = grown(writer(BOTH), now, [*ends, now])
+    assert (found.driver.memory, found.executors.memory) == ("2048Mi", "2048Mi")
+    last = of_executors[-1]
+    assert grown(writer(BOTH), last, of_executors).executors.memory == "3072Mi"
+
+
+def test_containers_of_executors_grow_with_their_heap() -> None:
+    made = entries("OutOfMemory", who="w-1-exec-1")
+    resources = {"requests": {"memory": "2Gi", "cpu": "1"}, "limits": {"memory": "2Gi"}}
+    spec = {
+        "tableRef": {"name": "t"},
+        "retryPolicy": BOTH,
+        "executors": {"instances": 2, "memory": "1Gi", "resources": resources},
+    }
+    given = WriterSpec.from_object({"metadata": {"name": "w", "uid": "0123456789"}, "spec": spec})
+    found = grown(given, made[-1], made).executors
+    assert found.instances == 2
+    assert found.resources == {"requests": {"memory": "4096Mi", "cpu": "1"}, "limits": {"memory": "4096Mi"}}
+
+
+def test_a_policy_without_a_limit_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"spec\.retryPolicy\.outOfMemory: needs maxMemory, maxExecutorMemory or both"):
+        writer({"outOfMemory": {"increasePercent": 20}})

@@ -280,6 +280,19 @@ def test_a_program_is_not_to_blame_for_a_file_that_was_cleaned(file: str, kind: 
         assert found.failure == kind
 
 
+def test_a_program_is_not_to_blame_for_executors_that_were_lost() -> None:
+    """A node is gone, or memory is too little: another attempt may help."""
+    lost = (
+        "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times, most recent failure: Lost task 0.3 in "
+        "stage 2.0 (TID 9) (10.0.0.7 executor 4): ExecutorLostFailure (executor 4 exited caused by one of the running "
+        "tasks) Reason: The executor with id 4 exited with exit code 137(SIGKILL, possible container OOM)."
+    )
+    found = errors.user_error(Thrown("org.apache.spark.SparkException", lost), "main.py")
+    assert isinstance(found, errors.RuntimeFailure)
+    assert found.failure is FailureClass.INFRASTRUCTURE
+    assert str(found).startswith("main.py: SparkException: Job aborted")
+
+
 class Refused(Exception):
     """As py4j raises what a JVM has thrown: it is the throwable as well."""
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import Stage
 from hudi_runtime.job.job import FilesSource, Job, PythonSource
+from hudi_runtime.process import result
 from hudi_runtime.process.errors import Failure
-from hudi_runtime.process.result import Tally, termination_message
+from hudi_runtime.process.result import Reporter, Tally, termination_message
 from hudi_runtime.process.session import Conflict
 from tests.support.world.job_json import JOB
+from tests.support.world.putting_etcd import Etcd
 
 
 def test_success() -> None:
@@ -46,3 +53,31 @@ def test_sources() -> None:
         {**JOB, "source": {"python": {"file": "/etc/hudi/code/a.py", "function": "f", "arguments": {"n": 1}}}}
     )
     assert python.source == PythonSource("/etc/hudi/code/a.py", "f", {"n": 1})
+
+
+def reported(etcd: Any) -> dict[str, Any]:
+    (found,) = (entry.value for entry in etcd.range("report/attempt/"))
+    return dict(found)
+
+
+def test_a_report_says_when_a_stream_found_new_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next commit is due from then on, however long it has waited."""
+    clock = iter(range(1000, 9000, 1000))
+    monkeypatch.setattr(result, "now_ms", lambda: next(clock))
+    etcd = Etcd()
+    session: Any = SimpleNamespace(attempt="default.live-1", inc="inc-1", etcd=etcd)
+    reporter = Reporter(session, Tally())
+    assert reporter.stage(Stage.WRITING)
+    assert "resumedMs" not in reported(etcd), "it has not waited"
+    reporter.stage(Stage.WAITING)
+    reporter.stage(Stage.WAITING)
+    reporter.stage(Stage.WRITING)
+    found = reported(etcd)
+    assert (found["resumedMs"], found["atMs"]) == (4000, 5000)
+    reporter.stage(Stage.RETRYING)
+    assert reported(etcd)["resumedMs"] == 4000, "what it does again is not new"
+
+
+def test_a_report_that_was_not_put_is_told() -> None:
+    session: Any = SimpleNamespace(attempt="default.live-1", inc="inc-1", etcd=None)
+    assert not Reporter(session, Tally()).stage(Stage.WAITING)

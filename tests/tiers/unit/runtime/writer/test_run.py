@@ -55,10 +55,20 @@ class Source:
 
 
 def started(
-    source: Source, stop: Stop, *, interval: int | None, ends: float = 1e9, closed: Callable[[], str] = str
+    source: Source,
+    stop: Stop,
+    *,
+    interval: int | None,
+    ends: float = 1e9,
+    closed: Callable[[], str] = str,
+    unheard: int = 0,
 ) -> tuple[Callable[[], None], list[tuple[int, str]], Tally, list[str]]:
     commits: list[tuple[int, str]] = []
     tally, stages = Tally(), []
+
+    def report(stage: str) -> bool:
+        stages.append(stage)
+        return stages.count(stage) > unheard
 
     def commit(batch: Any, base: str) -> str:
         commits.append((batch.item, base))
@@ -66,7 +76,7 @@ def started(
 
     alive = lambda: stop.waited < ends  # noqa: E731
     made = Run(
-        source.look, commit, stop=stop, tally=tally, report=stages.append, alive=alive, closed=closed, interval=interval
+        source.look, commit, stop=stop, tally=tally, report=report, alive=alive, closed=closed, interval=interval
     )  # type: ignore[arg-type]
     return lambda: made.run(Progress(), "0"), commits, tally, stages
 
@@ -94,6 +104,16 @@ def test_a_streaming_run_looks_again_and_goes_on_from_its_last_commit() -> None:
     assert stages == ["Reading", "Reading", "Waiting", "Reading", "Waiting"], (
         "nothing is reported while nothing happens"
     )
+
+
+def test_that_it_waits_for_input_is_told_until_somebody_has_heard_it() -> None:
+    """A report may be lost, and a run that waits is not late."""
+    source = Source([1], [], [], [])
+    stop = Stop(35)
+    run, _, _, stages = started(source, stop, interval=7, unheard=2)
+    with pytest.raises(RuntimeFailure, match="asked to stop"):
+        run()
+    assert stages == ["Reading", "Waiting", "Waiting", "Waiting"]
 
 
 def test_it_stops_between_two_commits() -> None:
@@ -177,7 +197,7 @@ def test_a_failed_commit_ends_it() -> None:
         commit,
         stop=Stop(99),
         tally=tally,
-        report=lambda _: None,
+        report=lambda _: True,
         alive=lambda: True,
         closed=str,
         interval=5,
