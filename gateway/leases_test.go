@@ -67,7 +67,9 @@ func beating(t *testing.T) (*gateway, *living, pb.Lease_LeaseKeepAliveClient) {
 func TestAStreamHasManyLeases(t *testing.T) {
 	_, etcd, stream := beating(t)
 	const leases = 200
+	etcd.mu.Lock()
 	etcd.gone[leaseOf(driver, 17)] = true
+	etcd.mu.Unlock()
 	for round := range 3 {
 		for n := range int64(leases) {
 			if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: leaseOf(driver, n)}); err != nil {

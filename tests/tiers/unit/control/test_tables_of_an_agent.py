@@ -1,0 +1,134 @@
+"""An agent is given so many tables; those that are more have another one, and none moves by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.tolerant import MOST_AGENTS, agents_of
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.observe import Observer
+from hudi_operator.control.timers import Timers
+from hudi_operator.model.config import AgentConfig, OperatorConfig
+from hudi_operator.model.facts import EtcdFacts
+from hudi_operator.plan.core.view import build_view
+from tests.tiers.unit.control.test_observe import TABLE, Ports
+
+JsonDict = dict[str, Any]
+CAP = 3
+
+
+def table(name: str, stated: str = "", uid: str = "", **spec: Any) -> JsonDict:
+    """A HudiTable; ``stated``: the agent that its status names."""
+    made = copy.deepcopy(TABLE)
+    made["metadata"] |= {"name": name, "uid": uid or f"uid-of-{name}"}
+    made["spec"] |= {"path": f"s3a://lake/{name}", **spec}
+    made.pop("status", None)
+    return {**made, "status": {"agent": stated}} if stated else made
+
+
+FIRST, SECOND, THIRD, *_ = agents_of(TableSpec.from_object(table("any")), "image")
+
+
+def filled(*tables: JsonDict) -> TableIndex:
+    index = TableIndex("image", max_tables=CAP)
+    for each in tables:
+        index.put(each)
+    return index
+
+
+def agent(index: TableIndex, obj: JsonDict) -> str:
+    return index.agent(obj, TableSpec.from_object(obj), "")
+
+
+def numbers(index: TableIndex) -> list[int]:
+    return [len(index.of_agent("ns", name)) for name in (FIRST, SECOND, THIRD)]
+
+
+def test_the_first_agent_is_the_one_that_a_table_has_always_had() -> None:
+    assert FIRST == TableSpec.from_object(table("any")).agent_name("image")
+    assert len(set(agents_of(TableSpec.from_object(table("any")), "image"))) == MOST_AGENTS
+
+
+def test_a_table_more_than_one_agent_is_given_has_another_one() -> None:
+    assert AgentConfig().max_tables == 200
+    assert numbers(filled(*(table(f"t{n}") for n in range(CAP)))) == [CAP, 0, 0]
+    assert numbers(filled(*(table(f"t{n}") for n in range(CAP + 1)))) == [CAP, 1, 0]
+    assert numbers(filled(*(table(f"t{n}") for n in range(2 * CAP + 1)))) == [CAP, CAP, 1]
+
+
+def test_a_table_that_is_gone_gives_its_place_back() -> None:
+    index = filled(*(table(f"t{n}") for n in range(CAP + 1)))
+    index.remove(("ns", "t0"))
+    index.put(table("new"))
+    assert numbers(index) == [CAP, 1, 0]
+
+
+def test_no_table_moves_by_itself() -> None:
+    """Neither to where there is room, nor from where there are too many."""
+    tables = [table(f"t{n}") for n in range(CAP + 1)]
+    index = filled(*tables)
+    last = tables[-1]
+    assert agent(index, last) == SECOND
+    index.remove(("ns", "t0"))
+    index.put(last)
+    assert agent(index, last) == SECOND, "it was chosen before"
+    said = table("t9", SECOND)
+    assert agent(filled(), said) == SECOND, "another operator has chosen it"
+    crowded = filled(*(table(f"t{n}", FIRST) for n in range(2 * CAP)))
+    assert numbers(crowded) == [2 * CAP, 0, 0]
+    assert agent(crowded, table("new")) == SECOND
+
+
+def test_the_agent_of_another_access_is_none_of_its() -> None:
+    index = filled(*(table(f"t{n}") for n in range(CAP)))
+    other = table("t0", FIRST, image="another")
+    chosen = agent(index, other)
+    assert chosen == TableSpec.from_object(other).agent_name("image")
+    assert chosen not in (FIRST, SECOND)
+    assert agent(index, table("x", "hudi-agent-of-somebody")) == SECOND
+    again = table("t0", uid="made again")
+    full = filled(*(table(f"t{n}", FIRST) for n in range(CAP + 1)))
+    assert agent(full, again) == SECOND, "another table of the same name"
+
+
+def test_an_agent_of_its_own_is_never_full() -> None:
+    index = TableIndex("image", max_tables=1)
+    for name in ("a", "b"):
+        own = table(name, agent={})
+        index.put(own)
+        assert agent(index, own) == TableSpec.from_object(own).agent_name("image")
+
+
+def test_there_is_an_end_to_the_agents() -> None:
+    index = TableIndex("image", max_tables=1)
+    for n in range(MOST_AGENTS + 2):
+        index.put(table(f"t{n}"))
+    *_, last = agents_of(TableSpec.from_object(table("any")), "image")
+    assert len(index.of_agent("ns", last)) == 3
+
+
+def test_what_is_chosen_is_what_is_planned_with() -> None:
+    """The keys and the pods that are read are those of the agent that the plan is about."""
+    asked = list[str]()
+
+    class Asked(Ports):
+        async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+            asked.append(agent)
+            return self._facts
+
+    ports: Any = Asked(EtcdFacts(revision=1, cluster_id="c"), [])
+    config = OperatorConfig(spark_image="image")
+    observer = Observer(
+        kubernetes=ports,
+        etcd=ports,
+        index=filled(*(table(f"t{n}", FIRST) for n in range(CAP))),
+        timers=Timers(),
+        config=config,
+        authority=str,
+    )
+    observed = asyncio.run(observer.observe(("ns", "flights")))
+    assert observed.agent == build_view(observed, config).agent == SECOND
+    assert set(asked) == {SECOND}
