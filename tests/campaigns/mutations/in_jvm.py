@@ -668,7 +668,11 @@ TRANSACTIONS = (
         "who-has-left-goes-on",
         "I2",
         "a session that has left sends requests on the connection of those that stay",
-        j("GrpcEtcdClient", "        if (closed.get()) {\n            throw", "        if (!closed.get() && closed.get()) {\n            throw"),
+        j(
+            "GrpcEtcdClient",
+            "        if (closed.get()) {\n            throw",
+            "        if (!closed.get() && closed.get()) {\n            throw",
+        ),
         t("KeepAlivesTest.theConnectionIsClosedWithItsLastUser"),
         t("SharedConnectionTest.theEndOfOneSessionLeavesTheOthers"),
     ),
@@ -696,7 +700,11 @@ TRANSACTIONS = (
         "all-wait-behind-a-slow-lease",
         "availability",
         "a lease that etcd is slow with keeps all tables of its process from their heartbeats",
-        j("GrpcEtcdClient", "Math.min(PATIENCE_NANOS, TimeUnit.MILLISECONDS.toNanos(timeoutMillis) / 3)", "10 * PATIENCE_NANOS"),
+        j(
+            "GrpcEtcdClient",
+            "Math.min(PATIENCE_NANOS, TimeUnit.MILLISECONDS.toNanos(timeoutMillis) / 3)",
+            "10 * PATIENCE_NANOS",
+        ),
         t("KeepAlivesTest.nobodyWaitsBehindALeaseThatEtcdIsSlowWith"),
     ),
     mutation(

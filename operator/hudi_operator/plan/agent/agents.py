@@ -188,9 +188,7 @@ def plan_agent(view: View) -> PartialPlan:
     generation = _next_generation(view)
     name = naming.agent_pod_name(view.agent, generation)
     again = launch.next_look(view, naming.attempt_id(view.table.ref.namespace, name))
-    return PartialPlan(
-        tuple(actions), (f"starting agent {name}",), again, late=(*late, *_create(view, generation))
-    )
+    return PartialPlan(tuple(actions), (f"starting agent {name}",), again, late=(*late, *_create(view, generation)))
 
 
 def _create(view: View, generation: int) -> list[Action]:

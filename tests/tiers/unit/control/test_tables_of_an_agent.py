@@ -1,4 +1,4 @@
-"""An agent is given so many tables; those that are more have another one, and none moves by itself."""
+"""An agent is given so many tables; those that are more have another one, and none moves."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def numbers(index: TableIndex) -> list[int]:
 
 
 def test_the_first_agent_is_the_one_that_a_table_has_always_had() -> None:
-    assert FIRST == TableSpec.from_object(table("any")).agent_name("image")
+    assert TableSpec.from_object(table("any")).agent_name("image") == FIRST
     assert len(set(agents_of(TableSpec.from_object(table("any")), "image"))) == MOST_AGENTS
 
 

@@ -79,9 +79,7 @@ class HeartbeatsTest {
             Heartbeats.OF_PROCESS.begin(all.get(i));
         }
         TestTable.await(
-                Duration.ofSeconds(20),
-                "all beat",
-                () -> all.stream().allMatch(one -> one.beats.get() >= OFTEN));
+                Duration.ofSeconds(20), "all beat", () -> all.stream().allMatch(one -> one.beats.get() >= OFTEN));
         long threads = threads();
         all.forEach(one -> one.ended.set(true));
         assertTrue(threads < TABLES / 4, threads + " threads for " + TABLES + " tables");

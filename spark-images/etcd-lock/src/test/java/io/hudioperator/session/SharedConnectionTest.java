@@ -62,17 +62,13 @@ class SharedConnectionTest {
     }
 
     private long lease(int table) {
-        return tables.get(table)
-                .etcd
-                .get("alive/" + sessions.get(table).inc())
-                .lease();
+        return tables.get(table).etcd.get("alive/" + sessions.get(table).inc()).lease();
     }
 
     private void awaitHeartbeats(int table, int more) {
         long lease = lease(table);
         int before = relay.asked(lease);
-        TestTable.await(
-                Duration.ofSeconds(10), "heartbeats go on", () -> relay.asked(lease) >= before + more);
+        TestTable.await(Duration.ofSeconds(10), "heartbeats go on", () -> relay.asked(lease) >= before + more);
     }
 
     @Test
@@ -130,7 +126,8 @@ class SharedConnectionTest {
         TestTable.await(
                 Duration.ofSeconds(20), "it is lost", () -> silent.state().equals("LOST"));
         assertEquals("LIVE", heard.state());
-        TestTable.await(Duration.ofSeconds(20), "it halts", () -> !tables.get(0).halts.isEmpty());
+        TestTable.await(
+                Duration.ofSeconds(20), "it halts", () -> !tables.get(0).halts.isEmpty());
         long seconds = Duration.ofNanos(System.nanoTime() - begin).toSeconds();
         assertEquals(List.of(Liveness.EXIT_SILENT), tables.get(0).halts);
         assertTrue(seconds >= 5, "after " + seconds + " s: before its time");
@@ -147,9 +144,7 @@ class SharedConnectionTest {
         tables.get(0).fence(fenced.inc());
         tables.get(0).client.revoke(lease(0));
         TestTable.await(
-                Duration.ofSeconds(6),
-                "it is fenced",
-                () -> tables.get(0).halts.contains(Liveness.EXIT_FENCED));
+                Duration.ofSeconds(6), "it is fenced", () -> tables.get(0).halts.contains(Liveness.EXIT_FENCED));
         assertFalse(fenced.close());
         awaitHeartbeats(1, 3);
         assertEquals("LIVE", other.state());

@@ -123,8 +123,8 @@ public final class LeaseRelay implements AutoCloseable {
     /** Ends every stream of keep-alives, and, if so, each new one. */
     public void end(boolean eachNewOne) {
         refuses = eachNewOne;
-        relayed.forEach(stream ->
-                stream.onError(Status.UNAVAILABLE.withDescription("ended by a test").asRuntimeException()));
+        relayed.forEach(stream -> stream.onError(
+                Status.UNAVAILABLE.withDescription("ended by a test").asRuntimeException()));
         relayed.clear();
     }
 
@@ -165,7 +165,8 @@ public final class LeaseRelay implements AutoCloseable {
             Relayed stream = new Relayed(answers);
             ((ServerCallStreamObserver<LeaseKeepAliveResponse>) answers).setOnCancelHandler(stream::cancelled);
             if (refuses) {
-                stream.onError(Status.UNAVAILABLE.withDescription("refused by a test").asRuntimeException());
+                stream.onError(
+                        Status.UNAVAILABLE.withDescription("refused by a test").asRuntimeException());
             } else {
                 relayed.add(stream);
             }
