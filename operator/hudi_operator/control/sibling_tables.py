@@ -52,8 +52,8 @@ async def read_sibling_tables(
     """Read the other HudiTables of the namespace.
 
     While an ended agent pod carries evidence, their keys in etcd are read, too, until each such pod
-    is known to be needed. ``agent_of``: name of a HudiTable's agent. ``holders``: ids of tables that
-    needed one when they were last read, which are read first; it is brought up to date.
+    is known to be needed. ``agent_of``: name of a HudiTable's agent. ``holders``: ids of tables
+    that needed one when they were last read, read first; it is brought up to date.
     """
     specs: list[TableSpec] = []
     agents: dict[str, str] = {}
