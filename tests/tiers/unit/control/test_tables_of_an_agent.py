@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Any
 
+from hudi_contract import naming
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import MOST_AGENTS, agents_of
 from hudi_operator.control.index import TableIndex
@@ -14,19 +14,54 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import AgentConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.plan.core.view import build_view
-from tests.tiers.unit.control.test_observe import TABLE, Ports
 
 JsonDict = dict[str, Any]
 CAP = 3
+CONFIG = OperatorConfig(spark_image="image")
 
 
 def table(name: str, stated: str = "", uid: str = "", **spec: Any) -> JsonDict:
     """A HudiTable; ``stated``: the agent that its status names."""
-    made = copy.deepcopy(TABLE)
-    made["metadata"] |= {"name": name, "uid": uid or f"uid-of-{name}"}
-    made["spec"] |= {"path": f"s3a://lake/{name}", **spec}
-    made.pop("status", None)
+    made: JsonDict = {
+        "apiVersion": naming.API_VERSION,
+        "kind": naming.TABLE_KIND,
+        "metadata": {"namespace": "ns", "name": name, "uid": uid or f"uid-of-{name}", "resourceVersion": "1"},
+        "spec": {"path": f"s3a://lake/{name}", "recordKeyFields": ["id"], "orderingFields": ["ts"], **spec},
+    }
     return {**made, "status": {"agent": stated}} if stated else made
+
+
+class Ports:
+    """Both ports of a namespace with this table alone; ``asked``: whose assignment was read."""
+
+    def __init__(self, obj: JsonDict) -> None:
+        self._table = obj
+        self.asked = set[str]()
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        return self._table if kind == naming.TABLE_KIND else None
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        return []
+
+    async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+        return [self._table]
+
+    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
+        return []
+
+    async def pods(self, namespace: str, *, labels: str) -> list[Any]:
+        return []
+
+    def floors(self) -> dict[str, int]:
+        return {}
+
+    def clock_offset_ms(self, since: float = 0.0) -> int:
+        return 0
+
+    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+        self.asked.add(agent)
+        return EtcdFacts(revision=1, cluster_id="c")
 
 
 FIRST, SECOND, THIRD, *_ = agents_of(TableSpec.from_object(table("any")), "image")
@@ -112,23 +147,10 @@ def test_there_is_an_end_to_the_agents() -> None:
 
 def test_what_is_chosen_is_what_is_planned_with() -> None:
     """The keys and the pods that are read are those of the agent that the plan is about."""
-    asked = list[str]()
-
-    class Asked(Ports):
-        async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
-            asked.append(agent)
-            return self._facts
-
-    ports: Any = Asked(EtcdFacts(revision=1, cluster_id="c"), [])
-    config = OperatorConfig(spark_image="image")
-    observer = Observer(
-        kubernetes=ports,
-        etcd=ports,
-        index=filled(*(table(f"t{n}", FIRST) for n in range(CAP))),
-        timers=Timers(),
-        config=config,
-        authority=str,
-    )
+    found = Ports(table("flights"))
+    ports: Any = found
+    full = filled(*(table(f"t{n}", FIRST) for n in range(CAP)))
+    observer = Observer(kubernetes=ports, etcd=ports, index=full, timers=Timers(), config=CONFIG, authority=str)
     observed = asyncio.run(observer.observe(("ns", "flights")))
-    assert observed.agent == build_view(observed, config).agent == SECOND
-    assert set(asked) == {SECOND}
+    assert observed.agent == build_view(observed, CONFIG).agent == SECOND
+    assert found.asked == {SECOND}

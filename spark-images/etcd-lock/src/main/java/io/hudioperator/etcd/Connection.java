@@ -114,7 +114,7 @@ final class Connection {
         }
     }
 
-    /** The highest revision of the answers so far; no request that is sent now gets an older one. */
+    /** The highest revision of the answers so far; what is asked now is answered at none before. */
     long revision() {
         return revision.get();
     }

@@ -13,9 +13,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The lease, the {@code alive} key, and the heartbeat that keeps both. A lease says who is alive; it
- * never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced for
- * it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
+ * The lease, the {@code alive} key, and the heartbeat that keeps both. A lease says who is alive;
+ * it never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced
+ * for it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
  */
 public final class Liveness implements Heartbeats.Heart {
     private static final long RETRY_MILLIS = 100;

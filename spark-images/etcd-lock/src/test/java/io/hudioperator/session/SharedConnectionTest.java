@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.ProtocolData;
 import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.protocol.Liveness;
 import io.hudioperator.support.EtcdServer;
@@ -144,7 +145,9 @@ class SharedConnectionTest {
         tables.get(0).fence(fenced.inc());
         tables.get(0).client.revoke(lease(0));
         TestTable.await(
-                Duration.ofSeconds(6), "it is fenced", () -> tables.get(0).halts.contains(Liveness.EXIT_FENCED));
+                Duration.ofSeconds(6),
+                "it is fenced",
+                () -> tables.get(0).halts.contains(ProtocolData.exitCode("Fenced")));
         assertFalse(fenced.close());
         awaitHeartbeats(1, 3);
         assertEquals("LIVE", other.state());
