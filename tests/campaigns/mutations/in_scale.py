@@ -35,6 +35,13 @@ SCALE = (
         f"{TABLES}::test_no_table_moves_by_itself",
     ),
     mutation(
+        "only-first-agents-are-in-use",
+        "availability",
+        "each table ends the pods of the agents that serve what is more than one is given",
+        o("control/observe", 'self._index.agent(table, spec, "")', "spec.agent_name(self._config.spark_image)"),
+        f"{TABLES}::test_an_agent_that_is_not_the_first_is_in_use",
+    ),
+    mutation(
         "two-agents-are-given-one-table",
         "availability",
         "an agent is told of a table before its choice is written down; another operator chooses another one",

@@ -12,7 +12,7 @@ from hudi_operator.control.index import TableIndex
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import AgentConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts
+from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.plan.core.view import build_view
 
 JsonDict = dict[str, Any]
@@ -154,3 +154,25 @@ def test_what_is_chosen_is_what_is_planned_with() -> None:
     observed = asyncio.run(observer.observe(("ns", "flights")))
     assert observed.agent == build_view(observed, CONFIG).agent == SECOND
     assert found.asked == {SECOND}
+
+
+def test_an_agent_that_is_not_the_first_is_in_use() -> None:
+    """Another table of the namespace is served by it: its pod is needed."""
+
+    def pod(name: str) -> PodFacts:
+        labels = {**naming.MANAGED, naming.LABEL_ROLE: naming.ROLE_AGENT, naming.LABEL_AGENT: name}
+        return PodFacts("ns", f"{name}-1", name, labels, "Running", "n", deleting=False, finalizers=(), containers=())
+
+    class Crowded(Ports):
+        async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+            return [self._table, table("other", SECOND)]
+
+        async def pods(self, namespace: str, *, labels: str) -> list[Any]:
+            return [pod(FIRST), pod(SECOND)]
+
+        async def nodes(self, names: list[str]) -> dict[str, Any]:
+            return {}
+
+    ports: Any = Crowded(table("flights", FIRST))
+    observer = Observer(kubernetes=ports, etcd=ports, index=filled(), timers=Timers(), config=CONFIG, authority=str)
+    assert asyncio.run(observer.observe(("ns", "flights"))).agents_in_use == {SECOND}
