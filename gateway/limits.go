@@ -77,6 +77,9 @@ const (
 	freeLeases, leasesPerTable, leasesOfTable = 64, 8, 2000
 	// A waiter watches the lock and the ticket before its own, each on a stream; a heartbeat is one, too.
 	freeStreams, streamsPerTable, streamsOfTable = 64, 8, 2000
+	// On one connection, which has all that a process asks for: as many as a pod of 248 tables may have open.
+	// A stranger has none, and a pod as many as it may, on however many connections.
+	streamsOfConnection = 2048
 	// Calls with one message, which grpc holds before it is looked at: as many of a pod as it has streams.
 	callsOfTable                          = 400
 	streamsPerSecond, leaseCallsPerSecond = 1000, 600
@@ -319,6 +322,14 @@ func (l *limits) leaseCall(p payer) error {
 		return exceeded(p.owner, "calls for leases a second", float64(use.leaseCalls.Limit()), "leases")
 	}
 	return nil
+}
+
+// beat is a request, too.
+func (l *limits) beat(p payer) error {
+	if err := l.request(p, 0); err != nil {
+		return err
+	}
+	return l.leaseCall(p)
 }
 
 // grant counts a lease of a pod that is known at so many tables. Its id is made when there is room.

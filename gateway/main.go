@@ -318,7 +318,7 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 		// What a stranger may make this process hold before its token is looked at.
 		grpc.MaxHeaderListSize(2*maxTokenBytes),
 		grpc.ConnectionTimeout(10*time.Second),
-		grpc.MaxConcurrentStreams(128),
+		grpc.MaxConcurrentStreams(streamsOfConnection),
 		grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(8<<10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A connection without a request is of use to nobody: pods have a heartbeat.

@@ -78,6 +78,7 @@ func TestMemoryForAnswersIsReserved(t *testing.T) {
 type large struct {
 	pb.UnimplementedKVServer
 	bytes, asked, written atomic.Int64
+	leases                pb.LeaseServer // nil: none
 }
 
 func (e *large) Txn(_ context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
@@ -120,6 +121,9 @@ func before(t *testing.T, etcd *large) (*gateway, func() *grpc.ClientConn) {
 	}
 	server := grpc.NewServer()
 	pb.RegisterKVServer(server, etcd)
+	if etcd.leases != nil {
+		pb.RegisterLeaseServer(server, etcd.leases)
+	}
 	go func() { _ = server.Serve(socket) }()
 	t.Cleanup(server.Stop)
 	member, err := grpc.NewClient("passthrough:///"+socket.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(64<<10))

@@ -107,7 +107,7 @@ func (g *gateway) called(ctx context.Context) (subject, payer, error) {
 	if err != nil {
 		return s, payer{}, err
 	}
-	p := g.payer(s, g.rules.oneOf(s))
+	p := g.inTurn(s)
 	return s, p, g.limits.request(p, 0)
 }
 
@@ -119,6 +119,25 @@ func (g *gateway) payer(s subject, table string) payer {
 		return payer{s.name() + " at table " + table, "table " + table}
 	}
 	return payer{s.name(), "namespace " + s.namespace}
+}
+
+// inTurn is the payer of a request that names no table: each of the pod's tables after the other.
+func (g *gateway) inTurn(s subject) payer { return g.payer(s, g.rules.oneOf(s)) }
+
+// beats counts a heartbeat. One stream has those of all leases of a pod: where the table whose turn it is
+// has reached a limit, by whichever of its pods, another table of the pod pays, so that no table keeps the
+// others from their heartbeats.
+func (g *gateway) beats(s subject) error {
+	err := g.limits.beat(g.inTurn(s))
+	if err == nil {
+		return nil
+	}
+	for _, table := range g.rules.served(s) {
+		if g.limits.beat(g.payer(s, table)) == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // payerOf is the payer of a request that names a key.
@@ -360,7 +379,7 @@ func (g *gateway) opened(ctx context.Context) (s subject, p payer, closed func()
 }
 
 func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
-	s, p, closed, err := g.opened(stream.Context())
+	s, _, closed, err := g.opened(stream.Context())
 	if err != nil {
 		return g.told(s, "LeaseKeepAlive", err)
 	}
@@ -381,10 +400,7 @@ func (g *gateway) LeaseKeepAlive(stream pb.Lease_LeaseKeepAliveServer) error {
 		if !ownLease(s, request.ID) {
 			return g.told(s, "LeaseKeepAlive", denied("lease %x is not one of pod %s/%s", request.ID, s.namespace, s.pod))
 		}
-		err := g.limits.request(p, 0)
-		if err == nil {
-			err = g.limits.leaseCall(p)
-		}
+		err := g.beats(s)
 		if err == nil {
 			g.limits.prolong(s.name(), request.ID)
 		}

@@ -253,6 +253,18 @@ func (r *rules) tables(s subject) (n int) {
 	return n
 }
 
+// served are the tables at which the pod is known to have a role.
+func (r *rules) served(s subject) (found []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for table, have := range r.rights[s.key()] {
+		if have.role != "" {
+			found = append(found, table)
+		}
+	}
+	return found
+}
+
 // mayRead: the keys of one table, for its own pods and those of its namespace; the assignments of an
 // agent, for its pods (each answer is checked once more, by mayKnow).
 func (r *rules) mayRead(ctx context.Context, s subject, key, end []byte) error {

@@ -173,10 +173,12 @@ def agent_name(
     own: Mapping[str, Any] | None = None,
     callback_secret: str = "",
     pull_secrets: Sequence[str] = (),
+    shard: int = 0,
 ) -> str:
-    """Name of the agent that serves tables with this access to storage.
+    """Name of an agent that serves tables with this access to storage.
 
-    Tables with equal access in one namespace share one agent.
+    Tables with equal access in one namespace share their agents: ``shard`` is the number of one
+    among them, and the first one is 0.
 
     ``own``: the table that has an agent of its own, and its settings for that agent's pods; None:
     the table shares its agent. ``callback_secret``: name of the Secret for a receiver of commits,
@@ -191,6 +193,7 @@ def agent_name(
     ]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
     access += [{"imagePullSecrets": sorted(pull_secrets)}] if pull_secrets else []
+    access += [{"shard": shard}] if shard else []
     key = json.dumps(access, sort_keys=True, separators=(",", ":"))
     return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:_AGENT_DIGITS]}"
 

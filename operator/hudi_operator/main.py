@@ -73,7 +73,7 @@ class Operator:
         self.metrics = Metrics()
         self.metrics.certificates(certificates.files(config))
         self.probes = observability.Probes()
-        self.index = TableIndex(config.spark_image)
+        self.index = TableIndex(config.spark_image, max_tables=config.agent.max_tables)
         self.memory = Memory()
         self.queue = WorkQueue()
         self.held_locks = HeldLocks(config.etcd.prefix)

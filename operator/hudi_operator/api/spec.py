@@ -351,10 +351,10 @@ class TableSpec:
         """Hudi's name of the table type."""
         return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"
 
-    def agent_name(self, default_image: str) -> str:
-        """Name of the agent that serves this table.
+    def agent_name(self, default_image: str, shard: int = 0) -> str:
+        """Name of one of the agents that may serve this table.
 
-        ``default_image`` is the operator's Spark image.
+        ``default_image`` is the operator's Spark image, ``shard`` the agent's number among them.
         """
         return naming.agent_name(
             namespace=self.ref.namespace,
@@ -368,6 +368,7 @@ class TableSpec:
             own=None if self.agent is None else self.agent.key(self.ref.name),
             callback_secret=self.callback.secret if self.callback is not None else "",
             pull_secrets=self.pull_secrets,
+            shard=shard,
         )
 
     @property

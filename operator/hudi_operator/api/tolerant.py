@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -71,13 +72,28 @@ def _writer(obj: JsonDict) -> WriterSpec | None:
         return None
 
 
-def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
-    """Name of the agent that serves the table.
+MOST_AGENTS = 64
+"""Agents among which the tables of one access to storage are divided."""
 
-    If fields that determine it are unreadable, it is taken from status.
+
+def agents_of(table: TableSpec, default_image: str) -> Iterator[str]:
+    """Names of the agents that may serve the table, the first one first."""
+    return (table.agent_name(default_image, shard) for shard in range(MOST_AGENTS))
+
+
+def stated_agent(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
+    """The agent that status names; empty when the table has, or needs, another one.
+
+    No table moves from one of the agents with its access to storage to another one by itself. If
+    fields that determine them are unreadable, what status names counts.
     """
-    stored = (obj.get("status") or {}).get("agent")
-    return str(stored) if unreadable and stored else table.agent_name(default_image)
+    stored = str((obj.get("status") or {}).get("agent") or "")
+    return stored if stored and (unreadable or stored in agents_of(table, default_image)) else ""
+
+
+def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
+    """Name of the agent that serves the table: the one that status names, or the first one."""
+    return stated_agent(obj, table, unreadable, default_image) or table.agent_name(default_image)
 
 
 def _for_settling(obj: JsonDict) -> TableSpec | None:

@@ -1,7 +1,7 @@
 """Index of all HudiTables from events.
 
-It is used only for routing events and naming sibling tables, never for a decision about
-a deletion (I11).
+It is used for routing events, for naming sibling tables, and for choosing the agent of a table that
+has none, never for a decision about a deletion (I11).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
-from hudi_operator.api.tolerant import agent_of, read_table
+from hudi_operator.api.spec import TableSpec
+from hudi_operator.api.tolerant import agents_of, read_table, stated_agent
 from hudi_operator.control.queue import Key
+from hudi_operator.model.config import AgentConfig
 
 JsonDict = dict[str, Any]
 
@@ -30,12 +32,20 @@ class Entry:
     """:func:`hudi_contract.naming.place` of the path, with a ``/`` at its end."""
 
 
+def _key(table: JsonDict) -> Key:
+    return str(table["metadata"]["namespace"]), str(table["metadata"]["name"])
+
+
 class TableIndex:
     """HudiTables by table id, path and agent."""
 
-    def __init__(self, default_image: str) -> None:
-        """``default_image`` is the operator's Spark image: the agent's name depends on it."""
+    def __init__(self, default_image: str, *, max_tables: int = AgentConfig.max_tables) -> None:
+        """``default_image`` is the operator's Spark image: the agents' names depend on it.
+
+        ``max_tables``: how many tables are given to one agent.
+        """
         self._image = default_image
+        self._max_tables = max_tables
         self._entries: dict[Key, Entry] = {}
         self._by_id: defaultdict[str, set[Key]] = defaultdict(set)
         self._by_agent: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
@@ -46,16 +56,37 @@ class TableIndex:
 
     def put(self, table: JsonDict) -> None:
         """Add or update a HudiTable. A HudiTable that cannot be identified is not indexed."""
-        key = (table["metadata"]["namespace"], table["metadata"]["name"])
-        self.remove(key)
+        key = _key(table)
         spec, unreadable = read_table(table)
+        agent = self.agent(table, spec, unreadable) if spec is not None else ""
+        self.remove(key)
         if spec is None:
             return
-        agent, place = agent_of(table, spec, unreadable, self._image), naming.place(spec.path) + "/"
+        place = naming.place(spec.path) + "/"
         entry = Entry(key, spec.table_id, spec.canonical_path, agent, spec.ref.uid, place)
         self._entries[key] = entry
         self._by_id[entry.table_id].add(key)
         self._by_agent[key[0], entry.agent].add(key)
+
+    def agent(self, table: JsonDict, spec: TableSpec, unreadable: str) -> str:
+        """Name of the agent that serves a HudiTable, or is to serve it.
+
+        It is the one that status names, or that was chosen before, while it has the table's access
+        to storage. Else it is the first one that has room. What is counted may be old: then an
+        agent has a table more, which harms nobody.
+        """
+        if stated := stated_agent(table, spec, unreadable, self._image):
+            return stated
+        key = _key(table)
+        known = self._entries.get(key)
+        if known is not None and known.uid == spec.ref.uid and known.agent in agents_of(spec, self._image):
+            return known.agent
+        last = ""
+        for last in agents_of(spec, self._image):
+            served = self._by_agent.get((key[0], last), set())
+            if len(served - {key}) < self._max_tables:
+                break
+        return last
 
     def remove(self, key: Key) -> None:
         """Remove a deleted HudiTable."""

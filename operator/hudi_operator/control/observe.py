@@ -18,7 +18,6 @@ from hudi_contract.words import Role
 from hudi_operator.api import references
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
-from hudi_operator.api.tolerant import agent_of
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.memory import Memory
@@ -143,7 +142,7 @@ class Observer:
         writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
         objects = Objects(table, writers)
         spec, error = objects.table_spec
-        agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""
+        agent = self._index.agent(table, spec, error) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
         # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
         held, unheld = await self._config_maps(namespace, name)
@@ -157,6 +156,7 @@ class Observer:
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
         observed = Observed(
             objects=objects,
+            agent=agent,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
             nodes=await self._nodes(pods.values(), read.facts),
             etcd=read.facts,
@@ -200,7 +200,7 @@ class Observer:
         spec = seen.objects.table_spec.spec if seen is not None else None
         if seen is None or seen.table is None or spec is None or seen.secrets_unreadable:
             return None
-        agent = agent_of(seen.table, spec, seen.objects.table_spec.error, self._config.spark_image)
+        agent = self._index.agent(seen.table, spec, seen.objects.table_spec.error)
         if self._is_wide(key, seen.objects, agent):
             return None
         # Other tables' agents are none of it, as in a live look.
@@ -213,6 +213,7 @@ class Observer:
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return replace(
             seen,
+            agent=agent,
             etcd=read.facts,
             etcd_error=read.error,
             etcd_fitness=read.fitness,
@@ -431,7 +432,7 @@ class Observer:
             pods,
             kubernetes=self._kubernetes,
             etcd=self._etcd,
-            default_image=self._config.spark_image,
+            agent_of=lambda table, spec: self._index.agent(table, spec, ""),
             holders=self._holders,
         )
 

@@ -6,7 +6,7 @@ An agent's pod serves several tables and is evidence for all of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,16 +46,17 @@ async def read_sibling_tables(
     *,
     kubernetes: KubernetesPort,
     etcd: EtcdPort,
-    default_image: str,
+    agent_of: Callable[[JsonDict, TableSpec], str],
     holders: set[str] | None = None,
 ) -> SiblingTables:
     """Read the other HudiTables of the namespace.
 
     While an ended agent pod carries evidence, their keys in etcd are read, too, until each such pod
-    is known to be needed. ``holders``: ids of tables that needed one when they were last read,
-    which are read first; it is brought up to date.
+    is known to be needed. ``agent_of``: name of a HudiTable's agent. ``holders``: ids of tables
+    that needed one when they were last read, read first; it is brought up to date.
     """
     specs: list[TableSpec] = []
+    agents: dict[str, str] = {}
     restoring: set[str] = set()
     for table in await kubernetes.list_objects(naming.TABLE_KIND, key[0]):
         if table["metadata"]["name"] != key[1]:
@@ -63,9 +64,10 @@ async def read_sibling_tables(
             if spec is None:  # an unreadable table may need any agent
                 return SiblingTables()
             specs.append(spec)
+            agents[spec.ref.name] = agent_of(table, spec)
             restoring.update([spec.ref.name] if restores.goes_on(table.get("status") or {}) else [])
     in_use = frozenset(
-        spec.agent_name(default_image)
+        agents[spec.ref.name]
         for spec in specs
         if not spec.ref.deleting or spec.ref.name in restoring or catalogs.may_need_agent(spec)
     )

@@ -130,7 +130,7 @@ def agent_defaults(table: TableSpec, config: OperatorConfig, *, agent_pod: str =
     settings = _changeable(1 if own is None else _slots(own.pod, own.executors))
     settings.update(_storage_defaults(table.storage))
     settings.update(_owned(table.storage, config))
-    settings["spark.app.name"] = table.agent_name(config.spark_image)
+    settings["spark.app.name"] = agent_pod.rpartition("-")[0] or table.agent_name(config.spark_image)
     settings["spark.driver.memory"] = quantity.spark_size(config.agent.memory if own is None else own.pod.memory)
     settings["spark.driver.extraJavaOptions"] = _java_options(
         config.agent.java_options if own is None else own.pod.java_options, _DRIVER_JAVA_OPTIONS

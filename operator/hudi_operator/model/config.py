@@ -55,12 +55,15 @@ class PodEtcdConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Size of agent pods.
+    """Size of agent pods, and of what one agent serves.
 
     ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's.
+    ``max_tables``: so many tables are given to one agent; those with the same access to storage
+    that are more have another one.
     """
 
     memory: str = "512Mi"
+    max_tables: int = 200
     java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     resources: JsonDict = field(
         default_factory=lambda: {
@@ -376,6 +379,8 @@ def _pod_etcd(data: JsonDict) -> PodEtcdConfig:
 
 def _check_agent(agent: AgentConfig) -> AgentConfig:
     _check_size(agent.memory, "agent.memory")
+    if agent.max_tables < 1:
+        raise ConfigError(f"agent.maxTables: must be 1 or more, found {agent.max_tables}")
     return agent
 
 

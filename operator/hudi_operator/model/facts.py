@@ -199,6 +199,10 @@ class Observed:
     """None when etcd could not be read: nothing that needs it may then be decided
     (unknown, not empty).
     """
+    agent: str = ""
+    """Name of the agent that serves the table, or is to serve it; empty: it follows from the object
+    alone.
+    """
     etcd_error: str = ""
     etcd_fitness: EtcdFitness = EtcdFitness()
     timers: Mapping[str, float] = field(default_factory=dict)

@@ -737,6 +737,39 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "one-table-stops-the-heartbeats-of-all",
+        "F202 availability",
+        "a table at its limit ends the stream on which its agent keeps all tables alive",
+        g(
+            "proxy",
+            "		if g.limits.beat(g.payer(s, table)) == nil {",
+            '		if g.limits.beat(g.payer(s, table)) == nil && table == "" {',
+        ),
+        _GO,
+    ),
+    mutation(
+        "a-stream-is-judged-by-its-first-lease",
+        "F181",
+        "a pod keeps leases of others alive behind one of its own",
+        g(
+            "proxy",
+            '		if !ownLease(s, request.ID) {\n			return g.told(s, "LeaseKeepAlive"',
+            '		if false {\n			return g.told(s, "LeaseKeepAlive"',
+        ),
+        _GO,
+    ),
+    mutation(
+        "a-connection-has-few-streams",
+        "availability",
+        "heartbeats of an agent of many tables wait for streams of its one connection",
+        g(
+            "main",
+            "grpc.MaxConcurrentStreams(streamsOfConnection)",
+            "grpc.MaxConcurrentStreams(streamsOfConnection/16)",
+        ),
+        _GO,
+    ),
+    mutation(
         "a-stranger-pays-as-the-table",
         "F202",
         "a pod that has no right at a table uses up the limits of that table",

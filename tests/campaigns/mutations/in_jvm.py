@@ -28,7 +28,7 @@ TRANSACTIONS = (
         "pauses-between-connections-grow",
         "F342",
         "a driver whose gateway was away for a minute waits for another one, without a heartbeat",
-        j("GrpcEtcdClient", "            channelAt(at).resetConnectBackoff();\n"),
+        j("Connection", "            channelAt(at).resetConnectBackoff();\n"),
         t("ReconnectTest.anEndpointThatIsAwayIsTriedAgainAndAgain"),
     ),
     mutation(
@@ -171,7 +171,7 @@ TRANSACTIONS = (
             "a process goes on with an etcd that was set back to an older state, which may have forgotten a fence or "
             "a lock"
         ),
-        j("GrpcEtcdClient", "} else if (header.getRevision() < before) {", "} else if (header.getRevision() < 0) {"),
+        j("Connection", "} else if (header.getRevision() < before) {", "} else if (header.getRevision() < 0) {"),
         t("EtcdFaultsTest.anEtcdThatForgotIsNotWrittenToAndItsWritersEnd"),
     ),
     mutation(
@@ -643,6 +643,94 @@ TRANSACTIONS = (
         "calls stay with the first member of etcd, also when it is gone",
         j("GrpcEtcdClient", "      current.compareAndSet(at, at + 1);\n"),
         t("FailoverTest.aSessionSurvivesTheLossOfTheMemberItIsConnectedTo"),
+    ),
+    mutation(
+        "each-session-has-a-connection",
+        "availability",
+        "an agent of a thousand tables has a thousand connections to the gateway",
+        j(
+            "GrpcEtcdClient",
+            "new GrpcEtcdClient(settings, Connection.shared(settings));",
+            "new GrpcEtcdClient(settings, Connection.own(settings));",
+        ),
+        t("KeepAlivesTest.allLeasesOfAProcessGoOnOneStream"),
+        t("SharedConnectionTest.allTablesShareOneConnectionAndOneStream"),
+    ),
+    mutation(
+        "who-leaves-closes-the-connection",
+        "availability",
+        "the end of one session ends the heartbeats of all tables of its process",
+        j("Connection", "            if (users > 0) {", "            if (users < 0) {"),
+        t("KeepAlivesTest.theConnectionIsClosedWithItsLastUser"),
+        t("SharedConnectionTest.theEndOfOneSessionLeavesTheOthers"),
+    ),
+    mutation(
+        "who-has-left-goes-on",
+        "I2",
+        "a session that has left sends requests on the connection of those that stay",
+        j(
+            "GrpcEtcdClient",
+            "        if (closed.get()) {\n            throw",
+            "        if (!closed.get() && closed.get()) {\n            throw",
+        ),
+        t("KeepAlivesTest.theConnectionIsClosedWithItsLastUser"),
+        t("SharedConnectionTest.theEndOfOneSessionLeavesTheOthers"),
+    ),
+    mutation(
+        "an-answer-keeps-all-alive",
+        "I2",
+        "whoever shares the stream takes the answer of another lease for its own: one that etcd is silent to goes on",
+        j(
+            "KeepAlives",
+            "                request = waiting.remove(response.getID());\n",
+            "                request = waiting.remove(response.getID());\n"
+            "                waiting.values().forEach(each -> each.answer.complete(response.getTTL()));\n",
+        ),
+        t("KeepAlivesTest.anAnswerIsOneForTheLeaseThatItNames"),
+        t("SharedConnectionTest.whoHasNoAnswerEndsAtItsDeadlineAndNobodyElse"),
+    ),
+    mutation(
+        "a-late-answer-counts-for-a-later-request",
+        "I2",
+        "the answer to a request that was given up prolongs what its session believes of its lease",
+        j("KeepAlives", "            stream.leave();\n"),
+        t("KeepAlivesTest.aLateAnswerIsNoneToALaterRequest"),
+    ),
+    mutation(
+        "all-wait-behind-a-slow-lease",
+        "availability",
+        "a lease that etcd is slow with keeps all tables of its process from their heartbeats",
+        j(
+            "GrpcEtcdClient",
+            "Math.min(PATIENCE_NANOS, TimeUnit.MILLISECONDS.toNanos(timeoutMillis) / 3)",
+            "10 * PATIENCE_NANOS",
+        ),
+        t("KeepAlivesTest.nobodyWaitsBehindALeaseThatEtcdIsSlowWith"),
+    ),
+    mutation(
+        "a-stream-is-opened-all-the-time",
+        "availability",
+        "all tables of a process open streams in a loop at a gateway that begins",
+        j("KeepAlives", "            if (pause > 0) {", "            if (pause > LIFE_NANOS) {"),
+        t("KeepAlivesTest.aStreamThatEndsIsOpenedAgainForAllAndNotAllTheTime"),
+    ),
+    mutation(
+        "heartbeats-wait-for-each-other",
+        "availability",
+        "a table whose etcd is slow delays the heartbeats of the others",
+        j(
+            "Heartbeats",
+            "beats.execute(() -> next(heart, heart.beat()));",
+            "next(heart, heart.beat());",
+        ),
+        t("HeartbeatsTest.noHeartbeatWaitsForTheAnswerToAnother"),
+    ),
+    mutation(
+        "a-beat-without-a-thread-is-no-silence",
+        "availability",
+        "a process that cannot make threads has no heartbeat, and does not halt",
+        j("Heartbeats", "            next(heart, heart.missed(e));\n"),
+        t("HeartbeatsTest.aBeatThatHasNoThreadIsMissed"),
     ),
     mutation(
         "the-dead-go-first",

@@ -12,9 +12,46 @@ MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
 LISTS = "tests/tiers/unit/adapters/test_lists_of_pods.py"
 LEADER = "tests/tiers/unit/adapters/test_leader.py"
+TABLES = "tests/tiers/unit/control/test_tables_of_an_agent.py"
 ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
+    mutation(
+        "an-agent-is-given-any-number-of-tables",
+        "availability",
+        "a namespace of a thousand tables has one agent",
+        o(
+            "control/index",
+            "            if len(served - {key}) < self._max_tables:\n",
+            "            if self._max_tables:\n",
+        ),
+        f"{TABLES}::test_a_table_more_than_one_agent_is_given_has_another_one",
+    ),
+    mutation(
+        "tables-move-to-where-there-is-room",
+        "availability",
+        "a table changes its agent when another operator leads, and waits for the new one",
+        o("api/tolerant", "(unreadable or stored in agents_of(table, default_image))", "unreadable"),
+        f"{TABLES}::test_no_table_moves_by_itself",
+    ),
+    mutation(
+        "only-first-agents-are-in-use",
+        "availability",
+        "each table ends the pods of the agents that serve what is more than one is given",
+        o("control/observe", 'self._index.agent(table, spec, "")', "spec.agent_name(self._config.spark_image)"),
+        f"{TABLES}::test_an_agent_that_is_not_the_first_is_in_use",
+    ),
+    mutation(
+        "two-agents-are-given-one-table",
+        "availability",
+        "an agent is told of a table before its choice is written down; another operator chooses another one",
+        o(
+            "plan/agent/agents",
+            "(actions if before == view.agent else late).append(PutAssignment(",
+            "(actions if before == view.agent else actions).append(PutAssignment(",
+        ),
+        "tests/tiers/unit/plan/agent/test_agents.py::test_an_agent_is_told_of_a_table_once_status_names_it",
+    ),
     mutation(
         "each-name-asks-for-all",
         "F566",

@@ -153,12 +153,15 @@ def plan_agent(view: View) -> PartialPlan:
     Not called for a duplicate or deleted table.
     """
     actions: list[Action] = []
+    late: list[Action] = []
     before = str(view.status.get("agent") or "")
     if before and before != view.agent:
         actions.append(PutAssignment(before, view.table.table_id, None))
     wanted = assignment(view.table, view.now_ms, durations(view))
     if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
-        actions.append(PutAssignment(view.agent, view.table.table_id, wanted))
+        # Which agent a table has depends on what others have. It is in status before any agent
+        # knows the table, so no later look chooses another one.
+        (actions if before == view.agent else late).append(PutAssignment(view.agent, view.table.table_id, wanted))
     pod = current_pod(view)
     current = naming.attempt_id(view.table.ref.namespace, pod.name) if pod is not None else ""
     actions.extend(
@@ -169,22 +172,23 @@ def plan_agent(view: View) -> PartialPlan:
     if pod is not None:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
         if current not in view.etcd.admits:
-            actions.append(PutAdmit(view.table.table_id, current, Role.AGENT))
+            (actions if before == view.agent else late).append(PutAdmit(view.table.table_id, current, Role.AGENT))
         actions.extend(_copy_authority(view))
         waiting = ("waiting for the agent",) if not serving(view) else ()
-        return PartialPlan(tuple(actions), waiting, late=spark_keys.create(pod))
+        return PartialPlan(tuple(actions), waiting, late=(*late, *spark_keys.create(pod)))
     wait, timer = _backoff(view)
     if wait > 0:
         actions.extend([StartTimer(timer)] if view.timer(timer) is None else [])
-        return PartialPlan(tuple(actions), (f"next agent in {wait:.0f} s",), min(wait, LONGEST_PAUSE_SECONDS))
+        summary = (f"next agent in {wait:.0f} s",)
+        return PartialPlan(tuple(actions), summary, min(wait, LONGEST_PAUSE_SECONDS), late=tuple(late))
     if view.observed.namespace_terminating:
-        return PartialPlan(tuple(actions))
+        return PartialPlan(tuple(actions), late=tuple(late))
     if refused := launch.problem(view):
-        return PartialPlan(tuple(actions), (f"no agent is started: {refused}",))
+        return PartialPlan(tuple(actions), (f"no agent is started: {refused}",), late=tuple(late))
     generation = _next_generation(view)
     name = naming.agent_pod_name(view.agent, generation)
     again = launch.next_look(view, naming.attempt_id(view.table.ref.namespace, name))
-    return PartialPlan(tuple(actions), (f"starting agent {name}",), again, late=tuple(_create(view, generation)))
+    return PartialPlan(tuple(actions), (f"starting agent {name}",), again, late=(*late, *_create(view, generation)))
 
 
 def _create(view: View, generation: int) -> list[Action]:

@@ -271,7 +271,7 @@ def build_view(observed: Observed, config: OperatorConfig) -> View:
     once = _Once(etcd, observed, specs, entries)
     incs = tuple(_incarnation(inc, etcd, once, owners) for inc in _names(etcd))
     once.group(incs)
-    agent = agent_of(obj, table, unreadable, config.spark_image)
+    agent = observed.agent or agent_of(obj, table, unreadable, config.spark_image)
     return View(
         observed=observed,
         config=config,

@@ -90,8 +90,11 @@ def test_agents_are_shared_by_equal_access_in_one_namespace_only() -> None:
         name(pull_secrets=["a"]),
         name(callback_secret="a"),
         name(own={}),
+        name(shard=1),
+        name(shard=2),
     ]
-    assert len({name(), *others}) == 9
+    assert name(shard=0) == name()
+    assert len({name(), *others}) == 11
     assert name(pull_secrets=["a", "b"]) == name(pull_secrets=["b", "a"])
     assert len(naming.agent_pod_name(name(), 12345)) <= 63
 

@@ -280,7 +280,14 @@ class Tables:
         self.read.clear()
         ports: Any = self
         found = asyncio.run(
-            read_sibling_tables(("ns", "x"), [ENDED], kubernetes=ports, etcd=ports, default_image="i", holders=holders)
+            read_sibling_tables(
+                ("ns", "x"),
+                [ENDED],
+                kubernetes=ports,
+                etcd=ports,
+                agent_of=lambda table, spec: spec.agent_name("i"),
+                holders=holders,
+            )
         )
         return found.evidence_needed
 

@@ -196,3 +196,30 @@ def test_the_agent_has_the_durations_of_the_gate(drain: int, agents_drain: int) 
     assert now is not None
     assert now.assignment is not None
     assert now.assignment.value["lock"] == world.kv["gate"].value["lock"]
+
+
+def test_an_agent_is_told_of_a_table_once_status_names_it() -> None:
+    """Which agent has room is not the same at each look: what was chosen is written first."""
+    world = World()
+    world.make_table()
+    world.reconcile()
+    world.reconcile()
+    names = list[str]()
+    for image in ("", "another"):
+        if image:
+            assert world.table is not None
+            world.edit(world.table, image=image)
+        observed = world.observe()
+        assert observed.etcd is not None
+        plan = plan_table(replace(observed, etcd=replace(observed.etcd, assignment=None)), CONFIG)
+        said = next(n for n, a in enumerate(plan.actions) if isinstance(a, act.UpdateStatus) and "agent" in a.status)
+        told = next(n for n, a in enumerate(plan.actions) if isinstance(a, act.PutAssignment) and a.value)
+        admitted = next(n for n, a in enumerate(plan.actions) if isinstance(a, act.PutAdmit))
+        assert said < told < admitted
+        update, assignment = plan.actions[said], plan.actions[told]
+        assert isinstance(update, act.UpdateStatus)
+        assert isinstance(assignment, act.PutAssignment)
+        assert update.status["agent"] == assignment.agent
+        names.append(assignment.agent)
+        world.reconcile()
+    assert len(set(names)) == 2

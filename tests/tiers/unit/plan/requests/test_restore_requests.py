@@ -245,5 +245,13 @@ def test_the_agent_of_a_deleted_table_stays_for_what_has_begun(outcome: str, use
 
     kubernetes: Any = SimpleNamespace(list_objects=list_objects)
     etcd: Any = None
-    found = asyncio.run(read_sibling_tables(("lake", "other"), [], kubernetes=kubernetes, etcd=etcd, default_image="x"))
+    found = asyncio.run(
+        read_sibling_tables(
+            ("lake", "other"),
+            [],
+            kubernetes=kubernetes,
+            etcd=etcd,
+            agent_of=lambda table, spec: spec.agent_name("x"),
+        )
+    )
     assert found.agents_in_use == (frozenset({TableSpec.from_object(deleted).agent_name("x")}) if used else frozenset())

@@ -32,6 +32,6 @@ public final class Sessions {
     public static EtcdFacade etcd(Map<String, String> settings) {
         EtcdSettings etcdSettings = EtcdSettings.of(settings, System.getenv());
         String prefix = new TableKeys(etcdSettings.prefix, "").prefix();
-        return new EtcdFacade(new GrpcEtcdClient(etcdSettings), prefix, prefix + "/", prefix + "/control/");
+        return new EtcdFacade(GrpcEtcdClient.shared(etcdSettings), prefix, prefix + "/", prefix + "/control/");
     }
 }

@@ -5,19 +5,14 @@ import com.google.protobuf.ByteString;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientInterceptors;
-import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
-import io.grpc.netty.GrpcSslContexts;
-import io.grpc.netty.NegotiationType;
-import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
-import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.TableKeys;
 import io.hudioperator.rpc.Compare;
 import io.hudioperator.rpc.DeleteRangeRequest;
@@ -31,7 +26,6 @@ import io.hudioperator.rpc.LeaseRevokeRequest;
 import io.hudioperator.rpc.PutRequest;
 import io.hudioperator.rpc.RangeRequest;
 import io.hudioperator.rpc.RequestOp;
-import io.hudioperator.rpc.ResponseHeader;
 import io.hudioperator.rpc.ResponseOp;
 import io.hudioperator.rpc.RpcKeyValue;
 import io.hudioperator.rpc.TxnRequest;
@@ -40,17 +34,9 @@ import io.hudioperator.rpc.WatchCreateRequest;
 import io.hudioperator.rpc.WatchGrpc;
 import io.hudioperator.rpc.WatchRequest;
 import io.hudioperator.rpc.WatchResponse;
-import io.netty.channel.ChannelOption;
-import io.netty.handler.ssl.SslContextBuilder;
-import io.netty.handler.ssl.SslProvider;
-import java.io.IOException;
-import java.io.InputStream;
-import java.net.URI;
-import java.net.URISyntaxException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -58,14 +44,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 
 /**
- * etcd over grpc-java: one channel for each endpoint. Calls stay with one endpoint until it fails.
- * A round robin would return to a half-open endpoint again and again (measured: outages of 6 s
- * instead of 2 s).
+ * etcd over grpc-java. Calls stay with one endpoint until it fails. A round robin would return to a
+ * half-open endpoint again and again (measured: outages of 6 s instead of 2 s). What is slow or
+ * refused for one client moves no other one, although they share their connections.
  */
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
@@ -73,97 +56,37 @@ public final class GrpcEtcdClient implements EtcdClient {
     /** What the gateway's refusal of a time says (gateway/clock.go). */
     private static final String CLOCK_RULE = "(rule clock)";
 
-    /**
-     * A pod that was replaced has another address, and nobody answers at the old one. Until the
-     * connection is given up, and in gRPC's pauses between two attempts, which grow to two minutes,
-     * no heartbeat arrives; so both must be shorter than a lease. Two attempts a second: after an
-     * outage all drivers come at once.
-     */
-    private static final int CONNECT_MILLIS = 2000;
+    /** No lease has this id. */
+    private static final long NONE = 0;
 
-    private static final long CONNECT_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+    /** For so long others may wait behind a lease on the stream that all share. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private static final Metadata.Key<String> HAS_LEADER =
             Metadata.Key.of("hasleader", Metadata.ASCII_STRING_MARSHALLER);
 
-    /**
-     * grpc logs at INFO that epoll is missing (the jar has no natives). The reference keeps the
-     * logger, and so its level, from being garbage-collected.
-     */
-    private static final Logger TRANSPORT_LOG = quiet();
-
-    private final List<ManagedChannel> channels = new ArrayList<>();
+    private final Connection connection;
     private final AtomicInteger current = new AtomicInteger();
     private final long timeoutMillis;
-    private final AtomicLong revision = new AtomicLong();
-    private final AtomicLong triedAgain = new AtomicLong(System.nanoTime() - CONNECT_AGAIN_NANOS);
-    private volatile String clusterId = "";
-    private volatile String setBack;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile long unanswered = NONE;
 
+    /** A client with a connection of its own. */
     public GrpcEtcdClient(EtcdSettings settings) {
+        this(settings, Connection.own(settings));
+    }
+
+    private GrpcEtcdClient(EtcdSettings settings, Connection connection) {
         this.timeoutMillis = settings.rpcTimeout.toMillis();
-        for (String endpoint : settings.endpoints) {
-            channels.add(channel(endpoint, settings));
-        }
+        this.connection = connection;
     }
 
-    private static Logger quiet() {
-        Logger logger = Logger.getLogger(NettyChannelBuilder.class.getPackageName());
-        logger.setLevel(Level.WARNING);
-        return logger;
-    }
-
-    private static ManagedChannel channel(String endpoint, EtcdSettings settings) {
-        URI uri = uri(endpoint);
-        NettyChannelBuilder builder = NettyChannelBuilder.forAddress(uri.getHost(), uri.getPort())
-                .disableRetry()
-                .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS)
-                .keepAliveTime(10, TimeUnit.SECONDS)
-                .keepAliveTimeout(3, TimeUnit.SECONDS)
-                .idleTimeout(1, TimeUnit.DAYS)
-                .maxInboundMessageSize(32 << 20);
-        if ("http".equals(uri.getScheme())) {
-            if (!settings.token.isEmpty()) {
-                throw ErrorCode.OPTION.exception("a token is not sent without TLS: " + endpoint);
-            }
-            return builder.negotiationType(NegotiationType.PLAINTEXT).build();
-        }
-        if (!"https".equals(uri.getScheme())) {
-            throw ErrorCode.OPTION.exception("etcd endpoint must begin with https://, not " + endpoint);
-        }
-        try {
-            SslContextBuilder ssl = SslContextBuilder.forClient();
-            if (!settings.ca.isEmpty()) {
-                ssl.trustManager(new TrustedAuthorities(Path.of(settings.ca)));
-            }
-            if (!settings.cert.isEmpty()) {
-                try (InputStream cert = Files.newInputStream(Path.of(settings.cert));
-                        InputStream key = PemKey.pkcs8(Path.of(settings.key))) {
-                    ssl.keyManager(cert, key);
-                }
-            }
-            if (!settings.token.isEmpty()) {
-                builder.intercept(new BearerToken(Path.of(settings.token), BearerToken.READ_AGAIN_NANOS));
-            }
-            return builder.sslContext(
-                            GrpcSslContexts.configure(ssl, SslProvider.JDK).build())
-                    .build();
-        } catch (IOException | IllegalArgumentException e) {
-            throw ErrorCode.OPTION.exception(
-                    "cannot use the identity for etcd in " + settings.cert + settings.token + ": " + e.getMessage(), e);
-        }
-    }
-
-    private static URI uri(String endpoint) {
-        try {
-            URI uri = new URI(endpoint);
-            if (uri.getHost() != null && uri.getPort() > 0) {
-                return uri;
-            }
-        } catch (URISyntaxException e) {
-            // refused below
-        }
-        throw ErrorCode.OPTION.exception("etcd endpoint must be https://host:port, not " + endpoint);
+    /**
+     * A client that shares its connection with the others of this process that ask the same
+     * endpoints with the same identity. Time-outs, and the endpoint that it asks, are its own.
+     */
+    public static GrpcEtcdClient shared(EtcdSettings settings) {
+        return new GrpcEtcdClient(settings, Connection.shared(settings));
     }
 
     @Override
@@ -172,10 +95,10 @@ public final class GrpcEtcdClient implements EtcdClient {
         txn.compares.forEach(c -> request.addCompare(compare(c)));
         txn.then.forEach(op -> request.addSuccess(operation(op)));
         txn.otherwise.forEach(op -> request.addFailure(operation(op)));
-        requireNotSetBack();
-        long before = revision.get(); // the answer to a request sent now cannot be older (linearizable)
+        connection.requireNotSetBack();
+        long before = connection.revision(); // the answer to a request sent now cannot be older (linearizable)
         TxnResponse answer = unary(KVGrpc.getTxnMethod(), request.build());
-        seen(answer.getHeader(), before);
+        connection.seen(answer.getHeader(), before);
         List<List<KeyValue>> reads = new ArrayList<>();
         for (ResponseOp op : answer.getResponsesList()) {
             if (op.hasResponseRange()) {
@@ -214,12 +137,38 @@ public final class GrpcEtcdClient implements EtcdClient {
         }
     }
 
+    /**
+     * Asks on the stream that all leases share. etcd answers there in turn, and may be slow with
+     * one of them: after {@link #PATIENCE_NANOS} nobody else is sent behind it, and the lease is
+     * asked for alone as well. One that had no answer at all is asked for alone until it has one.
+     * Whatever is answered was sent during this call.
+     */
     @Override
     public long keepAlive(long lease) throws EtcdException {
         int at = current.get();
-        CompletableFuture<Long> answer = new CompletableFuture<>();
-        StreamObserver<LeaseKeepAliveRequest> requests = LeaseGrpc.newStub(channelAt(at))
-                .withDeadlineAfter(timeoutMillis, TimeUnit.MILLISECONDS)
+        requireOpen(at);
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMillis);
+        if (lease == unanswered) {
+            return alone(lease, at, end, new CompletableFuture<>());
+        }
+        KeepAlives.Request request = connection.keepAlivesAt(at).ask(lease);
+        try {
+            long patience = Math.min(PATIENCE_NANOS, TimeUnit.MILLISECONDS.toNanos(timeoutMillis) / 3);
+            Optional<Long> granted = within(patience, request.answer(), at);
+            if (granted.isPresent()) {
+                return granted.get();
+            }
+            request.isLast();
+            return alone(lease, at, end, request.answer());
+        } finally {
+            request.giveUp();
+        }
+    }
+
+    private long alone(long lease, int at, long end, CompletableFuture<Long> answer) throws EtcdException {
+        unanswered = lease;
+        StreamObserver<LeaseKeepAliveRequest> requests = LeaseGrpc.newStub(connection.channelAt(at))
+                .withDeadlineAfter(end - System.nanoTime(), TimeUnit.NANOSECONDS)
                 .leaseKeepAlive(new StreamObserver<LeaseKeepAliveResponse>() {
                     @Override
                     public void onNext(LeaseKeepAliveResponse response) {
@@ -240,15 +189,21 @@ public final class GrpcEtcdClient implements EtcdClient {
                 });
         requests.onNext(LeaseKeepAliveRequest.newBuilder().setID(lease).build());
         requests.onCompleted();
-        return await(answer, at);
+        long granted = await(answer, at);
+        unanswered = NONE;
+        return granted;
     }
 
     @Override
     public Watch watch(List<String> keys, WatchListener listener) {
+        if (closed.get()) {
+            listener.lost("this client is closed");
+            return () -> {};
+        }
         Metadata headers = new Metadata();
         headers.put(HAS_LEADER, "true");
         Channel channel = ClientInterceptors.intercept(
-                channelAt(current.get()), MetadataUtils.newAttachHeadersInterceptor(headers));
+                connection.channelAt(current.get()), MetadataUtils.newAttachHeadersInterceptor(headers));
         WatchStream stream = new WatchStream(keys, listener);
         WatchGrpc.newStub(channel).watch(stream);
         stream.open();
@@ -257,60 +212,58 @@ public final class GrpcEtcdClient implements EtcdClient {
 
     @Override
     public String clusterId() {
-        return clusterId;
-    }
-
-    @Override
-    public void close() {
-        channels.forEach(ManagedChannel::shutdownNow);
-    }
-
-    private ManagedChannel channelAt(int at) {
-        return channels.get(Math.floorMod(at, channels.size()));
-    }
-
-    private void seen(ResponseHeader header, long before) throws EtcdException {
-        String cluster = Long.toHexString(header.getClusterId());
-        if (!clusterId.isEmpty() && !clusterId.equals(cluster)) {
-            setBack = "etcd was cluster " + clusterId + " and is " + cluster + " now: restored from a backup?";
-        } else if (header.getRevision() < before) {
-            setBack = "etcd's revision went back from " + before + " to " + header.getRevision()
-                    + ": restored from a backup?";
-        }
-        requireNotSetBack();
-        clusterId = cluster;
-        revision.accumulateAndGet(header.getRevision(), Math::max);
-    }
-
-    private void requireNotSetBack() throws EtcdException {
-        if (setBack != null) {
-            throw new EtcdException(EtcdException.Outcome.SET_BACK, setBack, null);
-        }
+        return connection.clusterId();
     }
 
     @Override
     public boolean setBack() {
-        return setBack != null;
+        return connection.setBack();
+    }
+
+    /** Nothing is sent afterwards, although others may still use the connection. */
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            connection.leave();
+        }
+    }
+
+    private void requireOpen(int at) throws EtcdException {
+        if (closed.get()) {
+            throw failed(Status.UNAVAILABLE.withDescription("this client is closed"), null, at);
+        }
     }
 
     private <Q, R> R unary(MethodDescriptor<Q, R> method, Q request) throws EtcdException {
         int at = current.get();
+        requireOpen(at);
         CallOptions options = CallOptions.DEFAULT.withDeadlineAfter(timeoutMillis, TimeUnit.MILLISECONDS);
-        ListenableFuture<R> answer = ClientCalls.futureUnaryCall(channelAt(at).newCall(method, options), request);
+        ListenableFuture<R> answer =
+                ClientCalls.futureUnaryCall(connection.channelAt(at).newCall(method, options), request);
         return await(answer, at);
     }
 
     /** Waits without being interruptible. The call's own deadline ends the wait. */
     private <R> R await(Future<R> answer, int at) throws EtcdException {
+        Optional<R> found = within(TimeUnit.MILLISECONDS.toNanos(timeoutMillis + 1000), answer, at);
+        if (found.isEmpty()) {
+            throw failed(Status.DEADLINE_EXCEEDED.withDescription("no answer"), null, at);
+        }
+        return found.get();
+    }
+
+    /** Waits for so long without being interruptible; empty when there is no answer then. */
+    private <R> Optional<R> within(long nanos, Future<R> answer, int at) throws EtcdException {
+        long end = System.nanoTime() + nanos;
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return answer.get(timeoutMillis + 1000, TimeUnit.MILLISECONDS);
+                    return Optional.of(answer.get(end - System.nanoTime(), TimeUnit.NANOSECONDS));
                 } catch (InterruptedException e) {
                     interrupted = true;
                 } catch (TimeoutException e) {
-                    throw failed(Status.DEADLINE_EXCEEDED.withDescription("no answer"), e, at);
+                    return Optional.empty();
                 } catch (ExecutionException e) {
                     throw failed(Status.fromThrowable(e.getCause()), e.getCause(), at);
                 }
@@ -328,18 +281,10 @@ public final class GrpcEtcdClient implements EtcdClient {
             current.compareAndSet(at, at + 1);
         }
         if (status.getCode() == Status.Code.UNAVAILABLE) {
-            connectAgain(at);
+            connection.connectAgain(at);
         }
         return new EtcdException(
                 outcome, "etcd: " + status.getCode() + " " + String.valueOf(status.getDescription()), cause);
-    }
-
-    private void connectAgain(int at) {
-        long now = System.nanoTime();
-        long last = triedAgain.get();
-        if (now - last >= CONNECT_AGAIN_NANOS && triedAgain.compareAndSet(last, now)) {
-            channelAt(at).resetConnectBackoff();
-        }
     }
 
     private static EtcdException.Outcome outcome(Status status) {

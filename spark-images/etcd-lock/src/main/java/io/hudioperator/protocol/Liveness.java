@@ -13,11 +13,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The lease, the {@code alive} key, and the thread that keeps both. A lease says who is alive; it
- * never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced for
- * it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
+ * The lease, the {@code alive} key, and the heartbeat that keeps both. A lease says who is alive;
+ * it never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced
+ * for it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
  */
-public final class Liveness implements Runnable {
+public final class Liveness implements Heartbeats.Heart {
     private static final long RETRY_MILLIS = 100;
 
     public enum State {
@@ -61,13 +61,10 @@ public final class Liveness implements Runnable {
     }
 
     /** Registers, with a new lease for each attempt, and starts the heartbeat. */
-    public void start(Registration registration, String threadName) {
+    public void start(Registration registration) {
         this.registration = registration;
         register();
-        Thread thread = new Thread(this, threadName);
-        thread.setDaemon(true);
-        thread.setPriority(Thread.MAX_PRIORITY);
-        thread.start();
+        Heartbeats.OF_PROCESS.begin(this);
     }
 
     private void register() {
@@ -242,28 +239,33 @@ public final class Liveness implements Runnable {
     // ---- heartbeat
 
     @Override
-    public void run() {
-        while (ended == null) {
-            boolean answered = false;
-            try {
-                beat();
-                answered = true;
-            } catch (EtcdException | RuntimeException e) {
-                if (ended == null && etcd.setBack()) {
-                    // it may have lost a fence or a lock that it had acknowledged (I1, I2)
-                    halt.halt(EXIT_SILENT, e.getMessage());
-                    return;
-                }
-                if (ended == null && silentTooLong()) {
-                    halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + e.getMessage());
-                    return;
-                }
-            }
-            Pause.millis(answered ? durations.keepAlive * 1000L : RETRY_MILLIS);
+    public long beat() {
+        if (ended != null) {
+            return Heartbeats.NONE;
+        }
+        try {
+            renewAndRead();
+            return Heartbeats.spread(durations.keepAlive * 1000L);
+        } catch (EtcdException | RuntimeException e) {
+            return missed(e);
         }
     }
 
-    private void beat() throws EtcdException {
+    @Override
+    public long missed(Throwable why) {
+        if (ended == null && etcd.setBack()) {
+            // it may have lost a fence or a lock that it had acknowledged (I1, I2)
+            halt.halt(EXIT_SILENT, why.getMessage());
+            return Heartbeats.NONE;
+        }
+        if (ended == null && silentTooLong()) {
+            halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + why.getMessage());
+            return Heartbeats.NONE;
+        }
+        return RETRY_MILLIS;
+    }
+
+    private void renewAndRead() throws EtcdException {
         long sent = silence.now();
         if (leaseLost || etcd.keepAlive(lease) <= 0) {
             leaseLost = true;

@@ -41,7 +41,7 @@ public final class OpenSessions {
             return open;
         }
         EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
-        Session session = open(settings, env, new GrpcEtcdClient(etcdSettings), etcdSettings, halt);
+        Session session = open(settings, env, GrpcEtcdClient.shared(etcdSettings), etcdSettings, halt);
         register(session);
         return session;
     }

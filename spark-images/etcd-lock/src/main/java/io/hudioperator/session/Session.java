@@ -111,7 +111,7 @@ public final class Session {
     }
 
     void start() {
-        liveness.start(registration, "hudi-operator-heartbeat-" + tableId);
+        liveness.start(registration);
     }
 
     // ---- identity and state

@@ -1,0 +1,118 @@
+package io.hudioperator.protocol;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.hudioperator.support.TestTable;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** One thread for when they are due, and none of them waits for another one. */
+class HeartbeatsTest {
+    private static final int TABLES = 200;
+    private static final int OFTEN = 5;
+
+    /** A heartbeat that may have to wait for etcd. */
+    private static final class Beats implements Heartbeats.Heart {
+        private final AtomicInteger beats = new AtomicInteger();
+        private final AtomicInteger missed = new AtomicInteger();
+        private final CountDownLatch answered;
+        private final AtomicBoolean ended = new AtomicBoolean();
+
+        Beats(int unanswered) {
+            answered = new CountDownLatch(unanswered);
+        }
+
+        @Override
+        public long beat() {
+            beats.incrementAndGet();
+            try {
+                answered.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            return ended.get() ? Heartbeats.NONE : 20;
+        }
+
+        @Override
+        public long missed(Throwable why) {
+            missed.incrementAndGet();
+            return ended.get() ? Heartbeats.NONE : 20;
+        }
+    }
+
+    private static long threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("hudi-operator-heartbeat"))
+                .count();
+    }
+
+    @Test
+    void noHeartbeatWaitsForTheAnswerToAnother() {
+        List<Beats> silent = new ArrayList<>();
+        for (int i = 0; i < OFTEN; i++) {
+            silent.add(new Beats(1));
+            Heartbeats.OF_PROCESS.begin(silent.get(i));
+        }
+        Beats heard = new Beats(0);
+        Heartbeats.OF_PROCESS.begin(heard);
+        TestTable.await(Duration.ofSeconds(5), "it beats on", () -> heard.beats.get() >= OFTEN);
+        heard.ended.set(true);
+        for (Beats one : silent) {
+            assertEquals(1, one.beats.get(), "one beat of a table at a time");
+            one.answered.countDown();
+            TestTable.await(Duration.ofSeconds(5), "it beats again", () -> one.beats.get() > 1);
+            one.ended.set(true);
+        }
+    }
+
+    @Test
+    void tablesAtRestHaveNoThreadsOfTheirOwn() {
+        List<Beats> all = new ArrayList<>();
+        for (int i = 0; i < TABLES; i++) {
+            all.add(new Beats(0));
+            Heartbeats.OF_PROCESS.begin(all.get(i));
+        }
+        TestTable.await(
+                Duration.ofSeconds(20), "all beat", () -> all.stream().allMatch(one -> one.beats.get() >= OFTEN));
+        long threads = threads();
+        all.forEach(one -> one.ended.set(true));
+        assertTrue(threads < TABLES / 4, threads + " threads for " + TABLES + " tables");
+    }
+
+    @Test
+    void anEndedHeartbeatIsNotDueAgain() throws InterruptedException {
+        Beats ends = new Beats(0);
+        ends.ended.set(true);
+        Heartbeats.OF_PROCESS.begin(ends);
+        TestTable.await(Duration.ofSeconds(5), "it beats", () -> ends.beats.get() == 1);
+        Thread.sleep(200);
+        assertEquals(1, ends.beats.get());
+    }
+
+    /** It is told, because it may have been silent for too long. */
+    @Test
+    void aBeatThatHasNoThreadIsMissed() {
+        Heartbeats full = new Heartbeats(run -> {
+            throw new OutOfMemoryError("unable to create native thread");
+        });
+        Beats heart = new Beats(0);
+        full.begin(heart);
+        TestTable.await(Duration.ofSeconds(5), "it is told again", () -> heart.missed.get() >= 2);
+        heart.ended.set(true);
+        assertEquals(0, heart.beats.get());
+    }
+
+    @Test
+    void heartbeatsAreSpreadAndNeverLate() {
+        for (int i = 0; i < 1000; i++) {
+            long pause = Heartbeats.spread(3000);
+            assertTrue(pause >= 2700 && pause <= 3000, "a pause of " + pause + " ms");
+        }
+    }
+}
