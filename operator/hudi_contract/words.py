@@ -149,6 +149,7 @@ class RequestKind(StrEnum):
     RESTORE = "restore"
     BOOTSTRAP = "bootstrap"
     METADATA = "metadata"
+    HOLD = "hold"
 
 
 class Adoption(StrEnum):

@@ -153,6 +153,9 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
     for field in changed(before, after):
         if field in ("savepoints", "restore") or field.startswith("restore."):
             continue
+        if field == "holds":
+            yield from _of_holds(before, after)
+            continue
         if field.endswith(".runNonce") and field.startswith("services."):
             yield f"spec.{field}: the service runs once, now"
         elif field == "suspend":
@@ -165,6 +168,17 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
     gone -= {one.get("name") for one in after.spec.get("savepoints") or []}
     for name in sorted(map(str, gone)):
         yield f"spec.savepoints: {name} is no longer named; its savepoint stays"
+
+
+def _of_holds(before: Table, after: Table) -> Iterator[str]:
+    old, new = ({str(one.get("name")): one for one in each.spec.get("holds") or []} for each in (before, after))
+    for name, one in new.items():
+        if name not in old:
+            yield f"spec.holds: the files of {one.get('instant') or 'the last commit'} stay for {name}; no writer waits"
+        elif old[name] != one:
+            yield f"spec.holds: {name} changes; whether all its files are there is looked at again"
+    for name in old.keys() - new.keys():
+        yield f"spec.holds: {name} ends; the next clean deletes what it has kept"
 
 
 def _state_of(table: Table) -> Iterator[str]:

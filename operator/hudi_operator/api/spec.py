@@ -35,6 +35,7 @@ from hudi_operator.api.fields import (
     texts,
 )
 from hudi_operator.api.fields import SpecError as SpecError
+from hudi_operator.api.holds import Hold
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.pod_settings import (
@@ -271,6 +272,8 @@ class TableSpec:
     bootstrap: Bootstrap | None = record(Bootstrap, optional=True)
     """None: the table begins empty."""
     savepoint_list: tuple[Savepoint, ...] = records(Savepoint, at="savepoints", at_most=16, by="name")
+    holds: tuple[Hold, ...] = records(Hold, at_most=16, by="name")
+    """Commits whose files stay for readers, for a time."""
     restore: Restore | None = record(Restore, optional=True)
     """None: no restore is requested."""
     service_sections: ServicesSpec = record(ServicesSpec, at="services")

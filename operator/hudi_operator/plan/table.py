@@ -31,7 +31,7 @@ from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
-from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
+from hudi_operator.plan.requests import bootstrap, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import Progress
@@ -212,8 +212,9 @@ def _requests(view: View) -> PartialPlan:
     back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
     listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
     services = table_services.plan_requests(view)
+    kept = holds.plan_requests(view, adopted=gate.adopted(view))
     first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
-    return together([adoption.plan_adoption(view), first, held, back, listing, services])
+    return together([adoption.plan_adoption(view), first, held, back, listing, services, kept])
 
 
 def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Plan:

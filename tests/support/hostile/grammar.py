@@ -130,6 +130,15 @@ class Generator:
             path = draw.one(PATHS) if draw.odd(0.3) else draw.one((f"{PREFIX}/raw", f"{PREFIX}/raw/2026"))
             table["bootstrap"] = {"source": {"path": path, "format": "Parquet"}}
             table["bootstrap"] |= draw.fields(0.3, {"mode": ("FullRecord", "FullRecord", "MetadataOnly")})
+        draw_hold = Draw(self._seed, "holds")
+        if draw_hold.chance(0.1):
+            table["holds"] = [
+                {"name": name, **draw_hold.fields(0.4, {
+                    "instant": ("20260101000000000", "20260101000000"), "durationSeconds": (60, 604_800),
+                    "reader": lambda: draw_hold.text("nightly export"),
+                })}
+                for name in draw_hold.one((["a"], ["b-1", "c"]))
+            ]  # fmt: skip
         if draw.chance(0.1):
             table["savepoints"] = [{"name": name} for name in draw.one((["a"], ["before-x", "b"]))]
         if table.get("savepoints", [{}])[0].get("name") == "a" and draw.chance(0.5):

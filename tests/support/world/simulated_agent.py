@@ -24,6 +24,8 @@ from hudi_contract.requests import (
     BootstrapDone,
     BootstrapRequest,
     Foreign,
+    HoldDone,
+    HoldRequest,
     MetadataDone,
     MetadataRequest,
     RestoreDone,
@@ -295,6 +297,12 @@ class Agents(Processes):
             self._bootstrap(process, BootstrapRequest.from_json(requests[BOOTSTRAP].value))
         if METADATA in requests:
             self._metadata(process, MetadataRequest.from_json(requests[METADATA].value))
+        for id, key in self.names("done").items():
+            if named(RequestKind.HOLD, id) and id not in requests:
+                self.drop(f"done/{id}")
+        for id in requests:
+            if named(RequestKind.HOLD, id):
+                self._hold(process, id, HoldRequest.from_json(requests[id].value))
         for id in requests:
             if named(RequestKind.SAVEPOINT, id):
                 self._savepoint(process, id)
@@ -367,6 +375,53 @@ class Agents(Processes):
         taken = self.new_time()
         self.move_clock(taken)
         return SavepointDone(result=Result.COMPLETED, instant=instant, completion_time=taken, boundary=boundary)
+
+    # ---- holds
+
+    def _hold(self, process: Process, id: str, request: HoldRequest) -> None:
+        """Recorded first; granted when nothing that began before can delete a file.
+
+        There are no cleans here, so all files are there.
+        """
+        known, skew = self._done(id, HoldDone), self.skew_ms()
+        new = known.since_ms != request.since_ms
+        if known.result is Result.FAILED and not new and known.until_ms == request.until_ms:
+            return
+        times = {"until_ms": request.until_ms, "kept_until_ms": request.until_ms + skew}
+        done = known.but(result=Result.PENDING, message="", **times)
+        if new or not known.instant:
+            done = HoldDone(name=request.name, result=Result.PENDING, since_ms=request.since_ms, **times)
+            self._put_hold(id, done)
+            done = self._chosen(done, request.instant)
+            self._put_hold(id, done)
+        elif known.until_ms != request.until_ms:
+            self._put_hold(id, done)
+        if done.result is Result.FAILED or self.now_ms >= done.kept_until_ms:
+            return
+        completions = {self.completion(t) for t in self.completed}
+        if known.result is Result.COMPLETED and known.until_ms == request.until_ms:
+            done = known
+        if done.instant not in self.completed or done.boundary not in completions:
+            done = done.but(result=Result.FAILED, message="a restore has undone it")
+        elif done.result is Result.PENDING:
+            others = self._other_agents(process)
+            waits = {"message": f"another agent ({others[0]}) is not settled"} if others else {"result": Result.COMPLETED}
+            done = done.but(**waits)
+        self._put_hold(id, done)
+
+    def _chosen(self, done: HoldDone, instant: str) -> HoldDone:
+        if (instant and instant not in self.completed) or not self.completed:
+            return done.but(result=Result.FAILED, message="there is no such commit")
+        boundary = self.completion(instant) if instant else max(self.completion(t) for t in self.completed)
+        return done.but(instant=instant or max(self.completed), boundary=boundary)
+
+    def _put_hold(self, id: str, done: HoldDone) -> None:
+        if self._done(id, HoldDone).but(at_ms=None) != done.but(at_ms=None):
+            self.put(f"done/{id}", done.but(at_ms=self.now_ms).to_json())
+
+    def skew_ms(self) -> int:
+        """What a clock may be ahead, by the gate."""
+        return int(self.kv["gate"].value["lock"]["maxClockSkewSeconds"]) * 1000
 
     # ---- restores
 

@@ -363,6 +363,60 @@ def test_ctrl_c_ends_the_wait_and_not_the_request(capsys: pytest.CaptureFixture[
     assert spec_of(played)["savepoints"] == [{"name": "a"}]
 
 
+# ---- holds
+def test_a_hold_is_one_more_name_and_has_only_what_was_given() -> None:
+    played = Played(table(spec={"holds": [{"name": "old"}]}))
+    asked = {"seconds": 14400, "instant": "20260301120000000", "reader": "export", "how": NOW}
+    assert verbs.hold(played, Screen(), "flights", "mine", **asked) == 0
+    assert spec_of(played)["holds"] == [
+        {"name": "old"},
+        {"name": "mine", "instant": "20260301120000000", "durationSeconds": 14400, "reader": "export"},
+    ]
+    assert held(played, "more") == 0
+    assert spec_of(played)["holds"][-1] == {"name": "more"}
+    assert verbs.unhold(played, Screen(), "flights", "mine", NOW) == 0
+    assert [one["name"] for one in spec_of(played)["holds"]] == ["old", "more"]
+
+
+def held(played: Played, name: str, how: How = NOW, seconds: float = 0) -> int:
+    return verbs.hold(played, Screen(), "flights", name, seconds=seconds, instant="", reader="", how=how)
+
+
+def test_a_hold_that_cannot_be_is_refused_by_field_and_value() -> None:
+    there = {"name": "a", "outcome": "Expired"}
+    played = Played(table(spec={"holds": [{"name": "a"}]}, holds=[there]))
+    assert refused(lambda: held(played, "a")) == (
+        "spec.holds of HudiTable flights: 'a' is there already (Expired): take another name"
+    )
+    assert refused(lambda: held(played, "b", seconds=30)) == (
+        "--for 30s: a hold lasts for 60 to 604800 seconds (7 days)"
+    )
+    assert refused(lambda: verbs.unhold(played, Screen(), "flights", "b", NOW)) == (
+        "spec.holds of HudiTable flights: 'b' is none of a"
+    )
+    full = Played(table(spec={"holds": [{"name": f"h{n}"} for n in range(16)]}, holds=[{**there, "name": "h3"}]))
+    assert refused(lambda: held(full, "b")).endswith("end one first; over: h3")
+    assert not played.patches + full.patches
+    found = crds.schema("huditables", "spec")["properties"]["holds"]
+    assert found["maxItems"] == verbs.MOST_HOLDS
+    assert found["items"]["properties"]["durationSeconds"]["maximum"] == verbs.LONGEST_HOLD
+
+
+def test_waiting_for_a_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    def outcome(word: str, message: str = "") -> Callable[[JsonDict], None]:
+        one = {"name": "a", "outcome": word, "message": message, "instant": "1", "until": "2026-03-01T13:00:00Z"}
+        return lambda raw: raw["status"].update(holds=[one])
+
+    played, steps = Played(table()), [outcome("Pending", "clean 2 is not over"), outcome("Granted")]
+    assert waited(played, steps, lambda how: held(played, "a", how)) == 0
+    out = capsys.readouterr().out
+    assert "hold a: Pending: clean 2 is not over" in out
+    assert "hold a: Granted, commit 1 until 2026-03-01T13:00:00Z" in out
+    played = Played(table())
+    assert waited(played, [outcome("Refused", "file x is gone")], lambda how: held(played, "a", how)) == 1
+    assert "hold a: Refused: file x is gone" in capsys.readouterr().out
+
+
 # ---- the metadata table
 @pytest.mark.parametrize(
     "section",
@@ -551,11 +605,13 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert run(monkeypatch, played, "savepoint", "flights", "--name", "a") == 0
     assert run(monkeypatch, played, "service", "huditables.hudioperator.io/flights", "cluster") == 0
     assert run(monkeypatch, played, "metadata-table", "flights", "--indexes", "ColumnStats") == 0
+    assert run(monkeypatch, played, "hold", "flights", "--for", "4h") == 0
     assert run(monkeypatch, played, "suspend", "huditables.hudioperator.io/flights") == 0
     assert [list(patch["spec"]) for patch in played.patches] == [
         ["savepoints"],
         ["services"],
         ["metadataTable"],
+        ["holds"],
         ["suspend"],
     ]
     capsys.readouterr()
@@ -594,6 +650,7 @@ def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[s
         (["service", "flights", "cl"], ["clean", "cluster", "clustering"]),
         (["restore", "flights", "--savepoint", ""], ["a"]),
         (["restore", "--savepoint", "a", ""], ["flights"]),
+        (["unhold", "flights", "--name", ""], ["h"]),
         (["attest", "flights", ""], ["load-1"]),
         (["savepoint", "flights", "--dry-run", "s"], ["server"]),
         (["savepoint", "flights", "--dry-run=s"], ["--dry-run=server"]),
@@ -603,6 +660,6 @@ def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_completion(typed: list[str], offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Played(table(spec={"savepoints": [{"name": "a"}]}, settling=SETTLING))
+    played = Played(table(spec={"savepoints": [{"name": "a"}], "holds": [{"name": "h"}]}, settling=SETTLING))
     monkeypatch.setattr(plugin, "Kubectl", lambda *_, **__: played)
     assert plugin.complete(typed) == offered
