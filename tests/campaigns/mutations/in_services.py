@@ -91,8 +91,8 @@ TENDING = (
         "a clean with retainSeconds deletes what a long commit has replaced a minute ago",
         a(
             "services/service_actions",
-            "{needed_from(timeline, self.records()), _valid_since(timeline, options)}",
-            "{needed_from(timeline, self.records())}",
+            "{needed_from(timeline, records), _valid_since(timeline, options), held}",
+            "{needed_from(timeline, records), held}",
         ),
         f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
     ),
