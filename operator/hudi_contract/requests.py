@@ -62,6 +62,20 @@ class SavepointRequest(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnsavepointRequest(Record):
+    """`request/unsavepoint-<name>`: a savepoint is to be deleted.
+
+    The answer is in `done/savepoint-<name>`.
+    """
+
+    id: str = ""
+    kind: RequestKind = RequestKind.UNSAVEPOINT
+    name: str = ""
+    instant: Time = ""
+    """Of the savepoint, as a person has named it: any other one is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RestoreRequest(Record):
     """`request/restore-<nonce>`: put while the gate names that nonce in `restoring`."""
 
@@ -120,6 +134,7 @@ class HoldRequest(Record):
     since_ms: Ms = 0
     """When the operator first saw it."""
     until_ms: Ms = 0
+
 
 # ---- done
 
@@ -191,8 +206,8 @@ class SavepointDone(Record):
 
     @property
     def ended(self) -> bool:
-        """True when it was taken, or cannot be taken."""
-        return self.result in (Result.COMPLETED, Result.FAILED)
+        """True when it was taken, or cannot be taken; also when it was deleted since."""
+        return self.result in (Result.COMPLETED, Result.FAILED, Result.DELETED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,6 +401,7 @@ REQUESTS: Mapping[RequestKind, type[Record]] = {
     RequestKind.BOOTSTRAP: BootstrapRequest,
     RequestKind.METADATA: MetadataRequest,
     RequestKind.HOLD: HoldRequest,
+    RequestKind.UNSAVEPOINT: UnsavepointRequest,
 }
 
 

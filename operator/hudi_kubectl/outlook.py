@@ -110,7 +110,7 @@ def closing(before: Table, after: Table) -> list[str]:
     found += [
         f"spec.savepoints: the savepoint {one.get('name')}"
         for one in after.spec.get("savepoints") or []
-        if one.get("name") not in known
+        if one.get("name") not in known and not one.get("deleteInstant")
     ]
     wanted = after.spec.get("restore") or {}
     if wanted and wanted.get("nonce") != (before.spec.get("restore") or {}).get("nonce"):
@@ -164,8 +164,13 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
             )
         elif f"spec.{field}" not in alone:
             yield f"spec.{field}: changes"
-    gone = {one.get("name") for one in before.spec.get("savepoints") or []}
+    gone = {one.get("name") for one in before.spec.get("savepoints") or [] if not one.get("deleteInstant")}
     gone -= {one.get("name") for one in after.spec.get("savepoints") or []}
+    kept = {str(one.get("name")) for one in before.spec.get("savepoints") or [] if not one.get("deleteInstant")}
+    for one in after.spec.get("savepoints") or []:
+        if one.get("deleteInstant") and str(one.get("name")) in kept:
+            told = "it is deleted if that is its instant, and the table cannot be restored to it afterwards"
+            yield f"spec.savepoints: {one.get('name')} has deleteInstant {one['deleteInstant']}: {told}"
     for name in sorted(map(str, gone)):
         yield f"spec.savepoints: {name} is no longer named; its savepoint stays"
 

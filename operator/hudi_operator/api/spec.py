@@ -186,9 +186,11 @@ class StorageSpec:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """A savepoint that the table should have."""
+    """A savepoint that the table should have, or should have no more."""
 
     name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+    delete_instant: str = text(at_most=17, matches="^[0-9]{14}([0-9]{3})?$")
+    """Its instant, by which a person says that it is to be deleted; empty: it stays."""
 
 
 def _check_pods(settings: PodSettings, where: str, container: str) -> None:
@@ -316,7 +318,7 @@ class TableSpec:
     @property
     def savepoints(self) -> tuple[str, ...]:
         """Names of the savepoints that the table should have."""
-        return tuple(savepoint.name for savepoint in self.savepoint_list)
+        return tuple(savepoint.name for savepoint in self.savepoint_list if not savepoint.delete_instant)
 
     @cached_property
     def services(self) -> tuple[Service, ...]:

@@ -209,12 +209,13 @@ def _requests(view: View) -> PartialPlan:
     held = savepoints.plan_requests(
         view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring
     )
+    dropped = savepoints.plan_deletions(view, ready=gate.adopted(view) and not restoring)
     back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
     listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
     services = table_services.plan_requests(view)
     kept = holds.plan_requests(view, adopted=gate.adopted(view))
     first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
-    return together([adoption.plan_adoption(view), first, held, back, listing, services, kept])
+    return together([adoption.plan_adoption(view), first, held, dropped, back, listing, services, kept])
 
 
 def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Plan:

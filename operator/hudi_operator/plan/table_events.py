@@ -54,6 +54,9 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event("Normal", "SavepointTaken", text))
         elif savepoint.outcome is Result.FAILED and taken.get(savepoint.name) is not Result.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {savepoint.name}: {savepoint.message}"))
+        elif savepoint.outcome is Result.DELETED and taken.get(savepoint.name) is not Result.DELETED:
+            text = f"savepoint {savepoint.name} of instant {savepoint.instant} is deleted"
+            found.append(event("Normal", "SavepointDeleted", text))
     found.extend(
         event(kind, reason, text)
         for each in (bootstrap, restores, holds)

@@ -122,7 +122,7 @@ class Holds(LongTask):
         return self._save(id, known.but(instant=hold.instant, boundary=hold.boundary))
 
     def _quiet(self) -> tl.Timeline:
-        """The timeline, when whatever began before the hold was recorded can delete nothing more."""
+        """The timeline, when what began before the hold was recorded can delete nothing more."""
         if not self._actions.removing.acquire(blocking=False):
             raise NotYet("a clean is being planned, or instants are being archived")
         try:
@@ -171,9 +171,7 @@ class Holds(LongTask):
             deleted = self.table.to_be_deleted(holds.doubtful(timeline, hold))
             replacing = tuple(i for i in timeline.completed if i.action == "replacecommit")
             replaced = {
-                group: instant.requested
-                for instant, info in self.table.written(replacing)
-                for group in info.replaced
+                group: instant.requested for instant, info in self.table.written(replacing) for group in info.replaced
             }
         except Missing as error:
             return f"{error} has left the active timeline: what it has deleted or replaced is not known"
@@ -216,4 +214,6 @@ class Holds(LongTask):
             if entry is not None and not (result is Result.PENDING and known.result is Result.COMPLETED):
                 self._save(id, known.but(result=result, message=message))
         except Exception as error:
-            print(f"table {self.context.label}: {id}: not recorded: {type(error).__name__}", file=sys.stderr, flush=True)
+            print(
+                f"table {self.context.label}: {id}: not recorded: {type(error).__name__}", file=sys.stderr, flush=True
+            )

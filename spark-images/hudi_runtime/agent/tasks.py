@@ -175,9 +175,7 @@ def _actions(context: AgentContext) -> Actions:
     def lost(instant: str) -> None:
         context.session.forget(instant)
 
-    return Actions(
-        context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge
-    )
+    return Actions(context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge)
 
 
 def _services(context: AgentContext, order: AssignmentRecord, actions: Actions) -> Services:

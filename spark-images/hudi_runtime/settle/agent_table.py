@@ -195,7 +195,7 @@ class AgentTable(Table):
     def to_be_deleted(self, cleans: tuple[tl.Instant, ...]) -> dict[str, set[str]]:
         """Names of the files that these completed cleans were to delete, by partition.
 
-        Raises Missing when one has left the active timeline, and an error when a plan cannot be read.
+        Raises Missing when one has left the active timeline, an error when one cannot be read.
         """
         meta, wanted = self.meta_client(), {instant.requested for instant in cleans}
         found: dict[str, set[str]] = {}

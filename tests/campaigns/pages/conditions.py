@@ -108,6 +108,7 @@ EVENTS = {
         "CatalogEntryKept": "the entries stay in the catalog; the message says why",
         "SavepointTaken": "a savepoint of `spec.savepoints` exists",
         "SavepointFailed": "a savepoint could not be taken",
+        "SavepointDeleted": "a savepoint was deleted, because its entry has its instant as `deleteInstant`",
         "HoldGranted": "all files of a hold are there, and stay until its end",
         "HoldRefused": "a hold cannot be granted: nothing is kept",
         "CleaningHeld": "condition `CleaningHeld` became True",

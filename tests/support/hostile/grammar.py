@@ -141,6 +141,8 @@ class Generator:
             ]  # fmt: skip
         if draw.chance(0.1):
             table["savepoints"] = [{"name": name} for name in draw.one((["a"], ["before-x", "b"]))]
+            if Draw(self._seed, "deleted savepoint").chance(0.2):
+                table["savepoints"][-1]["deleteInstant"] = "20260101000000000"
         if table.get("savepoints", [{}])[0].get("name") == "a" and draw.chance(0.5):
             table["restore"] = {"savepoint": "a", "nonce": draw.one(("1", "x:2"))}
 

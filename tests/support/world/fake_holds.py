@@ -61,6 +61,9 @@ class Fake:
     gate: Any = "open"
     inc: str = "agent-me"
 
+    def __post_init__(self) -> None:
+        self.names = list(self.names)
+
     # etcd
     def get(self, key: str) -> Entry | None:
         if key not in self.kv:

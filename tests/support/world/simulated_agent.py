@@ -31,6 +31,7 @@ from hudi_contract.requests import (
     RestoreDone,
     RestoreRequest,
     SavepointDone,
+    UnsavepointRequest,
     named,
     request_id,
 )
@@ -297,15 +298,13 @@ class Agents(Processes):
             self._bootstrap(process, BootstrapRequest.from_json(requests[BOOTSTRAP].value))
         if METADATA in requests:
             self._metadata(process, MetadataRequest.from_json(requests[METADATA].value))
-        for id, key in self.names("done").items():
-            if named(RequestKind.HOLD, id) and id not in requests:
-                self.drop(f"done/{id}")
-        for id in requests:
-            if named(RequestKind.HOLD, id):
-                self._hold(process, id, HoldRequest.from_json(requests[id].value))
+        self._serve_holds(process)
         for id in requests:
             if named(RequestKind.SAVEPOINT, id):
                 self._savepoint(process, id)
+        for id in requests:
+            if named(RequestKind.UNSAVEPOINT, id):
+                self._unsavepoint(process, UnsavepointRequest.from_json(requests[id].value))
 
     def _done(self, id: str, record: type[R]) -> R:
         found = self.kv.get(f"done/{id}")
@@ -376,7 +375,35 @@ class Agents(Processes):
         self.move_clock(taken)
         return SavepointDone(result=Result.COMPLETED, instant=instant, completion_time=taken, boundary=boundary)
 
+    def _unsavepoint(self, process: Process, request: UnsavepointRequest) -> None:
+        """Delete it; a refusal is said, and the savepoint stays."""
+        id = request_id(RequestKind.SAVEPOINT, request.name)
+        known = self._done(id, SavepointDone)
+        if known.result is Result.DELETED or "lock" in self.kv:
+            return
+        others = self._other_agents(process)
+        if any(named(RequestKind.RESTORE, other) for other in self.names("request")):
+            done = known.but(message="not deleted yet: a restore is asked for")
+        elif others:
+            done = known.but(message=f"not deleted yet: another agent ({others[0]}) is not settled")
+        elif request.instant != known.instant:
+            done = known.but(result=known.result or Result.FAILED, message="not deleted")
+        else:
+            done = known.but(result=Result.DELETED, message="")
+        done = done.but(name=request.name)
+        if known.but(at_ms=None) != done.but(at_ms=None):
+            self.put(f"done/{id}", done.but(at_ms=self.now_ms).to_json())
+
     # ---- holds
+
+    def _serve_holds(self, process: Process) -> None:
+        requests = self.names("request")
+        for id in self.names("done"):
+            if named(RequestKind.HOLD, id) and id not in requests:
+                self.drop(f"done/{id}")
+        for id, key in requests.items():
+            if named(RequestKind.HOLD, id):
+                self._hold(process, id, HoldRequest.from_json(key.value))
 
     def _hold(self, process: Process, id: str, request: HoldRequest) -> None:
         """Recorded first; granted when nothing that began before can delete a file.
@@ -405,7 +432,9 @@ class Agents(Processes):
             done = done.but(result=Result.FAILED, message="a restore has undone it")
         elif done.result is Result.PENDING:
             others = self._other_agents(process)
-            waits = {"message": f"another agent ({others[0]}) is not settled"} if others else {"result": Result.COMPLETED}
+            waits = (
+                {"message": f"another agent ({others[0]}) is not settled"} if others else {"result": Result.COMPLETED}
+            )
             done = done.but(**waits)
         self._put_hold(id, done)
 
@@ -472,7 +501,8 @@ class Agents(Processes):
                 assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
                 going = self._undone(base.boundary)
                 for id, key in self.names("done").items():
-                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in going:
+                    deleted = key.value.get("result") == Result.DELETED
+                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in going and not deleted:
                         self.drop(f"done/{id}")
                 for instant in going[-1:] if process.step == 3 else going:
                     self.completed.remove(instant)

@@ -326,6 +326,19 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.savepoints[1]", "Duplicate value", '"a"'),
     ),
     (
+        "savepoint-deleted",
+        {"savepoints": [{"name": "a", "deleteInstant": "yes"}]},
+        ("spec.savepoints[0].deleteInstant", "'yes'", "14 or 17 digits"),
+    ),
+    (
+        "savepoint-restored",
+        {
+            "savepoints": [{"name": "a", "deleteInstant": "20260101000000000"}],
+            "restore": {"savepoint": "a", "nonce": "1"},
+        },
+        ("spec.savepoints", "savepoint 'a' has deleteInstant, and restore names it: remove restore first"),
+    ),
+    (
         "hold-name",
         {"holds": [{"name": "Night Run"}]},
         ("spec.holds[0].name", "'Night Run'", "lower-case letters, digits and -"),

@@ -224,6 +224,18 @@ def holds(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> HoldFake:
     return fake
 
 
+def slip(world: World, fake: Any) -> None:
+    world.change(savepoints=[{"name": "a", "deleteInstant": OLD}])
+
+
+def refused_deletion(world: World) -> bool:
+    return bool(world.status("savepoints")[0].get("message"))
+
+
+def deletes(world: World, fake: Any) -> None:
+    world.change(savepoints=[{"name": "a", "deleteInstant": world.status("savepoints")[0]["instant"]}])
+
+
 def restores(*names: str) -> Callable[[Meeting, pytest.MonkeyPatch], RestoreFake]:
     def real(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> RestoreFake:
         fake = RestoreFake([*KEPT, *names], comments={T[2]: "lake/flights: good", T[7]: "lake/flights: later"})
@@ -317,6 +329,22 @@ REQUESTS = {
         "done/savepoint-a",
         savepoints,
         ((change(T[1], foreign=T[3], savepoints=[{"name": "a"}]), outcome("savepoints", "Failed")),),
+        "savepoints",
+    ),
+    "a savepoint that is deleted": Case(
+        "done/savepoint-a",
+        savepoints,
+        (
+            (change(T[1], T[2], savepoints=[{"name": "a"}]), outcome("savepoints", "Completed")),
+            (slip, refused_deletion),
+            (deletes, outcome("savepoints", "Deleted")),
+        ),
+        "savepoints",
+    ),
+    "a savepoint that is deleted and was never taken": Case(
+        "done/savepoint-a",
+        savepoints,
+        ((change(T[1], savepoints=[{"name": "a", "deleteInstant": OLD}]), outcome("savepoints", "Failed")),),
         "savepoints",
     ),
     "a hold": Case(
@@ -535,7 +563,8 @@ def test_both_write_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_request_has_a_case() -> None:
     tried = {case.key.removeprefix("done/").partition("-")[0] for case in REQUESTS.values()} - {""} | {"restore"}
-    assert tried | {RequestKind.SERVICE} == set(RequestKind)
+    # The deletion of a savepoint is answered in the savepoint's own record.
+    assert tried | {RequestKind.SERVICE, RequestKind.UNSAVEPOINT} == set(RequestKind)
 
 
 # ---- where neither goes on

@@ -251,7 +251,18 @@ def test_writers_of_one_file_take_places_in_the_operators_order() -> None:
             "spec.restore: the restore to a, which undoes all later commits",
         ),
         ([table(savepoints=[{"name": "a"}])], table(savepoints=[]), outlook.CHANGES, "its savepoint stays"),
-        ([table()], table(holds=[{"name": "a"}]), outlook.CHANGES, "the files of the last commit stay for a; no writer waits"),
+        (
+            [table(savepoints=[{"name": "a"}])],
+            table(savepoints=[{"name": "a", "deleteInstant": "20260101000000000"}]),
+            outlook.CHANGES,
+            "spec.savepoints: a has deleteInstant 20260101000000000: it is deleted if that is its instant",
+        ),
+        (
+            [table()],
+            table(holds=[{"name": "a"}]),
+            outlook.CHANGES,
+            "the files of the last commit stay for a; no writer waits",
+        ),
         ([table(holds=[{"name": "a"}])], table(holds=[]), outlook.CHANGES, "spec.holds: a ends"),
         (
             [table(holds=[{"name": "a"}])],

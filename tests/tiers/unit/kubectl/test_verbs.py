@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -363,6 +364,49 @@ def test_ctrl_c_ends_the_wait_and_not_the_request(capsys: pytest.CaptureFixture[
     assert spec_of(played)["savepoints"] == [{"name": "a"}]
 
 
+def test_a_savepoint_is_deleted_by_its_instant_after_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    played = Played(table(spec={"savepoints": [{"name": "b"}, {"name": "a"}]}, savepoints=[taken("a"), taken("b")]))
+    said = refused(lambda: verbs.delete_savepoint(played, Screen(), "flights", "a", NOW))
+    assert "the table cannot be restored to it afterwards" in said
+    assert not played.patches
+    assert verbs.delete_savepoint(played, Screen(), "flights", "a", YES) == 0
+    instant = taken("a")["instant"]
+    assert spec_of(played)["savepoints"] == [{"name": "b"}, {"name": "a", "deleteInstant": instant}]
+
+    def outcome(**more: str) -> Callable[[JsonDict], None]:
+        return lambda raw: raw["status"].update(savepoints=[{**taken("a"), **more}])
+
+    for last, code, word in (
+        (outcome(outcome="Deleted"), 0, "savepoint a: Deleted"),
+        (outcome(message="not deleted: why"), 1, "savepoint a: not deleted: why"),
+    ):
+        played = Played(table(spec={"savepoints": [{"name": "a"}]}, savepoints=[taken("a")]))
+        steps = [outcome(message="not deleted yet: another agent"), last]
+        assert waited(played, steps, partial(verbs.delete_savepoint, played, Screen(), "flights", "a")) == code
+        out = capsys.readouterr().out
+        assert "savepoint a: not deleted yet: another agent" in out
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "why"),
+    [
+        ({}, [taken("a")], "'a' is not there, or the operator has not looked at it yet"),
+        ({"savepoints": [{"name": "a"}]}, [], "'a' is not there, or the operator has not looked at it yet"),
+        ({"savepoints": [{"name": "a"}]}, [taken("a", outcome="Failed")], "--name a: it is Failed"),
+        (
+            {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "1"}},
+            [taken("a")],
+            "names 'a': remove restore first",
+        ),
+    ],
+)
+def test_a_deletion_that_cannot_be_is_refused(spec: JsonDict, status: list[JsonDict], why: str) -> None:
+    played = Played(table(spec=spec, savepoints=status))
+    assert why in refused(lambda: verbs.delete_savepoint(played, Screen(), "flights", "a", YES))
+    assert not played.patches
+
+
 # ---- holds
 def test_a_hold_is_one_more_name_and_has_only_what_was_given() -> None:
     played = Played(table(spec={"holds": [{"name": "old"}]}))
@@ -650,6 +694,7 @@ def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[s
         (["service", "flights", "cl"], ["clean", "cluster", "clustering"]),
         (["restore", "flights", "--savepoint", ""], ["a"]),
         (["restore", "--savepoint", "a", ""], ["flights"]),
+        (["delete-savepoint", "flights", "--name", ""], ["a"]),
         (["unhold", "flights", "--name", ""], ["h"]),
         (["attest", "flights", ""], ["load-1"]),
         (["savepoint", "flights", "--dry-run", "s"], ["server"]),

@@ -90,6 +90,7 @@ def test_one_that_is_extended_counts_from_its_begin_and_is_granted_again() -> No
     since = shown(world)["a"]["since"]
     hold(world, {"name": "a", "durationSeconds": 3 * HOUR})
     world.reconcile()
+    world.reconcile()
     assert shown(world)["a"]["outcome"] == "Pending", "it was proved for the time before"
     world.run(outcome("a", "Granted"))
     assert shown(world)["a"]["since"] == since

@@ -538,7 +538,7 @@ def test_a_compaction_is_done_when_the_timeline_says_so(after: list[str]) -> Non
 # ---- holds
 
 
-def held(*, until: int = 10**15, result: str = "Pending") -> Records:
+def held(*, until: int = 10**14, result: str = "Pending") -> Records:
     """A reader has the commit 14, which completed at 15."""
     said = {"name": "a", "result": result, "instant": t(14), "boundary": t(15), "keptUntilMs": until}
     return records(**{"done__hold-a": said})
