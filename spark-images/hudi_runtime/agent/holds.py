@@ -62,7 +62,7 @@ class Holds(LongTask):
                 self.session.etcd.delete(Kind.DONE.of(id), entry.mod_revision)
         for id, request in sorted(asked.items()):
             if time.monotonic() >= self._retry_at.get(id, 0.0):
-                self._guarded(id, lambda id=id, request=request: self._serve(id, request, look))  # type: ignore[misc]
+                self._guarded(id, lambda id=id, request=request: self._serve(id, request, look))
 
     def _guarded(self, id: str, do: Any) -> None:
         try:
