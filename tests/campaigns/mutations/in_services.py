@@ -582,10 +582,10 @@ TENDING = (
         "what may be archived is found out before the lock is held",
         a(
             "services/service_actions",
-            "        with self.table.locked(self.config(options)):\n"
+            "        with self.table.locked(self.config(options)), self.removing:\n"
             "            timeline, records = self.table.timeline(), self.records()\n",
             "        timeline, records = self.table.timeline(), self.records()\n"
-            "        with self.table.locked(self.config(options)):\n",
+            "        with self.table.locked(self.config(options)), self.removing:\n",
         ),
         f"{TRIGGERS}::test_a_backlog_is_archived_in_several_runs",
     ),

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.requests import ServiceRequest
+from hudi_contract.words import Service
 from hudi_operator.plan.requests import savepoints
 from tests.support.harness.local import Process, Row, Table, World, rows, until
 from tests.support.harness.restore_requests import keep
@@ -21,7 +23,7 @@ PERSON = "Ada-9f3c51d2-b7aa-erase-me"
 PLAIN = {"hoodie.parquet.compression.codec": "uncompressed"}
 """Otherwise the bytes could be there and not be found."""
 QUIET: dict[str, Any] = {kind: {"enabled": False} for kind in ("clean", "archive", "compaction")}
-CLEAN = {"clean": {"afterCommits": 1, "retainCommits": 1}}
+CLEAN = {"clean": {"afterCommits": 1000, "retainCommits": 1}}
 
 
 def places(table: Table) -> list[str]:
@@ -37,20 +39,21 @@ def read(path: Path) -> bytes:
         return b""  # deleted meanwhile
 
 
-def write(table: Table, content: list[Row], run: int, **more: Any) -> None:
-    writer = table.writer("writer", python={"batches": [{"rows": content}]}, run=run, **more)
+def write(table: Table, name: str, *batches: list[Row], **more: Any) -> None:
+    """A commit for each batch."""
+    writer = table.writer(name, python={"batches": [{"rows": content} for content in batches]}, **more)
     assert writer.wait(WAIT) == 0, writer.log()[-4000:]
 
 
-def cleaned(table: Table, agent: Process) -> None:
-    last = table.timeline().last_completed
-    assert last is not None
-
-    def ended() -> bool:
-        record = table.get("done/service-clean") or {}
-        return record.get("result") in ("Completed", "NothingToDo") and str(record["upTo"]) >= last.completion
-
-    until("a clean has seen the last commit", ended, alive=agent, timeout=WAIT)
+def cleaned(table: Table, agent: Process, run: str) -> None:
+    """A clean, now, as the operator asks for it; it has seen every commit."""
+    table.ask(ServiceRequest(id="service-clean", service=Service.CLEAN, run=run).to_json())
+    until(
+        f"clean {run} has ended",
+        lambda: run in (table.get("done/service-clean") or {}).get("runs", ()),
+        alive=agent,
+        timeout=WAIT,
+    )
 
 
 @pytest.mark.timeout(6 * WAIT)
@@ -63,23 +66,22 @@ def test_a_deleted_persons_bytes_are_gone_in_the_end(world: World, kind: str) ->
     agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
     world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
     others, person = rows(range(10), "a", "seed", 0), rows([77], "a", PERSON, 0)
-    write(table, [*others, *person], 1)
+    write(table, "seed", [*others, *person])
     (first,) = places(table)
     assert first.startswith("a/"), "a data file, and nothing of the timeline"
     saved = keep(table, "before", agent)
 
     # Deleted: no reader sees it, and every byte is where it was.
-    write(table, rows([77], "a", "", 1), 2, operation="delete")
+    write(table, "forget", rows([77], "a", "", 1), operation="delete")
     table.audited(others, only=("rows", "hudi-rs", "files"))
     assert first in places(table)
 
     # A newer base file, and a clean that keeps one commit: the savepoint still has it.
     world.table(name, services=QUIET | CLEAN | compacts, **options).assign(agent_name)
-    for run in (3, 4):
-        write(table, rows(range(10), "a", f"v{run}", run), run)
-        if kind == "MergeOnRead":
-            until("it is compacted", lambda: not table.pending() and bases(table) > 1, alive=agent, timeout=WAIT)
-    cleaned(table, agent)
+    write(table, "others", *(rows(range(10), "a", f"v{number}", number) for number in (3, 4, 5)))
+    if kind == "MergeOnRead":
+        until("it is compacted", lambda: bases(table) > 1 and not table.pending(), alive=agent, timeout=WAIT)
+    cleaned(table, agent, "beside-the-savepoint")
     assert places(table) == [first]
 
     # Without the savepoint the next clean deletes it: nowhere, the timeline included.
@@ -90,8 +92,8 @@ def test_a_deleted_persons_bytes_are_gone_in_the_end(world: World, kind: str) ->
         alive=agent,
         timeout=WAIT,
     )
-    write(table, rows(range(10), "a", "v5", 5), 5)
-    until("its bytes are nowhere", lambda: places(table) == [], alive=agent, timeout=WAIT)
+    cleaned(table, agent, "without-it")
+    assert places(table) == [], "nowhere"
     table.audited(rows(range(10), "a", "v5", 5), only=("rows", "hudi-rs", "files", "metadata"))
     agent.terminate()
     assert agent.wait(WAIT) == 0, agent.log()[-3000:]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.requests import ServiceRequest
+from hudi_contract.words import Service
 from hudi_operator.api.holds import Hold
 from tests.support.harness.local import Process, Row, Table, World, rows, until
 
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.extra
 WAIT = 600.0
 """Seconds; a bound for a machine with much else to do, nothing is measured."""
 QUIET: dict[str, Any] = {kind: {"enabled": False} for kind in ("clean", "archive", "compaction")}
-EAGER = QUIET | {"clean": {"afterCommits": 1, "retainCommits": 1}}
+EAGER = QUIET | {"clean": {"afterCommits": 1000, "retainCommits": 1}}
 
 
 def now_ms() -> int:
@@ -36,19 +38,20 @@ def hold(table: Table, name: str, agent: Process, *, instant: str = "", since: i
     return until(f"hold {name} is answered", answered, alive=agent, timeout=WAIT)
 
 
-def cleaned(table: Table, agent: Process, *, beyond: str) -> dict[str, Any]:
-    """The first clean that has seen a commit which completed after `beyond`."""
+def cleaned(table: Table, agent: Process, run: str) -> dict[str, Any]:
+    """A clean, now, as the operator asks for it; it has seen every commit."""
+    table.ask(ServiceRequest(id="service-clean", service=Service.CLEAN, run=run).to_json())
 
-    def last() -> dict[str, Any] | None:
+    def served() -> dict[str, Any] | None:
         record = table.get("done/service-clean") or {}
-        ended = record.get("result") in ("Completed", "NothingToDo")
-        return record if ended and str(record["upTo"]) >= beyond else None
+        return record if run in record.get("runs", ()) else None
 
-    return until(f"a clean has seen {beyond}", last, alive=agent, timeout=WAIT)
+    return until(f"clean {run} has ended", served, alive=agent, timeout=WAIT)
 
 
-def write(table: Table, name: str, content: list[Row], **more: Any) -> None:
-    writer = table.writer(name, python={"batches": [{"rows": content}]}, **more)
+def write(table: Table, name: str, *batches: list[Row]) -> None:
+    """A commit for each batch."""
+    writer = table.writer(name, python={"batches": [{"rows": content} for content in batches]})
     assert writer.wait(WAIT) == 0, writer.log()[-4000:]
 
 
@@ -98,13 +101,12 @@ def bases(table: Table) -> int:
 
 
 def changed(table: Table, agent: Process, kind: str) -> None:
-    """What makes the files of the hold old: newer versions of one partition, no rows in another."""
-    for number in range(2, 6):
-        write(table, "quick", rows(range(10), "a", f"v{number}", number), run=number)
-        if kind == "MergeOnRead":
-            until("it is compacted", lambda n=number: bases(table) >= n, alive=agent, timeout=WAIT)  # type: ignore[misc]
+    """What makes the files of the hold old: one partition is deleted, one has newer versions."""
     gone = table.writer("drop", operation="delete_partition", partitions=["b"])
     assert gone.wait(WAIT) == 0, gone.log()[-4000:]
+    write(table, "quick", *(rows(range(10), "a", f"v{number}", number) for number in range(2, 6)))
+    if kind == "MergeOnRead":
+        until("it is compacted", lambda: bases(table) > 1 and not table.pending(), alive=agent, timeout=WAIT)
 
 
 @pytest.mark.timeout(6 * WAIT)
@@ -126,7 +128,7 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
 
     changed(table, agent, kind)
     world.table(name, type=kind, services=EAGER | compacts).assign(agent_name)
-    record = cleaned(table, agent, beyond=newest(table).completion)
+    record = cleaned(table, agent, "beside-the-hold")
     assert files <= set(table.data_files()), record
     assert values(in_time) == {"seed"}
     assert as_of(table, begin.requested) == {"seed"}
@@ -141,15 +143,10 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
         alive=agent,
         timeout=WAIT,
     )
-    write(table, "last", rows(range(10), "a", "last", 9))
-    record = cleaned(table, agent, beyond=newest(table).completion)
-    left = until(
-        "files of the hold are cleaned",
-        lambda: (left := set(table.data_files())) and not files <= left and left,
-        alive=agent,
-        timeout=WAIT,
-    )
-    assert not {name for name in files if name.startswith("b/")} & left, "those of the deleted partition, too"
+    record = cleaned(table, agent, "after-the-hold")
+    left = set(table.data_files())
+    assert record["result"] == "Completed"
+    assert not files & left, "those of the deleted partition, too"
     with pytest.raises(Exception, match=r"FileNotFoundException|does not exist|No such file"):
         too_long.collect()
 
@@ -159,6 +156,6 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
     done = hold(table, "late", agent, instant=begin.requested, since=now_ms(), seconds=3600)
     assert done["result"] == "Failed"
     assert "was deleted by a clean before the hold" in done["message"]
-    table.audited(rows(range(10), "a", "last", 9), only=("rows", "origin", "files", "stray", "metadata"))
+    table.audited(rows(range(10), "a", "v5", 5), only=("rows", "origin", "files", "stray", "metadata"))
     agent.terminate()
     assert agent.wait(WAIT) == 0, agent.log()[-3000:]

@@ -89,6 +89,8 @@ def _entry(view: View, hold: Hold) -> HoldEntry:
     )
     if not asked.since_ms:
         return entry
+    if record.result is None:
+        entry = entry.but(message="the agent has not seen it yet")
     outcome = _OUTCOMES.get(record.result or Result.PENDING, PENDING)
     if outcome != REFUSED and view.now_ms >= asked.until_ms:
         outcome = EXPIRED
