@@ -5,6 +5,7 @@ delete it, and a deletion of its partition. Without the hold the same clean dele
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from hudi_contract.requests import ServiceRequest
 from hudi_contract.words import Service
 from hudi_operator.api.holds import Hold
-from tests.support.harness.local import Process, Row, Table, World, rows, until
+from tests.support.harness.local import Process, Table, World, rows, until
 
 pytestmark = pytest.mark.extra
 WAIT = 600.0
@@ -49,10 +50,8 @@ def cleaned(table: Table, agent: Process, run: str) -> dict[str, Any]:
     return until(f"clean {run} has ended", served, alive=agent, timeout=WAIT)
 
 
-def write(table: Table, name: str, *batches: list[Row]) -> None:
-    """A commit for each batch."""
-    writer = table.writer(name, python={"batches": [{"rows": content} for content in batches]})
-    assert writer.wait(WAIT) == 0, writer.log()[-4000:]
+def ended(process: Process) -> None:
+    assert process.wait(WAIT) == 0, process.log()[-4000:]
 
 
 def newest(table: Table) -> Any:
@@ -100,15 +99,6 @@ def bases(table: Table) -> int:
     return len([name for name in table.data_files() if name.startswith("a/") and name.endswith(".parquet")])
 
 
-def changed(table: Table, agent: Process, kind: str) -> None:
-    """What makes the files of the hold old: one partition is deleted, one has newer versions."""
-    gone = table.writer("drop", operation="delete_partition", partitions=["b"])
-    assert gone.wait(WAIT) == 0, gone.log()[-4000:]
-    write(table, "quick", *(rows(range(10), "a", f"v{number}", number) for number in range(2, 6)))
-    if kind == "MergeOnRead":
-        until("it is compacted", lambda: bases(table) > 1 and not table.pending(), alive=agent, timeout=WAIT)
-
-
 @pytest.mark.timeout(6 * WAIT)
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: str) -> None:
@@ -117,16 +107,27 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
     table = world.table(name, type=kind, services=QUIET | compacts)
     agent = world.agent(agent_name, pod=f"{agent_name}-1", storage=table)
     world.create(table, agent=agent_name, process=agent, pod=f"{agent_name}-1")
-    write(table, "seed", [*rows(range(10), "a", "seed", 0), *rows([90], "b", "seed", 0)])
+    gate = world.folder / f"gate-{name}"
+    batches: list[dict[str, Any]] = [{"rows": rows(range(10), "a", f"v{number}", number)} for number in range(2, 6)]
+    batches[0]["gate"] = str(gate)
+    seed = [*rows(range(10), "a", "seed", 0), *rows([90], "b", "seed", 0)]
+    writer = table.writer("writer", python={"batches": [{"rows": seed}, *batches]})
+    until("its second write is under way", Path(f"{gate}.reached").exists, alive=writer, timeout=WAIT)
     begin = newest(table)
-    files = set(table.data_files())
+    files = set(table.data_files(begin.requested))
+    assert len(files) == 2
 
     born = now_ms()
     done = hold(table, "reader", agent, since=born, seconds=3600)
     assert (done["result"], done["instant"], done["boundary"]) == ("Completed", begin.requested, begin.completion)
     in_time, too_long = planned(table), planned(table)
 
-    changed(table, agent, kind)
+    # One partition is deleted, the other one has newer versions: the files of the hold are old.
+    ended(table.writer("drop", operation="delete_partition", partitions=["b"]))
+    gate.touch()
+    ended(writer)
+    if kind == "MergeOnRead":
+        until("it is compacted", lambda: bases(table) > 1 and not table.pending(), alive=agent, timeout=WAIT)
     world.table(name, type=kind, services=EAGER | compacts).assign(agent_name)
     record = cleaned(table, agent, "beside-the-hold")
     assert files <= set(table.data_files()), record
